@@ -1,5 +1,6 @@
 // Every operation, in the order of the header, and every kernel in PTX.
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -30,7 +31,8 @@ const OperationInfo* const kOperations[] = {
     &operations::batch_norm.info(), &operations::resize.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source,
+                                       &attention::decode_source};
 
 }  // namespace
 

@@ -68,11 +68,30 @@ struct Call {
 bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 // Whether the device has cooperative matrices of this type; whether this call can use them.
 bool has_matrices(const DeviceTraits& traits, int32_t dtype);
 bool multiplies(const DeviceTraits& traits, const Call& call);
 bool is_matrix_variant(std::string_view name);
+bool is_decode_variant(std::string_view name);
 bool is_native_variant(std::string_view name);
 bool is_split_variant(std::string_view name);
+
+// native/attention_native_vulkan.cpp. Kernels in PTX take scores of -infinity from finite bf16 numbers, whose sums left
+// the range of f32, as they are: with these scales the error bound of such scores is infinite.
+bool has_usual_scale(const AttentionArgs& args);
+uint32_t lengths_of(const AttentionArgs& args);  // Wgmma::lengths
+
+// The parts that keys are cut into, each of a tile of `rows` query rows of all heads that share a kv head: outputs,
+// references and sums of weights (STATISTICS of attention_common.glsl).
+struct Parts {
+  uint32_t keys = 0;  // of a part
+  uint32_t count = 0;
+};
+uint64_t bytes_of_part(uint32_t rows, const AttentionArgs& args);
+bool merges_on(const DeviceTraits& traits);
+// Records the pass that adds up the parts (attention_merge_vulkan.cpp).
+void merge_parts(Recorder& recorder, const Call& call, uint32_t rows, const Parts& parts, const Buffer& scratch,
+                 uint64_t scratch_bytes);
 
 }  // namespace tuff::attention

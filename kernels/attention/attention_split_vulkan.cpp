@@ -9,7 +9,6 @@
 #include "planning/log.hpp"
 #include "planning/status.hpp"
 #include "shaders/attention_matrix.hpp"
-#include "shaders/attention_merge.hpp"
 #include "shaders/attention_split.hpp"
 
 namespace tuff::attention {
@@ -36,7 +35,6 @@ constexpr uint64_t kGroupsPerCore = 4, kMinKeys = 256;
 // multiprocessor of an H200; a ninth would wait for another to finish.
 constexpr uint32_t kMatrixKeys = 16;  // keys of a step
 constexpr uint64_t kMatrixGroupsPerCore = 8, kMinMatrixKeys = 64;
-constexpr uint32_t kMergers = 4;  // subgroups that merge a row of many parts
 // Loop iterations of one step of keys on a CPU device, including all side paths except recomputing overflowed scores.
 constexpr uint64_t kTurns = 8;
 
@@ -86,13 +84,6 @@ struct Cut {
   uint64_t tiles = 0, keys = 0, parts = 0;
 };
 
-// Subgroups per row of the merge: several if there are many parts, which one subgroup would read slowly.
-uint32_t mergers(const DeviceTraits& traits, const Layout& layout, const AttentionArgs& args, uint64_t parts) {
-  if (traits.cpu || parts < 32) return 1;
-  const uint64_t shared = kMergers * (ceil_div(args.head_dim_v, 4 * layout.width) * layout.width * 16 + 4);
-  return kMergers * layout.width <= max_along_x(traits) && shared <= traits.shared_bytes ? kMergers : 1;
-}
-
 // The smallest tile that holds all rows, as far as registers hold their queries and outputs.
 const SplitVariant* choose(const DeviceTraits& traits, const Layout& layout, uint64_t rows) {
   const uint64_t most = traits.cpu ? std::max<uint64_t>(1, 32 / layout.elements) : kMaxRows;
@@ -135,20 +126,6 @@ KernelRequest split_kernel(const DeviceTraits& traits, const Layout& layout, con
   return kernel;
 }
 
-KernelRequest merge_kernel(const DeviceTraits& traits, const Layout& layout, const Call& call, uint32_t rows,
-                           uint32_t subgroups) {
-  const AttentionArgs& args = call.args;
-  KernelRequest kernel = shaders::AttentionMerge::request({.call = call.defines(traits),
-                                                           .head_dim_v_is = args.head_dim_v,
-                                                           .parts = 1,
-                                                           .ranges = 0,
-                                                           .rows = rows,
-                                                           .subgroups = subgroups,
-                                                           .width = layout.width});
-  kernel.wide(call.wide);
-  return kernel;
-}
-
 }  // namespace
 
 bool is_split_variant(std::string_view name) { return find(name) != std::end(kVariants); }
@@ -157,8 +134,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   const DeviceTraits& traits = recorder.traits();
   const SplitVariant* variant = find(forced);
   if (!forced.empty() && variant == std::end(kVariants)) return false;
-  const bool runs = traits.subgroup_arithmetic && traits.subgroup_shuffle && traits.subgroup_ballot &&
-                    std::has_single_bit(traits.subgroup_size);
+  const bool runs = merges_on(traits);
   if (!runs || (!forced.empty() && variant->matrices() && !has_matrices(traits, TUFF_F16))) {
     if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     return false;
@@ -185,8 +161,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
 
   // Partial results of the parts: outputs, references and sums of weights (STATISTICS of attention_common.glsl).
   const bool merges = cut.parts > 1 || variant->matrices();
-  const uint64_t numbers = variant->rows * args.head_dim_v + ceil_div(2 * variant->rows, 4) * 4;
-  const uint64_t scratch_bytes = merges ? cut.groups() * numbers * 4 : 0;
+  const uint64_t scratch_bytes = merges ? cut.groups() * bytes_of_part(variant->rows, args) : 0;
   const Call call(traits, args, scratch_bytes / 4);
   KernelRequest kernel = variant->matrices() ? matrix_kernel(traits, call, recorder.holds(matrix_quads))
                                              : split_kernel(traits, layout, call, variant->rows, merges);
@@ -204,13 +179,7 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
   recorder.dispatch(kernel, dispatch);
   if (!merges) return true;
 
-  const KernelRequest merge =
-      merge_kernel(traits, layout, call, variant->rows, mergers(traits, layout, args, cut.parts));
-  Dispatch second("attention merge");
-  call.operands(recorder, second, scratch, scratch_bytes, Access::read);
-  call.push(second, {.groups = static_cast<uint32_t>(call.args.rows()), .key_begin = part_keys, .key_end = part_count});
-  second.groups_linear(call.args.rows(), traits).work(static_cast<double>(scratch_bytes), 0);
-  recorder.dispatch(merge, second);
+  merge_parts(recorder, call, variant->rows, {part_keys, part_count}, *scratch, scratch_bytes);
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
@@ -189,6 +190,34 @@ std::vector<attention::Wgmma> all_attention_options() {
   return all;
 }
 
+std::string text_of(const attention::Decode& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + " rows " + std::to_string(kernel.rows) + " lengths " +
+         std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "");
+}
+
+std::vector<attention::Decode> all_decode_options() {
+  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{16, 16},   {64, 64},   {80, 96}, {128, 128},
+                                                     {192, 128}, {256, 256}, {256, 16}};
+  std::vector<attention::Decode> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const auto& [head_dim, head_dim_v] : kDims) {
+      for (const uint32_t rows : {8u, 16u}) {
+        for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
+          for (const bool parts : {false, true}) {
+            attention::Decode kernel;
+            kernel.type = type;
+            kernel.head_dim = head_dim, kernel.head_dim_v = head_dim_v;
+            kernel.rows = rows, kernel.lengths = lengths, kernel.parts = parts;
+            all.push_back(kernel);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
 // What a command prints, and its exit status.
 std::pair<int, std::string> run(const std::string& command) {
   std::pair<int, std::string> result{-1, ""};
@@ -239,6 +268,7 @@ TEST(NativeKernels, GemmOfTf32Assembles) {
 }
 TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
+TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source, 20); }
 
 template <typename Kernel>
 void check_requests(const std::vector<Kernel>& all, const KernelSource& written) {
@@ -256,6 +286,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_options(), gemm::wgmma_source);
   check_requests(all_dmma_options(), gemm::dmma_source);
   check_requests(all_attention_options(), attention::wgmma_source);
+  check_requests(all_decode_options(), attention::decode_source);
 }
 
 // As they may come from a damaged list of kernels on disk.

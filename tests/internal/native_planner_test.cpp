@@ -93,6 +93,9 @@ TEST_F(NativePlanner, GemmOfTf32) {
     args.precision = precision;
     EXPECT_NE(planned(args).back(), multiply) << "was not allowed";
   }
+  traits_.max_invocations = 255;
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NN")).size(), 1u) << "no workgroups of 256 to transpose with";
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{multiply});
   traits_.hopper = false;
   EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{"gemm_tile"});
 }
@@ -137,6 +140,40 @@ TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {
   }
   traits_.hopper = false;
   EXPECT_FALSE(is_native(attention(TUFF_F16, 4096, 4096, 64)));
+}
+
+TEST_F(NativePlanner, AttentionOfOneRow) {
+  const std::string decode = "attention_decode", merge = "attention_merge";
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    for (const uint64_t dim : {16, 64, 80, 128, 256}) {
+      EXPECT_EQ(planned(attention(dtype, 1, 100000, dim)), (Kernels{decode, merge})) << dim;
+      EXPECT_EQ(planned(attention(dtype, 1, 100, dim)), Kernels{decode}) << dim << ": one part";
+    }
+  }
+  AttentionArgs args = attention(TUFF_F16, 1, 100, 64);
+  args.lse = &buffer_;
+  EXPECT_EQ(planned(args), (Kernels{decode, merge})) << "the merge stores the log-sum-exp";
+  args = attention(TUFF_F16, 1, 1024, 64), args.batch = 1000;
+  EXPECT_EQ(planned(args), Kernels{decode}) << "there is enough work for all multiprocessors";
+  args = attention(TUFF_F16, 1, 300, 64), args.heads = 32;
+  EXPECT_EQ(planned(args).front(), decode);
+  args.q_lengths = args.kv_lengths = &buffer_, args.causal = TUFF_CAUSAL_BOTTOM_RIGHT, args.window_left = 20;
+  EXPECT_EQ(planned(args).front(), decode);
+  args.heads = 68, args.kv_heads = 4;
+  EXPECT_NE(planned(args).front(), decode) << "17 heads share keys";
+
+  EXPECT_NE(planned(attention(TUFF_F32, 1, 300, 64)).front(), decode);
+  EXPECT_NE(planned(attention(TUFF_F16, 2, 300, 64)).front(), decode);
+  EXPECT_NE(planned(attention(TUFF_F16, 1, 300, 72)).front(), decode) << "not a multiple of 16";
+  EXPECT_NE(planned(attention(TUFF_F16, 1, 300, 272)).front(), decode);
+  args = attention(TUFF_F16, 1, 300, 64), args.softcap = 30;
+  EXPECT_NE(planned(args).front(), decode);
+  args = attention(TUFF_F16, 1, 300, 64), args.k_strides.row = uint64_t{1} << 31;
+  EXPECT_NE(planned(args).front(), decode);
+  traits_.subgroup_arithmetic = false;
+  EXPECT_NE(planned(attention(TUFF_F16, 1, 300, 64)).front(), decode) << "parts could not be merged";
+  traits_.subgroup_arithmetic = true, traits_.hopper = false;
+  EXPECT_NE(planned(attention(TUFF_F16, 1, 300, 64)).front(), decode);
 }
 
 TEST(NativeRefusals, AreRememberedByRow) {

@@ -14,10 +14,6 @@ namespace {
 constexpr std::string_view kVariant = "native_128";
 Refusals refusals;
 constexpr uint64_t kMinRows = 48;  // with fewer, kernels with smaller tiles are better
-// The kernel takes scores of -infinity from finite bf16 numbers, whose sums left the range of f32, as they are: with
-// these scales the error bound of such scores is infinite.
-constexpr double kMinScale = 1e-25, kMaxScale = 1e25;
-
 bool computes(const DeviceTraits& traits, const Call& call) {
   const AttentionArgs& args = call.args;
   const auto in_range = [&](const AttentionStrides& strides) {
@@ -25,9 +21,8 @@ bool computes(const DeviceTraits& traits, const Call& call) {
   };
   return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.bias == nullptr &&
          args.mask == nullptr && args.softcap == 0 && call.in_pieces_of(Wgmma::kPiece) &&
-         args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && args.scale >= kMinScale &&
-         args.scale <= kMaxScale && in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) &&
-         in_range(args.o_strides);
+         args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && has_usual_scale(args) &&
+         in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) && in_range(args.o_strides);
 }
 
 // Keys of a step. All rows that see all keys take the same steps: the last one should not be mostly empty.
@@ -44,6 +39,19 @@ uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
 }
 
 }  // namespace
+
+bool has_usual_scale(const AttentionArgs& args) {
+  constexpr double kMinScale = 1e-25, kMaxScale = 1e25;
+  return args.scale >= kMinScale && args.scale <= kMaxScale;
+}
+
+uint32_t lengths_of(const AttentionArgs& args) {
+  uint32_t lengths = 0;
+  if (args.q_lengths != nullptr) lengths |= Wgmma::kRowLengths;
+  if (args.kv_lengths != nullptr) lengths |= Wgmma::kKeyLengths;
+  if (lengths != 0 && args.causal == TUFF_CAUSAL_BOTTOM_RIGHT) lengths |= Wgmma::kDiagonalByLengths;
+  return lengths;
+}
 
 bool is_native_variant(std::string_view name) { return name == kVariant; }
 
@@ -66,9 +74,7 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   kernel.head_dim = static_cast<uint32_t>(args.head_dim);
   kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
   kernel.hiding = call.causal || args.window_left != 0 || args.window_right != 0;
-  if (args.q_lengths != nullptr) kernel.lengths |= Wgmma::kRowLengths;
-  if (args.kv_lengths != nullptr) kernel.lengths |= Wgmma::kKeyLengths;
-  if (kernel.lengths != 0 && args.causal == TUFF_CAUSAL_BOTTOM_RIGHT) kernel.lengths |= Wgmma::kDiagonalByLengths;
+  kernel.lengths = lengths_of(args);
   kernel.lse = args.lse != nullptr;
   kernel.keys = keys_of_step(kernel, args.seq_kv);
 

@@ -21,22 +21,19 @@
 //
 // and the groups take turns, so that the matrix units work for one while the other computes weights.
 //
-// A weight is 2^(score * scale_log2 + c). c belongs to the row's reference, its largest score or up to 2^SLACK less:
-// sums are rescaled only if a score is far above it, which is rare after the first keys.
-//
-// Rows for which that is not accurate are computed again at the end, key by key: those with a score that is NaN,
-// infinite or enormous, or, with bf16, with no score in the range of f32. That is slow and very rare. In tiles that
+// online_softmax.hpp explains weights and references, and which rows are computed again at the end. In tiles that
 // hide a key from some row, values that are NaN or infinite count as 0, because 0 * NaN is NaN; the loading group
 // replaces them, and the rows are computed again, too.
 #include "kernels/attention/native/attention_wgmma.hpp"
 
 #include <array>
 #include <cstddef>
-#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "kernels/attention/native/online_softmax.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
@@ -70,15 +67,6 @@ constexpr uint32_t kMaxStages = 4, kFlagBytes = 16;  // a flag of each loading w
 constexpr uint32_t kControlBytes = 512;              // flags and barriers
 constexpr uint32_t kLag = 2;                         // tensors in flight while the next one is started
 constexpr uint32_t kLoaderRegisters = 40, kComputingRegisters = 232;
-constexpr float kSlack = 8;  // scores exceed the row's reference by at most this power of two
-// |reference * scale_log2|: beyond, c is off by so much that weights could leave the range of f16.
-constexpr float kLargestExponent = 0x1p26f;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kLargest = std::numeric_limits<float>::max();
-// With bf16, scores of less than this may have been cut to -infinity; see the planner on the scale.
-constexpr float kLowest = -0x1p100f;
-// The factor of a score that is computed again because it overflowed: see attention_common.glsl.
-constexpr float kShrink = 0x1p-70f, kGrow = 0x1p70f;
 
 class Kernel {
  public:
@@ -370,14 +358,8 @@ class Kernel {
   // --- the groups that compute ------------------------------------------------------------------------------------
 
   // What a thread knows of its two rows, 8 apart.
-  struct Row {
+  struct Row : OnlineSoftmax::Row {
     U32 end, first;  // the keys that it sees
-    F32 reference;   // a score
-    F32 c;           // of the weights
-    F32 limit;       // the largest score for which the reference is good
-    F32 total;       // the sum of this thread's weights
-    F32 shrink;      // what the sums are rescaled by
-    U32 again;       // whether the row has to be computed again
   };
 
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
@@ -396,12 +378,8 @@ class Kernel {
     for (uint32_t i = 0; i < keys() / 2; ++i) scores_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
-    for (Row& row : rows_) {
-      row.reference = w_.make<Type::f32>(), row.c = w_.make<Type::f32>(), row.limit = w_.make<Type::f32>();
-      row.total = w_.make<Type::f32>(), row.shrink = w_.make<Type::f32>(), row.again = w_.make<Type::u32>();
-    }
-    slack_ = w_.make<Type::f32>();
-    w_.emit("div.rn.f32 {}, {}, {};", slack_.text, number(w_, kSlack).text, scale_.text);
+    softmax_.emplace(w_, o_.type, scale_);
+    for (Row& row : rows_) softmax_->make(row);
     incomplete_ = w_.make<Type::u32>();
     // The second group lets the first one start.
     w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
@@ -469,12 +447,7 @@ class Kernel {
       const U32 at = own_row_ + (lane_ >> 2) + half * 8;
       row.end = keys_end(tile, at) - (quad_ << 1);
       row.first = o_.hiding ? first_key(tile, at) - (quad_ << 1) : w_.constant(0);
-      w_.assign(row.reference, number(w_, -kInfinity));
-      w_.assign(row.limit, number(w_, -kInfinity));
-      w_.assign(row.c, number(w_, 0));
-      w_.assign(row.total, number(w_, 0));
-      w_.assign(row.shrink, number(w_, 1));
-      w_.assign(row.again, w_.constant(0));
+      softmax_->start(row);
     }
     for (const F32& sum : sums_) w_.assign(sum, number(w_, 0));
     w_.assign(incomplete_, w_.constant(0));
@@ -534,7 +507,7 @@ class Kernel {
     const Pred far = w_.make<Type::pred>();
     w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", far.text, (above[0] || above[1]).text);
     w_.when(far, [&] {
-      for (uint32_t half = 0; half < 2; ++half) raise(rows_[half], largest[half]);
+      for (uint32_t half = 0; half < 2; ++half) softmax_->raise(rows_[half], largest[half]);
     });
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];
@@ -567,29 +540,6 @@ class Kernel {
     }
   }
 
-  // A new reference of a row: its largest score so far.
-  void raise(Row& row, F32 largest) {
-    for (const uint32_t distance : {1u, 2u}) largest = max_with_nan(largest, ptx::from_neighbour(largest, distance));
-    largest = max_with_nan(largest, row.reference);
-    const F32 exponent = largest * scale_;
-    const Pred good = ptx::magnitude(exponent) <= number(w_, kLargestExponent);
-    const Pred none = largest == number(w_, -kInfinity);
-    const F32 minus_scale = number(w_, -1) * scale_;
-    const F32 c = select(good, multiply_add(largest, minus_scale, number(w_, headroom())), number(w_, 0));
-    const Pred first = row.reference == number(w_, -kInfinity);
-    const F32 shrink = select(first, number(w_, 1), ptx::power_of_2(c - row.c));
-    w_.assign(row.shrink, shrink);
-    w_.assign(row.total, row.total * shrink);
-    w_.assign(row.c, c);
-    w_.assign(row.reference, largest);
-    w_.assign(row.again, select(good || none, row.again, w_.constant(1)));
-    w_.assign(row.limit, select(row.again == 0u, largest + slack_, number(w_, kInfinity)));
-  }
-
-  // Weights, and thus sums, have this power of two, so that a sum of weight * value stays finite for 2^24 keys whatever
-  // the values are. f16 weights could not represent it, and f16 values need none.
-  float headroom() const { return o_.type == TUFF_BF16 ? -24 : 0; }
-
   void rescale() {
     for (uint32_t i = 0; i < sums_.size(); ++i) w_.assign(sums_[i], sums_[i] * rows_[i / 2 % 2].shrink);
   }
@@ -609,14 +559,11 @@ class Kernel {
       Row& row = rows_[half];
       for (const uint32_t distance : {1u, 2u})
         w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
-      const Pred empty = row.total == number(w_, 0);
-      F32 inverse = w_.make<Type::f32>();
-      w_.emit("rcp.rn.f32 {}, {};", inverse.text, row.total.text);
-      inverse = select(empty, number(w_, 0), inverse);
+      const F32 inverse = softmax_->inverse(row.total);
       const U32 at = own_row_ + (lane_ >> 2) + half * 8;
       const Pred exists = at < seq_q_;
       const auto result = [&](uint32_t eight, uint32_t i) {
-        return in_range(sums_[eight * 4 + half * 2 + i], inverse);
+        return softmax_->in_range(sums_[eight * 4 + half * 2 + i], inverse);
       };
       const U64 begin = multiply_add(at, out_.row, base);
       const U64 pairs = multiply_add(quad_, 4, begin), eights = multiply_add(quad_, 16, begin);
@@ -635,42 +582,20 @@ class Kernel {
         w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
       }
       if (o_.lse) {
-        store_lse(tile, at, (quad_ == 0u) && exists, log_of_2(row.total) - row.c, row.total);
+        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_2(row.total) - row.c, row.total);
       }
-      // Scores below the range of f32 may have been cut.
-      if (o_.type == TUFF_BF16) {
-        w_.assign(row.again, select(row.reference < number(w_, kLowest), w_.constant(1), row.again));
-      }
+      softmax_->check_range(row);
     }
     compute_again(tile);
   }
 
-  F32 log_of_2(const F32& x) { return w_.result<Type::f32>("lg2.approx.f32", x); }
-
-  // sum * inverse, which is in the type's range if the sum is finite: rounded weights may add up to slightly more than
-  // their total.
-  F32 in_range(const F32& sum, const F32& inverse) {
-    const float most = o_.type == TUFF_F16 ? 65504.0f : 0x1.fep127f;
-    const F32 result = sum * inverse;
-    const F32 low = w_.result<Type::f32>("min.f32", result, number(w_, most));
-    const F32 clamped = w_.result<Type::f32>("max.f32", low, number(w_, -most));
-    return select(ptx::magnitude(sum) <= number(w_, kLargest), clamped, result);
-  }
-
   // exponent: the logarithm to base two.
   void store_lse(const Tile& tile, const U32& row, const Pred& stores, const F32& exponent, const F32& total) {
-    F32 result = saturated(exponent * number(w_, 0.6931471805599453f));
+    F32 result = softmax_->saturated(exponent * number(w_, 0.6931471805599453f));
     result = select(total == number(w_, 0), number(w_, -kInfinity), result);
     const U64 head = widen(tile.batch) * widen(heads_) + widen(tile.head);
     const U64 at = (head * widen(seq_q_) + widen(row)) * U64{&w_, "4", true, 4} + lse_;
     w_.emit(if_true(stores), "st.global.f32 [{}], {};", at.text, result.text);
-  }
-
-  // Beyond the range of f32: the largest number. NaN stays.
-  F32 saturated(const F32& x) {
-    const F32 largest = w_.make<Type::f32>();
-    w_.emit("copysign.f32 {}, {}, {};", largest.text, x.text, number(w_, kLargest).text);
-    return select(number(w_, kLargest) < ptx::magnitude(x), largest, x);
   }
 
   // The warp computes those of its rows again that need it, key by key. Each lane has every 32nd element.
@@ -697,80 +622,29 @@ class Kernel {
   }
 
   void compute_again(const Tile& tile, const U32& row) {
-    const uint32_t in_q = (o_.head_dim + kWarp - 1) / kWarp, in_v = (o_.head_dim_v + kWarp - 1) / kWarp;
     const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
-    // Elements lane, lane + 32, ... of a row; zeros beyond the last.
-    const auto elements = [&](const U64& at, uint32_t dim) {
-      std::vector<F32> all;
-      for (uint32_t n = 0; n * kWarp < dim; ++n) {
-        Pred exists;
-        if ((n + 1) * kWarp > dim) exists = lane_ < dim - n * kWarp;
-        all.push_back(ptx::load_element(o_.type, at, n * kWarp * 2, exists.writer != nullptr ? &exists : nullptr));
-      }
-      return all;
-    };
-    const std::vector<F32> x = elements(multiply_add(row, q_.row, lane_at(base_of(q_, tile, tile.head))), o_.head_dim);
-    const U64 k = lane_at(base_of(k_, tile, tile.kv_head)), v = lane_at(base_of(v_, tile, tile.kv_head));
-    const F32 shrink_once = number(w_, kShrink);
-    std::vector<F32> sum;
-    for (uint32_t n = 0; n < in_v; ++n) sum.push_back(w_.variable(number(w_, 0)));
-    const F32 reference = w_.variable(number(w_, -kLargest)), total = w_.variable(number(w_, 0));
-    const U32 key = w_.variable(first_key(tile, row)), end = keys_end(tile, row);
-    w_.repeat([&] { return key < end; },
-              [&] {
-                const std::vector<F32> y = elements(multiply_add(key, k_.row, k), o_.head_dim);
-                F32 plain = number(w_, 0), shrunk = number(w_, 0);
-                for (uint32_t n = 0; n < in_q; ++n) {
-                  plain = multiply_add(x[n], y[n], plain);
-                  if (o_.type == TUFF_BF16) shrunk = multiply_add(x[n] * shrink_once, y[n] * shrink_once, shrunk);
-                }
-                F32 score = sum_of_lanes(plain);
-                if (o_.type == TUFF_BF16) {
-                  const F32 whole = sum_of_lanes(shrunk);
-                  F32 grown = saturated(saturated(whole * number(w_, kGrow)) * number(w_, kGrow));
-                  grown = select(whole == number(w_, -kInfinity), whole, grown);
-                  score = select(ptx::magnitude(score) <= number(w_, kLargest), score, grown);
-                }
-                score = select(number(w_, kLargest) < score, number(w_, kLargest), score);
-                // An infinite query or key hides it.
-                const Label hidden = w_.label();
-                w_.jump_if(score == number(w_, -kInfinity), hidden);
-                const F32 larger = select(reference < score, score, reference);
-                const F32 shrink = ptx::power_of_2((reference - larger) * scale_);
-                const F32 weight = ptx::power_of_2(multiply_add(score - larger, scale_, number(w_, headroom())));
-                w_.assign(reference, larger);
-                w_.assign(total, multiply_add(total, shrink, weight));
-                const std::vector<F32> value = elements(multiply_add(key, v_.row, v), o_.head_dim_v);
-                for (uint32_t n = 0; n < in_v; ++n) {
-                  w_.assign(sum[n], multiply_add(weight, value[n], sum[n] * shrink));
-                }
-                w_.place(hidden);
-                w_.assign(key, key + 1);
-              });
-    F32 inverse = w_.make<Type::f32>();
-    w_.emit("rcp.rn.f32 {}, {};", inverse.text, total.text);
-    inverse = select(total == number(w_, 0), number(w_, 0), inverse);
+    const auto [sum, reference, total] =
+        softmax_->one_by_one(multiply_add(row, q_.row, lane_at(base_of(q_, tile, tile.head))),
+                             {lane_at(base_of(k_, tile, tile.kv_head)), k_.row, o_.head_dim},
+                             {lane_at(base_of(v_, tile, tile.kv_head)), v_.row, o_.head_dim_v}, lane_,
+                             first_key(tile, row), keys_end(tile, row));
+    const F32 inverse = softmax_->inverse(total);
     const U64 to = multiply_add(row, out_.row, lane_at(base_of(out_, tile, tile.head)));
-    for (uint32_t n = 0; n < in_v; ++n) {
-      const F32 result = in_range(sum[n], inverse);
+    for (uint32_t n = 0; n < sum.size(); ++n) {
+      const F32 result = softmax_->in_range(sum[n], inverse);
       const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, result, result))[0];
       const bool whole = (n + 1) * kWarp <= o_.head_dim_v;
       const ptx::Guard guard = whole ? ptx::Guard{} : if_true(lane_ < o_.head_dim_v - n * kWarp);
       w_.emit(guard, "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, rounded.text);
     }
     if (o_.lse) {
-      F32 exponent = multiply_add(reference, scale_, log_of_2(total) - number(w_, headroom()));
+      F32 exponent = multiply_add(reference, scale_, softmax_->log_of_2(total) - number(w_, softmax_->headroom()));
       // An infinite score counts as the largest f32.
       exponent = select(number(w_, kLargest) <= reference, number(w_, kInfinity), exponent);
       // NaN, unless the row is.
       exponent = select(total == total, exponent, total);
       store_lse(tile, row, elected_, exponent, total);
     }
-  }
-
-  F32 sum_of_lanes(F32 x) {
-    for (const uint32_t distance : {16u, 8u, 4u, 2u, 1u}) x = x + ptx::from_neighbour(x, distance);
-    return x;
   }
 
   const Wgmma o_;
@@ -785,7 +659,8 @@ class Kernel {
       "o", offsetof(Wgmma::Push, o_batch), offsetof(Wgmma::Push, o_head), offsetof(Wgmma::Push, o_row), {}, {}, {}, {}};
   U64 lse_, row_lengths_, key_lengths_;
   U32 seq_q_, seq_kv_, heads_, sharing_, row_tiles_, tiles_, diagonal_, left_, right_;
-  F32 scale_, slack_;
+  F32 scale_;
+  std::optional<OnlineSoftmax> softmax_;
   U32 thread_, lane_, group_, quad_, own_row_;
   Pred elected_, never_, always_;
   U32 memory_, stages_, flags_;                                              // queries, then the stages

@@ -1,0 +1,508 @@
+// O = softmax(scale * q * K^T) * V for one query row per head, which is bound by memory: a block computes a part of the
+// keys of one kv head for all heads that share it, and attention_merge.comp adds up the parts.
+//
+//              16 keys of a warp                 Each of the four warps works by itself: it takes every fourth step of
+//             +------------------+               16 keys, and keeps a ring of steps on their way from memory (cp.async)
+//   head_dim  |      keys^T      |               of its own, so that nothing waits for another warp until the end.
+//       +---+ +------------------+
+//    16 | q | |      scores      |               The tile has 16 rows, as mma.sync has, or 8 and 8 of zeros: one for
+//       +---+ +------------------+               each head that shares the keys. The layout of scores in registers is
+//             +------------------+               the one in which the weights are read.
+//             |      values      |
+//             +------------------+                 load       2   3   4   ...
+//             |     outputs      |                 multiply   0   1   2   ...
+//             +------------------+
+//
+// At the end the warps' outputs are added up in shared memory. online_softmax.hpp explains weights and references, and
+// which rows are computed again: here those of the block's part.
+#include "kernels/attention/native/attention_decode.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/attention/native/online_softmax.hpp"
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
+#include "kernels/native/ptx.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff::attention {
+namespace {
+
+using ptx::F32;
+using ptx::if_true;
+using ptx::kWarp;
+using ptx::max_signed;
+using ptx::max_with_nan;
+using ptx::min_signed;
+using ptx::multiply_add;
+using ptx::number;
+using ptx::Pred;
+using ptx::Type;
+using ptx::U32;
+using ptx::U64;
+using ptx::Writer;
+
+constexpr uint32_t kMaxStages = 6;
+constexpr uint32_t kWarpKeys = Decode::kKeys * Decode::kWarps;  // from a warp's step to its next
+constexpr uint32_t kStatistics = 3 * 4;                         // a row's reference, total and `again`, of a warp
+// Parts of f16, whose weights have no headroom of 2^-24, get it when they are stored: attention_merge.comp expects it.
+constexpr float kPartHeadroom = 0x1p-24f;
+
+class Kernel {
+ public:
+  explicit Kernel(const Decode& options) : o_(options), w_("sm_90a", "attention_decode") {}
+
+  std::string write() {
+    q_ = w_.pointer("q"), k_ = w_.pointer("k"), v_ = w_.pointer("v"), out_ = w_.pointer("o");
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) row_lengths_ = w_.pointer("q_lengths");
+    if ((o_.lengths & Wgmma::kKeyLengths) != 0) key_lengths_ = w_.pointer("kv_lengths");
+    w_.block("push", sizeof(Decode::Push));
+    thread_ = w_.special("%tid.x");
+    lane_ = thread_ & (kWarp - 1), warp_ = thread_ >> 5, quad_ = lane_ & 3, group_ = lane_ >> 2;
+    memory_ = ptx::aligned_memory(w_);
+    sharing_ = number_at(offsetof(Decode::Push, sharing));
+    k_row_ = number_at(offsetof(Decode::Push, k_row)), v_row_ = number_at(offsetof(Decode::Push, v_row));
+    locate();
+    softmax_.emplace(w_, o_.type, w_.parameter_float("push", offsetof(Decode::Push, scale_log2)));
+    read_queries();
+    for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.variable(number(w_, 0)));
+    for (uint32_t half = 0; half < halves(); ++half) {
+      softmax_->make(rows_[half]);
+      softmax_->start(rows_[half]);
+    }
+    each_step();
+    add_up();
+    return w_.text(Decode::kThreads);
+  }
+
+ private:
+  U32 number_at(size_t offset) { return w_.parameter("push", offset); }
+  uint32_t halves() const { return o_.rows / 8; }
+
+  // Which keys this block reads: mirrors attention_common.glsl for row 0.
+  void locate() {
+    const U32 block = w_.special("%ctaid.x"), parts = number_at(offsetof(Decode::Push, parts));
+    const U32 tile = block / parts, part = block - tile * parts;
+    const U32 kv_heads = number_at(offsetof(Decode::Push, kv_heads));
+    const U32 batch = tile / kv_heads, kv_head = tile - batch * kv_heads;
+    const U32 seq_kv = number_at(offsetof(Decode::Push, seq_kv));
+    U32 keys = seq_kv, diagonal = number_at(offsetof(Decode::Push, diagonal)), rows = w_.constant(1);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) rows = length(row_lengths_, batch, w_.constant(1));
+    if ((o_.lengths & Wgmma::kKeyLengths) != 0) keys = length(key_lengths_, batch, seq_kv);
+    if ((o_.lengths & Wgmma::kDiagonalByLengths) != 0) diagonal = keys - rows;
+    const U32 zero = w_.constant(0), right = number_at(offsetof(Decode::Push, right));
+    U32 end = min_signed(max_signed(diagonal + right, zero), keys);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(rows == 0u, zero, end);
+    const U32 first = max_signed(diagonal - number_at(offsetof(Decode::Push, left)) + 1, zero);
+    const U32 part_keys = number_at(offsetof(Decode::Push, part_keys)), part_first = part * part_keys;
+    begin_ = w_.variable(ptx::max(part_first, first));
+    end_ = w_.variable(ptx::min(part_first + part_keys, end));
+    const auto base = [&](const U64& from, size_t batch_at, const U32& head, size_t head_at) {
+      return from + widen(batch) * w_.parameter64("push", batch_at) + widen(head) * w_.parameter64("push", head_at);
+    };
+    q_head_ = w_.parameter64("push", offsetof(Decode::Push, q_head));
+    q_ = base(q_, offsetof(Decode::Push, q_batch), kv_head * sharing_, offsetof(Decode::Push, q_head));
+    k_ = base(k_, offsetof(Decode::Push, k_batch), kv_head, offsetof(Decode::Push, k_head));
+    v_ = base(v_, offsetof(Decode::Push, v_batch), kv_head, offsetof(Decode::Push, v_head));
+    if (!o_.parts) {
+      o_head_ = w_.parameter64("push", offsetof(Decode::Push, o_head));
+      out_ = base(out_, offsetof(Decode::Push, o_batch), kv_head * sharing_, offsetof(Decode::Push, o_head));
+      return;
+    }
+    const uint32_t numbers = o_.rows * o_.head_dim_v + (2 * o_.rows + 3) / 4 * 4;
+    out_ = multiply_add(block, numbers * 4, out_);
+  }
+
+  // A length is at least 0, and at most that of the tensor.
+  U32 length(const U64& lengths, const U32& batch, const U32& most) {
+    const U32 wanted = w_.make<Type::u32>();
+    w_.emit("ld.global.s32 {}, [{}];", wanted.text, multiply_add(batch, 4, lengths).text);
+    return min_signed(max_signed(wanted, w_.constant(0)), most);
+  }
+
+  // Pairs of elements of rows lane / 4 and lane / 4 + 8, as mma.sync takes them; zeros if there is no such head.
+  void read_queries() {
+    for (uint32_t half = 0; half < halves(); ++half) {
+      const U32 row = group_ + half * 8;
+      const Pred exists = row < sharing_;
+      const U64 at = multiply_add(quad_, 4, q_ + widen(row) * q_head_);
+      for (uint32_t i = 0; i < o_.head_dim / 8; ++i) {
+        const U32 pair = w_.variable(w_.constant(0));
+        w_.emit(if_true(exists), "ld.global.b32 {}, [{}+{}];", pair.text, at.text, i * 16);
+        queries_[half].push_back(pair);
+      }
+    }
+    if (halves() == 1) queries_[1].assign(queries_[0].size(), w_.variable(w_.constant(0)));
+  }
+
+  // --- loading ------------------------------------------------------------------------------------------------------
+
+  // What a lane loads of 16 rows of a tensor: one piece of 16 bytes of every `rows_at_once`-th.
+  struct Loads {
+    U64 at, between, step;
+    U32 to, row;
+    Pred exists;  // if rows have fewer pieces than lanes
+    uint32_t lanes, row_bytes;
+  };
+  Loads prepare(const U64& base, const U32& row_stride, uint32_t dim, uint32_t row_bytes, uint32_t place) {
+    Loads all;
+    const uint32_t pieces = dim / 8;
+    all.lanes = std::bit_ceil(pieces);
+    all.row_bytes = row_bytes;
+    all.row = lane_ / all.lanes;
+    const U32 piece = lane_ & (all.lanes - 1), first = begin_ + warp_ * w_.constant(Decode::kKeys) + all.row;
+    if (pieces != all.lanes) all.exists = piece < pieces;
+    all.at = w_.variable(multiply_add(first, row_stride, multiply_add(piece, 16, base)));
+    all.between = w_.variable(ptx::multiply_wide(row_stride, w_.constant(kWarp / all.lanes)));
+    all.step = w_.variable(ptx::multiply_wide(row_stride, w_.constant(kWarpKeys)));
+    all.to = all.row * row_bytes + (ring_ + place + (piece << 4));
+    return all;
+  }
+
+  // Starts loading 16 rows from `key` on. Rows from the part's end on become zeros.
+  void load(const Loads& all, const U32& stage, const U32& key) {
+    const uint32_t rows_at_once = kWarp / all.lanes;
+    const U32 to = all.to + stage, first = key + all.row;
+    U64 from = all.at;
+    for (uint32_t row = 0; row < Decode::kKeys; row += rows_at_once) {
+      if (row != 0) from = from + all.between;
+      const U32 bytes = select(first + row < end_, w_.constant(16), w_.constant(0));
+      const ptx::Guard guard = all.exists.writer != nullptr ? if_true(all.exists) : ptx::Guard{};
+      w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16, {};", to.text, row * all.row_bytes,
+              from.text, bytes.text);
+    }
+    w_.assign(all.at, all.at + all.step);
+  }
+
+  void each_step() {
+    const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
+    ring_ = w_.variable(memory_ + warp_ * w_.constant(stages * stage_bytes));
+    const uint32_t v_place = Decode::kKeys * o_.k_row_bytes();
+    const Loads keys = prepare(k_, k_row_, o_.head_dim, o_.k_row_bytes(), 0);
+    const Loads values = prepare(v_, v_row_, o_.head_dim_v, o_.v_row_bytes(), v_place);
+    const U32 key = w_.variable(begin_ + warp_ * w_.constant(Decode::kKeys));
+    const auto load_step = [&](const U32& stage, const U32& first) {
+      w_.when(first < end_, [&] {
+        load(keys, stage, first);
+        load(values, stage, first);
+      });
+      w_.emit("cp.async.commit_group;");
+    };
+    for (uint32_t i = 0; i < ahead; ++i) load_step(w_.constant(i * stage_bytes), key + i * kWarpKeys);
+    // ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. Of keys, matrices 0 and 1 are of the
+    // same keys; of values, matrices 0 and 1 are of the same columns.
+    const U32 matrix = lane_ >> 3, in_matrix = lane_ & 7;
+    const U32 read_keys =
+        w_.variable(ring_ + (in_matrix + ((matrix >> 1) << 3)) * o_.k_row_bytes() + ((matrix & 1) << 4));
+    const U32 read_values =
+        w_.variable(ring_ + v_place + (in_matrix + ((matrix & 1) << 3)) * o_.v_row_bytes() + ((matrix >> 1) << 4));
+    const U32 stage = w_.variable(w_.constant(0));
+    w_.repeat(
+        [&] { return key < end_; },
+        [&] {
+          w_.emit("cp.async.wait_group {};", ahead - 1);
+          w_.emit("bar.warp.sync 0xffffffff;");  // all lanes' pieces have arrived, and the last step has been read
+          const U32 free = select(stage == 0u, w_.constant(ahead * stage_bytes), stage - stage_bytes);
+          load_step(free, key + ahead * kWarpKeys);
+          multiply_keys(read_keys + stage);
+          soften(key);
+          multiply_values(read_values + stage);
+          const U32 next = stage + stage_bytes;
+          w_.assign(stage, select(next == stages * stage_bytes, w_.constant(0), next));
+          w_.assign(key, key + kWarpKeys);
+        });
+    w_.emit("cp.async.wait_all;");
+  }
+
+  // --- multiplying --------------------------------------------------------------------------------------------------
+
+  std::array<U32, 4> load_matrices(const U32& at, uint32_t offset, const char* transposed) {
+    std::array<U32, 4> x;
+    for (U32& one : x) one = w_.make<Type::u32>();
+    w_.emit("ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 {{{}, {}, {}, {}}}, [{}+{}];", transposed, x[0].text, x[1].text,
+            x[2].text, x[3].text, at.text, offset);
+    return x;
+  }
+
+  // c += a * b, of 16 rows, 8 columns and 16 terms.
+  void multiply(const F32* c, const std::array<U32, 4>& a, const U32& b0, const U32& b1) {
+    const char* const type = ptx::name_of_half(o_.type);
+    w_.emit(
+        "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
+        "{{{}, {}, {}, {}}};",
+        type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text, b0.text,
+        b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
+  }
+
+  // Eight keys each: of rows lane / 4 and lane / 4 + 8, keys 2 * (lane % 4) and the next.
+  const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
+
+  void multiply_keys(const U32& at) {
+    scores_.clear();
+    for (uint32_t i = 0; i < Decode::kKeys / 2; ++i) scores_.push_back(w_.variable(number(w_, 0)));
+    for (uint32_t i = 0; i < o_.head_dim / 16; ++i) {
+      const std::array<U32, 4> b = load_matrices(at, i * 32, "");
+      const std::array<U32, 4> a = {queries_[0][2 * i], queries_[1][2 * i], queries_[0][2 * i + 1],
+                                    queries_[1][2 * i + 1]};
+      multiply(&scores_[0], a, b[0], b[1]);
+      multiply(&scores_[4], a, b[2], b[3]);
+    }
+  }
+
+  // Turns scores into weights.
+  void soften(const U32& key) {
+    w_.when(end_ < key + Decode::kKeys, [&] {
+      const U32 own = key + (quad_ << 1);
+      for (uint32_t eight = 0; eight < 2; ++eight) {
+        for (uint32_t i = 0; i < 2; ++i) {
+          const Pred exists = own + (eight * 8 + i) < end_;
+          for (uint32_t half = 0; half < halves(); ++half) {
+            const F32& x = score(eight, half, i);
+            w_.assign(x, select(exists, x, number(w_, -kInfinity)));
+          }
+        }
+      }
+    });
+    Pred any_above;
+    std::array<F32, 2> largest;
+    for (uint32_t half = 0; half < halves(); ++half) {
+      const F32 one = max_with_nan(score(0, half, 0), score(0, half, 1));
+      const F32 other = max_with_nan(score(1, half, 0), score(1, half, 1));
+      largest[half] = max_with_nan(one, other);
+      const Pred above = w_.make<Type::pred>();
+      w_.emit("setp.gtu.f32 {}, {}, {};", above.text, largest[half].text, rows_[half].limit.text);
+      any_above = half == 0 ? above : any_above || above;
+    }
+    const Pred far = w_.make<Type::pred>();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", far.text, any_above.text);
+    w_.when(far, [&] {
+      for (uint32_t half = 0; half < halves(); ++half) {
+        softmax_->raise(rows_[half], largest[half]);
+        for (uint32_t i = 0; i < sums_.size(); i += 4) {
+          for (uint32_t e = 0; e < 2; ++e) {
+            const F32& sum = sums_[i + half * 2 + e];
+            w_.assign(sum, sum * rows_[half].shrink);
+          }
+        }
+      }
+    });
+    const F32 scale = w_.parameter_float("push", offsetof(Decode::Push, scale_log2));
+    for (uint32_t half = 0; half < halves(); ++half) {
+      OnlineSoftmax::Row& row = rows_[half];
+      for (uint32_t eight = 0; eight < 2; ++eight) {
+        for (uint32_t i = 0; i < 2; ++i) {
+          const F32& x = score(eight, half, i);
+          w_.assign(x, ptx::power_of_2(multiply_add(x, scale, row.c)));
+        }
+      }
+      const F32 total = (score(0, half, 0) + score(0, half, 1)) + (score(1, half, 0) + score(1, half, 1));
+      w_.assign(row.total, row.total + total);
+    }
+  }
+
+  void multiply_values(const U32& at) {
+    std::array<U32, 4> weights;
+    for (uint32_t half = 0; half < 2; ++half) {
+      for (uint32_t eight = 0; eight < 2; ++eight) {
+        weights[eight * 2 + half] = half < halves()
+                                        ? ptx::packed_pair(o_.type, score(eight, half, 0), score(eight, half, 1))
+                                        : queries_[1][0];  // zeros
+      }
+    }
+    for (uint32_t i = 0; i < o_.head_dim_v / 16; ++i) {
+      const std::array<U32, 4> b = load_matrices(at, i * 32, ".trans");
+      multiply(&sums_[i * 8], weights, b[0], b[1]);
+      multiply(&sums_[i * 8 + 4], weights, b[2], b[3]);
+    }
+  }
+
+  // --- the end ------------------------------------------------------------------------------------------------------
+
+  // Rows of a warp's outputs are 8 numbers longer, so that eight rows are written without bank conflicts.
+  uint32_t output_row() const { return (o_.head_dim_v + 8) * 4; }
+  uint32_t warp_bytes() const { return o_.stages() * o_.stage_bytes(); }
+
+  void add_up() {
+    const U32 statistics = memory_ + Decode::kWarps * warp_bytes();  // [warp][row]
+    w_.emit("bar.warp.sync 0xffffffff;");
+    for (uint32_t half = 0; half < halves(); ++half) {
+      OnlineSoftmax::Row& row = rows_[half];
+      for (const uint32_t distance : {1u, 2u}) {
+        w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
+      }
+      softmax_->check_range(row);
+      const U32 number_of_row = group_ + half * 8;
+      const U32 at = statistics + (warp_ * w_.constant(o_.rows) + number_of_row) * kStatistics;
+      w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}], {};", at.text, row.reference.text);
+      w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}+4], {};", at.text, row.total.text);
+      w_.emit(if_true(quad_ == 0u), "st.shared.u32 [{}+8], {};", at.text, row.again.text);
+      const U32 to = ring_ + number_of_row * output_row() + (quad_ << 3);
+      for (uint32_t i = 0; i < o_.head_dim_v / 8; ++i) {
+        w_.emit("st.shared.v2.f32 [{}+{}], {{{}, {}}};", to.text, i * 32, sums_[i * 4 + half * 2].text,
+                sums_[i * 4 + half * 2 + 1].text);
+      }
+    }
+    w_.emit("bar.sync 0;");
+    const F32 scale = w_.parameter_float("push", offsetof(Decode::Push, scale_log2));
+    const U32 row = w_.variable(warp_);
+    w_.repeat([&] { return row < sharing_; },
+              [&] {
+                add_up_row(row, statistics, scale);
+                w_.assign(row, row + Decode::kWarps);
+              });
+  }
+
+  // One warp adds up the four warps' outputs of a row.
+  void add_up_row(const U32& row, const U32& statistics, const F32& scale) {
+    std::array<F32, Decode::kWarps> reference, total;
+    U32 again;
+    F32 largest = number(w_, -kLargest);
+    for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+      const U32 at = statistics + (row + i * o_.rows) * kStatistics, flag = w_.make<Type::u32>();
+      reference[i] = w_.make<Type::f32>(), total[i] = w_.make<Type::f32>();
+      w_.emit("ld.shared.f32 {}, [{}];", reference[i].text, at.text);
+      w_.emit("ld.shared.f32 {}, [{}+4];", total[i].text, at.text);
+      w_.emit("ld.shared.u32 {}, [{}+8];", flag.text, at.text);
+      again = i == 0 ? flag : again | flag;
+      largest = select(largest < reference[i], reference[i], largest);
+    }
+    const ptx::Label done = w_.label(), plain = w_.label();
+    w_.jump_unless(again != 0u, plain);
+    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
+    const OnlineSoftmax::Result result =
+        softmax_->one_by_one(lane_at(q_ + widen(row) * q_head_), {lane_at(k_), k_row_, o_.head_dim},
+                             {lane_at(v_), v_row_, o_.head_dim_v}, lane_, begin_, end_);
+    o_.parts ? store_part(row, result) : store(row, result);
+    w_.jump(done);
+    w_.place(plain);
+    OnlineSoftmax::Result sum{{}, largest, number(w_, 0)};
+    std::array<F32, Decode::kWarps> factor;
+    for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+      factor[i] = ptx::power_of_2((reference[i] - largest) * scale);
+      sum.total = multiply_add(total[i], factor[i], sum.total);
+    }
+    const U32 from = memory_ + row * output_row() + (lane_ << 2);
+    for (uint32_t n = 0; n * kWarp < o_.head_dim_v; ++n) {
+      F32 one = number(w_, 0);
+      for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+        const F32 x = w_.make<Type::f32>();
+        // Past the last element are the row's 8 numbers that nobody wrote, and other rows.
+        w_.emit("ld.shared.f32 {}, [{}+{}];", x.text, from.text, i * warp_bytes() + n * kWarp * 4);
+        one = multiply_add(x, factor[i], one);
+      }
+      sum.sums.push_back(one);
+    }
+    o_.parts ? store_part(row, sum) : store(row, sum);
+    w_.place(done);
+  }
+
+  void store(const U32& row, const OnlineSoftmax::Result& result) {
+    const F32 inverse = softmax_->inverse(result.total);
+    const U64 to = multiply_add(lane_, 2, out_ + widen(row) * o_head_);
+    for (uint32_t n = 0; n < result.sums.size(); ++n) {
+      const F32 one = softmax_->in_range(result.sums[n], inverse);
+      const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, one, one))[0];
+      w_.emit(existing(n), "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, rounded.text);
+    }
+  }
+
+  // Whether a lane has an element lane + 32 * n.
+  ptx::Guard existing(uint32_t n) {
+    return (n + 1) * kWarp <= o_.head_dim_v ? ptx::Guard{} : if_true(lane_ < o_.head_dim_v - n * kWarp);
+  }
+
+  // The row's part, as attention_merge.comp reads it.
+  void store_part(const U32& row, const OnlineSoftmax::Result& result) {
+    const F32 headroom = number(w_, o_.type == TUFF_F16 ? kPartHeadroom : 1);
+    const U64 to = multiply_add(row, o_.head_dim_v * 4, multiply_add(lane_, 4, out_));
+    for (uint32_t n = 0; n < result.sums.size(); ++n) {
+      w_.emit(existing(n), "st.global.f32 [{}+{}], {};", to.text, n * kWarp * 4, (result.sums[n] * headroom).text);
+    }
+    const U64 at = multiply_add(row, 4, out_);
+    const uint32_t offset = o_.rows * o_.head_dim_v * 4;
+    const Pred elected = lane_ == 0u;
+    w_.emit(if_true(elected), "st.global.f32 [{}+{}], {};", at.text, offset, result.reference.text);
+    w_.emit(if_true(elected), "st.global.f32 [{}+{}], {};", at.text, offset + o_.rows * 4,
+            (result.total * headroom).text);
+  }
+
+  const Decode o_;
+  Writer w_;
+  U64 q_, k_, v_, out_, row_lengths_, key_lengths_, q_head_, o_head_;
+  U32 thread_, lane_, warp_, quad_, group_;
+  U32 memory_, ring_;
+  U32 sharing_, k_row_, v_row_;
+  U32 begin_, end_;  // the keys of this block
+  std::array<std::vector<U32>, 2> queries_;
+  std::vector<F32> scores_, sums_;
+  std::optional<OnlineSoftmax> softmax_;
+  std::array<OnlineSoftmax::Row, 2> rows_;
+};
+
+NativeKernel write_decode(const KernelRequest& request) {
+  const Decode options = Decode::read(request);
+  return {Kernel(options).write(), "attention_decode", Decode::kThreads, options.shared_bytes()};
+}
+
+// Multiples of 16.
+constexpr auto kDims = [] {
+  std::array<LegalRange, Decode::kMaxHeadDim / 16> all{};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int64_t dim = static_cast<int64_t>(i + 1) * 16;
+    all[i] = {dim, dim};
+  }
+  return all;
+}();
+constexpr LegalRange kFlag[] = {{0, 1}};
+constexpr LegalRange kRows[] = {{8, 8}, {16, 16}};
+constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
+constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
+constexpr DefineInfo kDefines[] = {{"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims}, {"LENGTHS", kLengths},
+                                   {"PARTS", kFlag},    {"ROWS", kRows},       {"TYPE", kTypes}};
+
+// What a block needs besides its stages.
+constexpr uint32_t kRest = ptx::kSharedAlignment + Decode::kWarps * Decode::kMaxRows * kStatistics;
+constexpr uint32_t kReserved = 1024;  // of each block, by the driver
+
+}  // namespace
+
+uint32_t Decode::blocks_per_core() const {
+  const uint32_t half = (ptx::kSharedBytes - kReserved) / 2 - kRest;
+  return half / (kWarps * stage_bytes()) >= 3 ? 2 : 1;
+}
+
+uint32_t Decode::stages() const {
+  const uint32_t memory =
+      blocks_per_core() == 2 ? (ptx::kSharedBytes - kReserved) / 2 - kRest : ptx::kSharedBytes - kRest;
+  return std::min(memory / (kWarps * stage_bytes()), kMaxStages);
+}
+
+uint32_t Decode::shared_bytes() const { return kWarps * stages() * stage_bytes() + kRest; }
+
+KernelRequest Decode::request() const {
+  KernelRequest made(decode_source);
+  made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("LENGTHS", lengths);
+  made.define("PARTS", parts).define("ROWS", rows).define("TYPE", type);
+  return made;
+}
+
+Decode Decode::read(const KernelRequest& request) {
+  Decode options;
+  options.type = static_cast<int32_t>(request.value_of("TYPE"));
+  options.head_dim = static_cast<uint32_t>(request.value_of("HEAD_DIM"));
+  options.head_dim_v = static_cast<uint32_t>(request.value_of("HEAD_DIM_V"));
+  options.lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
+  options.parts = request.value_of("PARTS") != 0;
+  options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
+  return options;
+}
+
+const KernelSource decode_source = {"attention_decode", nullptr, kDefines, write_decode};
+
+}  // namespace tuff::attention

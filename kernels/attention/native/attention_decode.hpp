@@ -1,0 +1,54 @@
+// Attention of one query row per head by the matrix units of NVIDIA's Hopper GPUs (mma.sync), written in PTX: what a
+// planner chooses, and the parameters.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "planning/kernel_request.hpp"
+
+namespace tuff::attention {
+
+// What the text of the kernel depends on.
+struct Decode {
+  int32_t type = 0;  // of all tensors: TUFF_F16 or TUFF_BF16
+  uint32_t head_dim = 0, head_dim_v = 0;
+  uint32_t rows = 8;     // of a tile, 8 or 16: the heads that share keys
+  uint32_t lengths = 0;  // as Wgmma::lengths
+  bool parts = true;     // the results are parts for attention_merge.comp
+
+  static constexpr uint32_t kWarps = 4, kThreads = kWarps * 32;
+  static constexpr uint32_t kKeys = 16;  // of a warp's step
+  static constexpr uint32_t kMaxHeadDim = 256;
+  static constexpr uint32_t kMaxRows = 16;
+
+  // Rows of keys and of values in shared memory are 16 bytes longer than their elements, so that eight rows are read
+  // without bank conflicts.
+  uint32_t k_row_bytes() const { return head_dim * 2 + 16; }
+  uint32_t v_row_bytes() const { return head_dim_v * 2 + 16; }
+  uint32_t stage_bytes() const { return kKeys * (k_row_bytes() + v_row_bytes()); }  // of a warp
+  uint32_t stages() const;
+  uint32_t blocks_per_core() const;  // that fit into a multiprocessor's shared memory
+  uint32_t shared_bytes() const;
+
+  KernelRequest request() const;
+  static Decode read(const KernelRequest& request);
+
+  // The parameters, after the addresses of q, k, v, o or the parts, and of q_lengths and kv_lengths as far as there
+  // are such. Strides are in bytes.
+  struct Push {
+    uint64_t q_batch, q_head, k_batch, k_head, v_batch, v_head, o_batch, o_head;
+    uint32_t k_row, v_row;
+    uint32_t seq_kv;
+    uint32_t kv_heads, sharing;  // how many heads of q share a kv head
+    uint32_t parts, part_keys;
+    float scale_log2;      // scores * scale_log2 are exponents of two
+    int32_t diagonal;      // the row's position is key `diagonal`
+    uint32_t left, right;  // keys that the row sees on either side; the one at its position counts in both
+    uint32_t unused;
+  };
+};
+
+extern const KernelSource decode_source;
+
+}  // namespace tuff::attention

@@ -1,0 +1,114 @@
+// Plans attention of one query row per head for NVIDIA's Hopper GPUs: a kernel in PTX (attention_decode.cpp), then
+// attention_merge.comp.
+#include <algorithm>
+
+#include "kernels/attention/attention_plan.hpp"
+#include "kernels/attention/native/attention_decode.hpp"
+#include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/native/refusals.hpp"
+#include "planning/log.hpp"
+#include "planning/status.hpp"
+
+namespace tuff::attention {
+namespace {
+
+constexpr std::string_view kVariant = "native_decode";
+Refusals refusals;
+constexpr uint64_t kStep = uint64_t{Decode::kKeys} * Decode::kWarps;  // keys of a block's step
+constexpr uint64_t kMinKeys = 2 * kStep;                              // of a part
+constexpr uint64_t kEnds = 64;                                        // the time of a block outside its keys, in keys
+
+bool computes(const Call& call) {
+  const AttentionArgs& args = call.args;
+  const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= Decode::kMaxHeadDim; };
+  const auto in_range = [&](const AttentionStrides& strides) {
+    return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
+  };
+  return (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.seq_q == 1 &&
+         args.heads / args.kv_heads <= Decode::kMaxRows && args.bias == nullptr && args.mask == nullptr &&
+         args.softcap == 0 && whole(args.head_dim) && whole(args.head_dim_v) && call.in_pieces_of(8) &&
+         has_usual_scale(args) && in_range(args.k_strides) && in_range(args.v_strides);
+}
+
+// The parts of the keys, for which the multiprocessors are busy for the shortest time.
+Parts cut(uint64_t keys, uint64_t tiles, uint64_t slots) {
+  Parts best;
+  uint64_t shortest = ~uint64_t{0};
+  for (uint64_t count = 1; count == 1 || (count <= ceil_div(keys, kMinKeys) && count <= 4 * slots); ++count) {
+    const uint64_t each = ceil_div(ceil_div(std::max<uint64_t>(keys, 1), count), kStep) * kStep;
+    const uint64_t parts = std::max<uint64_t>(1, ceil_div(keys, each));
+    const uint64_t time = ceil_div(tiles * parts, slots) * (each + kEnds);
+    if (time >= shortest) continue;
+    shortest = time;
+    best = {.keys = static_cast<uint32_t>(each), .count = static_cast<uint32_t>(parts)};
+  }
+  return best;
+}
+
+}  // namespace
+
+bool is_decode_variant(std::string_view name) { return name == kVariant; }
+
+bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
+  const DeviceTraits& traits = recorder.traits();
+  if (!forced.empty() && !is_decode_variant(forced)) return false;
+  if (!traits.hopper || !merges_on(traits) || refusals.has(0)) {
+    if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
+    return false;
+  }
+  if (!computes(Call(traits, args, 0))) return false;
+
+  Decode kernel;
+  kernel.type = args.dtype;
+  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
+  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
+  const uint64_t sharing = args.heads / args.kv_heads, tiles = args.batch * args.kv_heads;
+  kernel.rows = sharing <= 8 ? 8 : 16;
+  kernel.lengths = lengths_of(args);
+  const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
+  const Parts parts = cut(args.seq_kv, tiles, cores * kernel.blocks_per_core());
+  kernel.parts = parts.count > 1 || args.lse != nullptr;
+  const uint64_t groups = tiles * parts.count,
+                 scratch_bytes = kernel.parts ? groups * bytes_of_part(kernel.rows, args) : 0;
+  if (groups > traits.max_groups[0] || args.rows() > kMaxGroups) return false;
+  const Call call(traits, args, scratch_bytes / 4);
+  const Buffer* const scratch = kernel.parts ? &recorder.scratch(scratch_bytes) : nullptr;
+
+  const ExtendedShape<uint64_t> shape = call.extended_shape<uint64_t>();
+  const uint64_t size = dtype_size(args.dtype);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  Decode::Push push{};
+  push.q_batch = shape.q_batch * size, push.q_head = shape.q_head * size;
+  push.k_batch = shape.k_batch * size, push.k_head = shape.k_head * size, push.k_row = number(shape.k_row * size);
+  push.v_batch = shape.v_batch * size, push.v_head = shape.v_head * size, push.v_row = number(shape.v_row * size);
+  push.o_batch = shape.o_batch * size, push.o_head = shape.o_head * size;
+  push.seq_kv = shape.seq_kv;
+  push.kv_heads = number(call.args.kv_heads);
+  push.sharing = number(sharing);
+  push.parts = parts.count;
+  push.part_keys = parts.keys;
+  push.scale_log2 = shape.scale_log2;
+  push.diagonal = shape.diagonal;
+  push.left = shape.left;
+  push.right = shape.right;
+
+  Dispatch dispatch("attention native");
+  dispatch.operand(args.q, 0, call.elements[0] * size, Access::read)
+      .operand(args.k, 0, call.elements[1] * size, Access::read)
+      .operand(args.v, 0, call.elements[2] * size, Access::read)
+      .operand(kernel.parts ? scratch : args.o, 0, kernel.parts ? scratch_bytes : call.elements[3] * size,
+               Access::write);
+  if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
+  if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+  dispatch.push(push).groups(number(groups)).work(call.bytes(), call.operations()).variant(kVariant.data());
+  log(TUFF_LOG_DISPATCH,
+      "attention {} {} heads={} seq_kv={} head_dim={} causal={} parts={} keys={} groups={} lengths={}", kVariant,
+      dtype_name(args.dtype), args.batch * args.heads, args.seq_kv, args.head_dim, args.causal, parts.count, parts.keys,
+      groups, kernel.lengths);
+  // Addresses have 64 bits.
+  if (!refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0)) return false;
+  if (kernel.parts) merge_parts(recorder, call, kernel.rows, parts, *scratch, scratch_bytes);
+  return true;
+}
+
+}  // namespace tuff::attention
