@@ -2,13 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/strided_axes.hpp"
-#include "kernels/conv/conv.hpp"
+#include "kernels/conv/conv_plan.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
@@ -306,6 +307,97 @@ TEST(PlannerValues, LimitsAreExact) {
   EXPECT_EQ(spaced(1, 65536, 1, 3), TUFF_OK);
   EXPECT_EQ(transposed((1 << 16) - 1), TUFF_OK);
   EXPECT_EQ(transposed(1 << 16), TUFF_ERROR_UNSUPPORTED);
+}
+
+tuff_status refusal_of(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return TUFF_OK;
+}
+
+// Convolutions count positions below 2^30: both sides of each limit, on each axis.
+TEST(PlannerValues, PositionsOfConvolutionsAreExact) {
+  constexpr uint64_t kLimit = uint64_t{1} << 30, kHuge = uint64_t{1} << 63;
+  struct Padded {
+    uint64_t in, before, after;
+    bool fits;
+  };
+  const Padded padded[] = {{kLimit - 1, 0, 0, true},  {kLimit, 0, 0, false},     {kLimit - 3, 1, 1, true},
+                           {kLimit - 2, 1, 1, false}, {1, kLimit - 3, 1, true},  {1, kLimit - 2, 1, false},
+                           {1, 1, kLimit - 3, true},  {1, 1, kLimit - 2, false}, {0, kLimit - 1, 0, true},
+                           {0, kLimit, 0, false},     {0, 0, kLimit - 1, true},  {0, 0, kLimit, false},
+                           {kHuge, kHuge, 0, false},  {kHuge, 0, kHuge, false},  {0, kHuge, kHuge, false}};
+  struct Transposed {
+    uint64_t in, out, stride, taps, dilation;
+    bool fits;
+  };
+  const Transposed transposed[] = {
+      // The stride counts if there is more than one input or output.
+      {2, 1, kLimit - 1, 1, 1, true},
+      {2, 1, kLimit, 1, 1, false},
+      {1, 2, kLimit - 1, 1, 1, true},
+      {1, 2, kLimit, 1, 1, false},
+      {1, 1, kLimit, 1, 1, true},
+      // The dilation counts if there is more than one tap, and so does its product with the taps.
+      {1, 1, 1, 1, kLimit, true},
+      {1, 1, 1, 2, kLimit / 2 - 1, true},
+      {1, 1, 1, 2, kLimit / 2, false},
+      {1, 1, 1, 2, kHuge, false},
+      {1, 1, 1, (1 << 15) - 1, 1 << 15, true},
+      {1, 1, 1, 1 << 15, 1 << 15, false},
+      {1, 1, 1, kLimit - 1, 1, true},
+      {1, 1, 1, kLimit, 1, false},
+      {1, kLimit - 1, 1, 1, 1, true},
+      {1, kLimit, 1, 1, 1, false},
+  };
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    for (const Padded& row : padded) {
+      for (const bool is_transposed : {false, true}) {
+        ConvArgs args;
+        args.transposed = is_transposed;
+        args.in_shape = args.filter_shape = args.out_shape = {{1, 1}, {1, 1, 1}};
+        args.in_shape.extents[axis] = row.in, args.padding[axis] = row.before, args.padding_end[axis] = row.after;
+        EXPECT_EQ(refusal_of([&] { conv::check_positions(args); }), row.fits ? TUFF_OK : TUFF_ERROR_UNSUPPORTED)
+            << axis << ": " << row.in << " + " << row.before << " + " << row.after;
+      }
+    }
+    for (const Transposed& row : transposed) {
+      ConvArgs args;
+      args.in_shape = args.filter_shape = args.out_shape = {{1, 1}, {1, 1, 1}};
+      args.in_shape.extents[axis] = row.in, args.filter_shape.extents[axis] = row.taps;
+      args.out_shape.extents[axis] = row.out;
+      args.stride[axis] = row.stride, args.dilation[axis] = row.dilation;
+      const auto check = [&] { conv::check_positions(args); };
+      EXPECT_EQ(refusal_of(check), TUFF_OK) << "none of these is limited in other convolutions";
+      args.transposed = true;
+      EXPECT_EQ(refusal_of(check), row.fits ? TUFF_OK : TUFF_ERROR_UNSUPPORTED)
+          << axis << ": " << row.in << " to " << row.out << " by " << row.stride << ", " << row.taps << " taps by "
+          << row.dilation;
+    }
+  }
+  // The numbers of a phase: channels times taps, filters, channels of all groups, and positions.
+  const auto phase = [](uint64_t channels, uint64_t taps, uint64_t filters, uint64_t groups, uint64_t in) {
+    conv::Product product;
+    product.args.groups = groups;
+    product.args.in_shape = {{1, channels}, {1, 1, in}};
+    product.args.filter_shape = {{filters, channels / groups}, {1, 1, taps}};
+    product.args.out_shape = {{1, filters}, {1, 1, 1}};
+    return refusal_of([&] { conv::check_phase(product); });
+  };
+  EXPECT_EQ(phase(1, 1, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase((1 << 15) - 1, 1 << 15, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(1 << 15, 1 << 15, 1, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(1, 1, kLimit - 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(1, 1, kLimit, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(kLimit - 2, 1, 2, 2, 1), TUFF_OK);
+  EXPECT_EQ(phase(kLimit, 1, 2, 2, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(kLimit - 1, 1, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(kLimit, 1, 1, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(1, 1, 1, 1, kLimit - 1), TUFF_OK);
+  EXPECT_EQ(phase(1, 1, 1, 1, kLimit), TUFF_ERROR_UNSUPPORTED);
 }
 
 }  // namespace
