@@ -10,9 +10,11 @@
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/conv/conv_plan.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
+#include "kernels/shape/strided_copy.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/status.hpp"
 #include "shaders/gather.hpp"
@@ -398,6 +400,113 @@ TEST(PlannerValues, PositionsOfConvolutionsAreExact) {
   EXPECT_EQ(phase(kLimit, 1, 1, 1, 1), TUFF_ERROR_UNSUPPORTED);
   EXPECT_EQ(phase(1, 1, 1, 1, kLimit - 1), TUFF_OK);
   EXPECT_EQ(phase(1, 1, 1, 1, kLimit), TUFF_ERROR_UNSUPPORTED);
+}
+
+// The kernels pack a window's numbers into 16 and 8 bits.
+TEST(PlannerValues, WindowsOfProductsAreExact) {
+  DeviceTraits traits = a_gpu();
+  traits.hopper = true;
+  const Buffer buffer = nowhere();
+  const auto runs = [&](const std::function<void(gemm::Windows&)>& change) {
+    gemm::Windows windows;
+    windows.of_a = true, windows.elements = 1 << 20;
+    windows.width = 32, windows.step = windows.channels = 64, windows.tap_row = 64 * 34;
+    windows.taps = 3, windows.dilation = 1;
+    change(windows);
+    GemmArgs args{};
+    args.a_type = args.b_type = args.c_type = TUFF_F16, args.accumulate = TUFF_F32;
+    args.m = 1024, args.n = 128, args.k = 576, args.alpha = 1, args.batch_count = 1;
+    args.a = args.b = args.c = &buffer;
+    args.lda = 64 * 34, args.ldb = args.ldc = 128;
+    return gemm::runs_windows(traits, args, windows);
+  };
+  EXPECT_TRUE(runs([](gemm::Windows&) {}));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.width = (1 << 16) - 1; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.width = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.step = (1 << 16) - 8; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.step = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.channels = (1 << 16) - 8; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.taps = 255; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.taps = 256; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.dilation = 255; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.dilation = 256; }));
+  // Each piece of 16 bytes belongs to one tap, of which a kernel takes no fewer than 32 channels.
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.step = 68; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 68; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.tap_row = 68; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.channels = 32; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 24; }));
+  // Padded images: their extents have 16 bits, what is before them and the strides have 8.
+  for (const int i : {0, 1}) {
+    const auto padded = [&](uint32_t extent, uint32_t before, uint32_t stride, uint32_t tap_rows) {
+      return runs([&](gemm::Windows& windows) {
+        windows.padded = true, windows.tap_rows = tap_rows;
+        windows.extents[0] = windows.extents[1] = 32, windows.strides[0] = windows.strides[1] = 1;
+        windows.extents[i] = extent, windows.before[i] = before, windows.strides[i] = stride;
+      });
+    };
+    EXPECT_TRUE(padded((1 << 16) - 1, 1, 1, 3));
+    EXPECT_FALSE(padded(1 << 16, 1, 1, 3));
+    EXPECT_TRUE(padded(32, 255, 1, 3));
+    EXPECT_FALSE(padded(32, 256, 1, 3));
+    EXPECT_TRUE(padded(32, 1, 255, 3));
+    EXPECT_FALSE(padded(32, 1, 256, 3));
+    EXPECT_TRUE(padded(32, 1, 1, 10)) << "30 taps";
+    EXPECT_FALSE(padded(32, 1, 1, 11)) << "33 taps have no bit each";
+  }
+}
+
+// As many workgroups as a dispatch may have, one for each head of 65,536 images, and with one more head.
+TEST(PlannerValues, WorkgroupsOfAttentionAreExact) {
+  const Buffer buffer = nowhere();
+  DeviceTraits traits = a_gpu();
+  traits.max_groups[0] = INT32_MAX;
+  traits.max_range = uint64_t{1} << 62;
+  const auto attended = [&](uint64_t heads) {
+    AttentionArgs args;
+    args.dtype = TUFF_F32;
+    args.q = args.k = args.v = args.o = &buffer;
+    args.batch = 65536, args.heads = args.kv_heads = heads, args.seq_q = 32, args.seq_kv = 64, args.head_dim = 16;
+    complete_attention(args, true);
+    return planned(traits, [&](Recorder& recorder) { record_attention(recorder, args); });
+  };
+  static_assert(attention::kMaxGroups == uint64_t{65535} * 65536);
+  EXPECT_EQ(attended(65535), TUFF_OK);
+  EXPECT_EQ(attended(65536), TUFF_ERROR_UNSUPPORTED);
+}
+
+// Units of an axis may be 2^31 - 1 apart.
+TEST(PlannerValues, StridesOfCopiesAreExact) {
+  const Buffer buffer = nowhere();
+  DeviceTraits traits = a_gpu();
+  traits.max_range = uint64_t{1} << 62;
+  const auto copied = [&](int64_t stride) {
+    StridedCopy copy{"copy", 4, &buffer, &buffer, 0, 0, {}};
+    copy.axes.append(3, {5, 6});
+    copy.axes.append(2, {stride, 3});
+    copy.axes.append(3, {7, 1});
+    return planned(traits, [&](Recorder& recorder) { record_strided_copy(recorder, copy); });
+  };
+  EXPECT_EQ(copied((int64_t{1} << 31) - 1), TUFF_OK);
+  EXPECT_EQ(copied(int64_t{1} << 31), TUFF_ERROR_UNSUPPORTED);
+}
+
+// One buffer per matrix: as many as fit, and from which size on 32-bit offsets do not reach everything.
+TEST(PlannerValues, BuffersOfDispatchesAreExact) {
+  constexpr uint64_t kFar = uint64_t{1} << 32;
+  for (const uint64_t bytes : {kFar, kFar + 1}) {
+    Dispatch one("test"), each("test");
+    const Buffer buffer = nowhere();
+    const std::vector<const Buffer*> buffers(Dispatch::kMaxEach, &buffer);
+    one.operand(&buffer, 0, bytes, Access::read);
+    each.operand_each(buffers.data(), Dispatch::kMaxEach, bytes, Access::read);
+    EXPECT_EQ(one.is_far(), bytes > kFar);
+    EXPECT_EQ(each.is_far(), bytes > kFar);
+    EXPECT_EQ(each.each(), 1u);
+  }
+  Dispatch dispatch("test");
+  EXPECT_THROW(dispatch.operand_each(nullptr, Dispatch::kMaxEach + 1, 4, Access::read), Error);
 }
 
 }  // namespace

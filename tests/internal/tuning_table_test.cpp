@@ -128,6 +128,10 @@ TEST(TuningTable, RefusesWhatIsNoTable) {
   expect_refused(with(good, "\"a device\"", '"' + std::string(2000, 'x') + '"'), "devices[0].name has 2000 characters");
   expect_refused(with(good, "\"driver_version\": 7", "\"driver_version\": 5000000000"), "needs 0 to 4294967295");
   expect_refused(std::string(TuningTable::kMaxBytes + 1, ' '), "at most 4194304 are read");
+  expect_refused(std::string(TuningTable::kMaxBytes, ' '), "it is not JSON");
+  EXPECT_EQ(TuningTable(good + std::string(TuningTable::kMaxBytes - good.size(), ' '), a_device()).size(), 1u);
+  expect_refused(std::string(8, '[') + std::string(8, ']'), "the table is array");
+  expect_refused(std::string(9, '[') + std::string(9, ']'), "nested more than 8 deep");
   expect_refused(std::string(1'000'000, '['), "nested more than");
   expect_refused(R"({"tuff_tuning": 1, "tuff_tuning": 1, "devices": []})", "a name comes twice");
 }
