@@ -439,22 +439,28 @@ TEST(PlannerValues, WindowsOfProductsAreExact) {
   EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 24; }));
   // Padded images: their extents have 16 bits, what is before them and the strides have 8.
   for (const int i : {0, 1}) {
-    const auto padded = [&](uint32_t extent, uint32_t before, uint32_t stride, uint32_t tap_rows) {
+    const auto padded = [&](uint32_t extent, uint32_t before, uint32_t stride) {
       return runs([&](gemm::Windows& windows) {
-        windows.padded = true, windows.tap_rows = tap_rows;
+        windows.padded = true, windows.tap_rows = 3;
         windows.extents[0] = windows.extents[1] = 32, windows.strides[0] = windows.strides[1] = 1;
         windows.extents[i] = extent, windows.before[i] = before, windows.strides[i] = stride;
       });
     };
-    EXPECT_TRUE(padded((1 << 16) - 1, 1, 1, 3));
-    EXPECT_FALSE(padded(1 << 16, 1, 1, 3));
-    EXPECT_TRUE(padded(32, 255, 1, 3));
-    EXPECT_FALSE(padded(32, 256, 1, 3));
-    EXPECT_TRUE(padded(32, 1, 255, 3));
-    EXPECT_FALSE(padded(32, 1, 256, 3));
-    EXPECT_TRUE(padded(32, 1, 1, 10)) << "30 taps";
-    EXPECT_FALSE(padded(32, 1, 1, 11)) << "33 taps have no bit each";
+    EXPECT_TRUE(padded((1 << 16) - 1, 1, 1));
+    EXPECT_FALSE(padded(1 << 16, 1, 1));
+    EXPECT_TRUE(padded(32, 255, 1));
+    EXPECT_FALSE(padded(32, 256, 1));
+    EXPECT_TRUE(padded(32, 1, 255));
+    EXPECT_FALSE(padded(32, 1, 256));
   }
+  const auto padded = [&](uint32_t tap_rows, uint32_t taps) {
+    return runs([&](gemm::Windows& windows) {
+      windows.padded = true, windows.tap_rows = tap_rows, windows.taps = taps;
+      windows.extents[0] = windows.extents[1] = 32, windows.strides[0] = windows.strides[1] = 1;
+    });
+  };
+  EXPECT_TRUE(padded(8, 4)) << "32 taps";
+  EXPECT_FALSE(padded(11, 3)) << "33 taps, of which each needs a bit";
 }
 
 // As many workgroups as a dispatch may have, one for each head of 65,536 images, and with one more head.

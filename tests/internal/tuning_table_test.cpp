@@ -150,6 +150,7 @@ TEST(TuningTable, RefusesChoicesThatMakeNoSense) {
   EXPECT_NO_THROW(TuningTable(table_of(with(kChoice, "nn f32 f32 f32", std::string(41, 'n'))), a_device()));
   refused("[512, 512, 512, 1]", "[]", ".sizes has 0 numbers");
   refused("[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1,1]", ".sizes has 9 numbers");
+  EXPECT_EQ(TuningTable(table_of(with(kChoice, "[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1]")), a_device()).size(), 1u);
   refused("[512, 512, 512, 1]", "512", ".sizes is number, needs to be an array");
   refused("[512, ", "[0, ", ".sizes[0] is 0, needs 1");
   refused("[512, ", "[-512, ", ".sizes[0] is not an integer");
