@@ -210,6 +210,20 @@ TEST_F(PlannerRefusals, GatheredRows) {
   });
 }
 
+// The kernel takes seven axes. With eight, each element of the outermost has a dispatch of its own.
+TEST_F(PlannerRefusals, AxesOfGatheredElements) {
+  for (const uint32_t rank : {1u, 6u, 7u, 8u}) {
+    const uint64_t shape[8] = {3, 3, 3, 3, 3, 3, 3, 3}, index_shape[8] = {2, 2, 2, 2, 2, 2, 2, 2};
+    GatherArgs args{};
+    args.dtype = TUFF_F32, args.index_type = TUFF_U32;
+    args.input = args.indices = args.output = &buffer_;
+    args.shape = shape, args.index_shape = index_shape, args.rank = rank, args.axis = rank - 1;
+    FakeRecorder recorder(a_gpu());
+    record_gather(recorder, args);
+    EXPECT_EQ(recorder.kernels.size(), rank == 8 ? 2u : 1u) << rank;
+  }
+}
+
 TEST_F(PlannerRefusals, Convolutions) {
   constexpr uint64_t kMost = (uint64_t{1} << 30) - 1;
   const auto call = [&](uint64_t in, uint64_t front, uint64_t back, uint64_t stride) {
