@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
@@ -11,6 +13,7 @@
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "kernels/gemm/implicit_gemm.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
@@ -513,6 +516,27 @@ TEST(PlannerValues, BuffersOfDispatchesAreExact) {
   }
   Dispatch dispatch("test");
   EXPECT_THROW(dispatch.operand_each(nullptr, Dispatch::kMaxEach + 1, 4, Access::read), Error);
+}
+
+// Rows that are no whole number of blocks begin within a block.
+TEST(PlannerValues, RowsOfReductionsHaveWholeBlocks) {
+  const Buffer buffer = nowhere();
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    const uint64_t block = dtype == TUFF_F16 ? 8 : 4;
+    for (uint64_t length = 2; length <= 40; ++length) {
+      const uint64_t shape[] = {1000, length};
+      FakeRecorder recorder(a_gpu());
+      int64_t peel = -1;
+      recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+        for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+          if (kernel.defines()[i].name == std::string_view("TUFF_PEEL")) peel = kernel.defines()[i].value;
+        }
+      };
+      record_reduce(recorder, {dtype, TUFF_REDUCE_SUM, &buffer, &buffer, shape, 2, 1});
+      ASSERT_EQ(recorder.kernels, std::vector<std::string>{"reduce_rows"});
+      EXPECT_EQ(peel, length % block != 0 ? 1 : 0) << length;
+    }
+  }
 }
 
 }  // namespace
