@@ -111,6 +111,11 @@ TEST_F(NativePlanner, AttentionOfManyRows) {
   lengths.q_lengths = lengths.kv_lengths = lengths.lse = &buffer_;
   lengths.causal = TUFF_CAUSAL_BOTTOM_RIGHT, lengths.window_left = 20;
   EXPECT_TRUE(is_native(lengths));
+  for (const double scale : {1e-25, 1e25}) {
+    AttentionArgs scaled = attention(TUFF_F16, 4096, 4096, 64);
+    scaled.scale = scale;
+    EXPECT_TRUE(is_native(scaled)) << scale;
+  }
 }
 
 TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -194,6 +195,9 @@ TEST_F(OperationChecks, Resizing) {
   EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMost)), "accepted");
   EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMost + 1)), "too small or too large");
   EXPECT_ANSWER(checked(5, 5, -1), "scale[0] is -1");
+  // The last output's position in the input is below 2^30.
+  EXPECT_ANSWER(checked(5, (1 << 20) - 2, 0x1p-10), "accepted");
+  EXPECT_ANSWER(checked(5, (1 << 20) - 1, 0x1p-10), "too small or too large");
   EXPECT_ANSWER(checked(5, 5, 0, 9), "mode is 9");
 }
 
@@ -293,6 +297,26 @@ TEST_F(OperationChecks, TypesOfSums) {
   EXPECT_ANSWER(checked(TUFF_I8, TUFF_F32, TUFF_F32, TUFF_F32), "not supported");
   EXPECT_ANSWER(checked(TUFF_F64, TUFF_F64, TUFF_F64, TUFF_F64), "accepted");
   EXPECT_ANSWER(checked(TUFF_F64, TUFF_F64, TUFF_F32, TUFF_F64), "not supported");
+}
+
+TEST_F(OperationChecks, ScalesOfIntegers) {
+  const auto checked = [&](double alpha, double beta, int32_t c = TUFF_I32) {
+    GemmArgs args{};
+    args.a_type = args.b_type = TUFF_I8, args.c_type = c, args.accumulate = TUFF_I32;
+    args.m = args.n = args.k = args.lda = args.ldb = args.ldc = 4, args.batch_count = 1;
+    args.alpha = alpha, args.beta = beta;
+    args.a = &buffers_[0], args.b = &buffers_[1], args.c = &buffers_[2];
+    return answer([&] { check_gemm(args); });
+  };
+  for (const double value : {-0x1p31, 0x1p31 - 1, 0.0, -1.0}) {
+    EXPECT_ANSWER(checked(value, 0), "accepted");
+    EXPECT_ANSWER(checked(1, value), "accepted");
+  }
+  for (const double value : {-0x1p31 - 1, 0x1p31, 0.5, -0.5, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    EXPECT_ANSWER(checked(value, 0), "alpha is");
+    EXPECT_ANSWER(checked(1, value), "beta is");
+  }
+  EXPECT_ANSWER(checked(0.5, 0x1p31, TUFF_F32), "accepted");
 }
 
 #undef EXPECT_ANSWER

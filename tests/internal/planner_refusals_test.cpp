@@ -208,6 +208,29 @@ TEST_F(PlannerRefusals, GatheredRows) {
     args.shape = shape, args.index_shape = index_shape, args.rank = 2, args.axis = 0;
     record_gather(recorder, args);
   });
+  // And the distance of elements along another axis.
+  expect_limit(0x7fffffff, [&](Recorder& recorder, uint64_t inner) {
+    const uint64_t shape[] = {2, inner}, index_shape[] = {2, 1};
+    GatherArgs args{};
+    args.dtype = TUFF_F32, args.index_type = TUFF_U32;
+    args.input = args.indices = args.output = &buffer_;
+    args.shape = shape, args.index_shape = index_shape, args.rank = 2, args.axis = 1;
+    record_gather(recorder, args);
+  });
+}
+
+// The kernel takes seven axes. With eight, each element of the outermost has a dispatch of its own.
+TEST_F(PlannerRefusals, AxesOfGatheredElements) {
+  for (const uint32_t rank : {1u, 6u, 7u, 8u}) {
+    const uint64_t shape[8] = {3, 3, 3, 3, 3, 3, 3, 3}, index_shape[8] = {2, 2, 2, 2, 2, 2, 2, 2};
+    GatherArgs args{};
+    args.dtype = TUFF_F32, args.index_type = TUFF_U32;
+    args.input = args.indices = args.output = &buffer_;
+    args.shape = shape, args.index_shape = index_shape, args.rank = rank, args.axis = rank - 1;
+    FakeRecorder recorder(a_gpu());
+    record_gather(recorder, args);
+    EXPECT_EQ(recorder.kernels.size(), rank == 8 ? 2u : 1u) << rank;
+  }
 }
 
 TEST_F(PlannerRefusals, Convolutions) {

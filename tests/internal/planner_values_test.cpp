@@ -2,16 +2,22 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/strided_axes.hpp"
-#include "kernels/conv/conv.hpp"
+#include "kernels/conv/conv_plan.hpp"
+#include "kernels/gemm/implicit_gemm.hpp"
+#include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
+#include "kernels/shape/strided_copy.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/status.hpp"
 #include "shaders/gather.hpp"
@@ -306,6 +312,231 @@ TEST(PlannerValues, LimitsAreExact) {
   EXPECT_EQ(spaced(1, 65536, 1, 3), TUFF_OK);
   EXPECT_EQ(transposed((1 << 16) - 1), TUFF_OK);
   EXPECT_EQ(transposed(1 << 16), TUFF_ERROR_UNSUPPORTED);
+}
+
+tuff_status refusal_of(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return TUFF_OK;
+}
+
+// Convolutions count positions below 2^30: both sides of each limit, on each axis.
+TEST(PlannerValues, PositionsOfConvolutionsAreExact) {
+  constexpr uint64_t kLimit = uint64_t{1} << 30, kHuge = uint64_t{1} << 63;
+  struct Padded {
+    uint64_t in, before, after;
+    bool fits;
+  };
+  const Padded padded[] = {{kLimit - 1, 0, 0, true},  {kLimit, 0, 0, false},     {kLimit - 3, 1, 1, true},
+                           {kLimit - 2, 1, 1, false}, {1, kLimit - 3, 1, true},  {1, kLimit - 2, 1, false},
+                           {1, 1, kLimit - 3, true},  {1, 1, kLimit - 2, false}, {0, kLimit - 1, 0, true},
+                           {0, kLimit, 0, false},     {0, 0, kLimit - 1, true},  {0, 0, kLimit, false},
+                           {kHuge, kHuge, 0, false},  {kHuge, 0, kHuge, false},  {0, kHuge, kHuge, false}};
+  struct Transposed {
+    uint64_t in, out, stride, taps, dilation;
+    bool fits;
+  };
+  const Transposed transposed[] = {
+      // The stride counts if there is more than one input or output.
+      {2, 1, kLimit - 1, 1, 1, true},
+      {2, 1, kLimit, 1, 1, false},
+      {1, 2, kLimit - 1, 1, 1, true},
+      {1, 2, kLimit, 1, 1, false},
+      {1, 1, kLimit, 1, 1, true},
+      // The dilation counts if there is more than one tap, and so does its product with the taps.
+      {1, 1, 1, 1, kLimit, true},
+      {1, 1, 1, 2, kLimit / 2 - 1, true},
+      {1, 1, 1, 2, kLimit / 2, false},
+      {1, 1, 1, 2, kHuge, false},
+      {1, 1, 1, (1 << 15) - 1, 1 << 15, true},
+      {1, 1, 1, 1 << 15, 1 << 15, false},
+      {1, 1, 1, kLimit - 1, 1, true},
+      {1, 1, 1, kLimit, 1, false},
+      {1, kLimit - 1, 1, 1, 1, true},
+      {1, kLimit, 1, 1, 1, false},
+  };
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    for (const Padded& row : padded) {
+      for (const bool is_transposed : {false, true}) {
+        ConvArgs args;
+        args.transposed = is_transposed;
+        args.in_shape = args.filter_shape = args.out_shape = {{1, 1}, {1, 1, 1}};
+        args.in_shape.extents[axis] = row.in, args.padding[axis] = row.before, args.padding_end[axis] = row.after;
+        EXPECT_EQ(refusal_of([&] { conv::check_positions(args); }), row.fits ? TUFF_OK : TUFF_ERROR_UNSUPPORTED)
+            << axis << ": " << row.in << " + " << row.before << " + " << row.after;
+      }
+    }
+    for (const Transposed& row : transposed) {
+      ConvArgs args;
+      args.in_shape = args.filter_shape = args.out_shape = {{1, 1}, {1, 1, 1}};
+      args.in_shape.extents[axis] = row.in, args.filter_shape.extents[axis] = row.taps;
+      args.out_shape.extents[axis] = row.out;
+      args.stride[axis] = row.stride, args.dilation[axis] = row.dilation;
+      const auto check = [&] { conv::check_positions(args); };
+      EXPECT_EQ(refusal_of(check), TUFF_OK) << "none of these is limited in other convolutions";
+      args.transposed = true;
+      EXPECT_EQ(refusal_of(check), row.fits ? TUFF_OK : TUFF_ERROR_UNSUPPORTED)
+          << axis << ": " << row.in << " to " << row.out << " by " << row.stride << ", " << row.taps << " taps by "
+          << row.dilation;
+    }
+  }
+  // The numbers of a phase: channels times taps, filters, channels of all groups, and positions.
+  const auto phase = [](uint64_t channels, uint64_t taps, uint64_t filters, uint64_t groups, uint64_t in) {
+    conv::Product product;
+    product.args.groups = groups;
+    product.args.in_shape = {{1, channels}, {1, 1, in}};
+    product.args.filter_shape = {{filters, channels / groups}, {1, 1, taps}};
+    product.args.out_shape = {{1, filters}, {1, 1, 1}};
+    return refusal_of([&] { conv::check_phase(product); });
+  };
+  EXPECT_EQ(phase(1, 1, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase((1 << 15) - 1, 1 << 15, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(1 << 15, 1 << 15, 1, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(1, 1, kLimit - 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(1, 1, kLimit, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(kLimit - 2, 1, 2, 2, 1), TUFF_OK);
+  EXPECT_EQ(phase(kLimit, 1, 2, 2, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(kLimit - 1, 1, 1, 1, 1), TUFF_OK);
+  EXPECT_EQ(phase(kLimit, 1, 1, 1, 1), TUFF_ERROR_UNSUPPORTED);
+  EXPECT_EQ(phase(1, 1, 1, 1, kLimit - 1), TUFF_OK);
+  EXPECT_EQ(phase(1, 1, 1, 1, kLimit), TUFF_ERROR_UNSUPPORTED);
+}
+
+// The kernels pack a window's numbers into 16 and 8 bits.
+TEST(PlannerValues, WindowsOfProductsAreExact) {
+  DeviceTraits traits = a_gpu();
+  traits.hopper = true;
+  const Buffer buffer = nowhere();
+  const auto runs = [&](const std::function<void(gemm::Windows&)>& change) {
+    gemm::Windows windows;
+    windows.of_a = true, windows.elements = 1 << 20;
+    windows.width = 32, windows.step = windows.channels = 64, windows.tap_row = 64 * 34;
+    windows.taps = 3, windows.dilation = 1;
+    change(windows);
+    GemmArgs args{};
+    args.a_type = args.b_type = args.c_type = TUFF_F16, args.accumulate = TUFF_F32;
+    args.m = 1024, args.n = 128, args.k = 576, args.alpha = 1, args.batch_count = 1;
+    args.a = args.b = args.c = &buffer;
+    args.lda = 64 * 34, args.ldb = args.ldc = 128;
+    return gemm::runs_windows(traits, args, windows);
+  };
+  EXPECT_TRUE(runs([](gemm::Windows&) {}));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.width = (1 << 16) - 1; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.width = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.step = (1 << 16) - 8; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.step = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.channels = (1 << 16) - 8; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 1 << 16; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.taps = 255; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.taps = 256; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.dilation = 255; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.dilation = 256; }));
+  // Each piece of 16 bytes belongs to one tap, of which a kernel takes no fewer than 32 channels.
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.step = 68; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 68; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.tap_row = 68; }));
+  EXPECT_TRUE(runs([](gemm::Windows& windows) { windows.channels = 32; }));
+  EXPECT_FALSE(runs([](gemm::Windows& windows) { windows.channels = 24; }));
+  // Padded images: their extents have 16 bits, what is before them and the strides have 8.
+  for (const int i : {0, 1}) {
+    const auto padded = [&](uint32_t extent, uint32_t before, uint32_t stride) {
+      return runs([&](gemm::Windows& windows) {
+        windows.padded = true, windows.tap_rows = 3;
+        windows.extents[0] = windows.extents[1] = 32, windows.strides[0] = windows.strides[1] = 1;
+        windows.extents[i] = extent, windows.before[i] = before, windows.strides[i] = stride;
+      });
+    };
+    EXPECT_TRUE(padded((1 << 16) - 1, 1, 1));
+    EXPECT_FALSE(padded(1 << 16, 1, 1));
+    EXPECT_TRUE(padded(32, 255, 1));
+    EXPECT_FALSE(padded(32, 256, 1));
+    EXPECT_TRUE(padded(32, 1, 255));
+    EXPECT_FALSE(padded(32, 1, 256));
+  }
+  const auto padded = [&](uint32_t tap_rows, uint32_t taps) {
+    return runs([&](gemm::Windows& windows) {
+      windows.padded = true, windows.tap_rows = tap_rows, windows.taps = taps;
+      windows.extents[0] = windows.extents[1] = 32, windows.strides[0] = windows.strides[1] = 1;
+    });
+  };
+  EXPECT_TRUE(padded(8, 4)) << "32 taps";
+  EXPECT_FALSE(padded(11, 3)) << "33 taps, of which each needs a bit";
+}
+
+// As many workgroups as a dispatch may have, one for each head of 65,536 images, and with one more head.
+TEST(PlannerValues, WorkgroupsOfAttentionAreExact) {
+  const Buffer buffer = nowhere();
+  DeviceTraits traits = a_gpu();
+  traits.max_groups[0] = INT32_MAX;
+  traits.max_range = uint64_t{1} << 62;
+  const auto attended = [&](uint64_t heads) {
+    AttentionArgs args;
+    args.dtype = TUFF_F32;
+    args.q = args.k = args.v = args.o = &buffer;
+    args.batch = 65536, args.heads = args.kv_heads = heads, args.seq_q = 32, args.seq_kv = 64, args.head_dim = 16;
+    complete_attention(args, true);
+    return planned(traits, [&](Recorder& recorder) { record_attention(recorder, args); });
+  };
+  static_assert(attention::kMaxGroups == uint64_t{65535} * 65536);
+  EXPECT_EQ(attended(65535), TUFF_OK);
+  EXPECT_EQ(attended(65536), TUFF_ERROR_UNSUPPORTED);
+}
+
+// Units of an axis may be 2^31 - 1 apart.
+TEST(PlannerValues, StridesOfCopiesAreExact) {
+  const Buffer buffer = nowhere();
+  DeviceTraits traits = a_gpu();
+  traits.max_range = uint64_t{1} << 62;
+  const auto copied = [&](int64_t stride) {
+    StridedCopy copy{"copy", 4, &buffer, &buffer, 0, 0, {}};
+    copy.axes.append(3, {5, 6});
+    copy.axes.append(2, {stride, 3});
+    copy.axes.append(3, {7, 1});
+    return planned(traits, [&](Recorder& recorder) { record_strided_copy(recorder, copy); });
+  };
+  EXPECT_EQ(copied((int64_t{1} << 31) - 1), TUFF_OK);
+  EXPECT_EQ(copied(int64_t{1} << 31), TUFF_ERROR_UNSUPPORTED);
+}
+
+// One buffer per matrix: as many as fit, and from which size on 32-bit offsets do not reach everything.
+TEST(PlannerValues, BuffersOfDispatchesAreExact) {
+  constexpr uint64_t kFar = uint64_t{1} << 32;
+  for (const uint64_t bytes : {kFar, kFar + 1}) {
+    Dispatch one("test"), each("test");
+    const Buffer buffer = nowhere();
+    const std::vector<const Buffer*> buffers(Dispatch::kMaxEach, &buffer);
+    one.operand(&buffer, 0, bytes, Access::read);
+    each.operand_each(buffers.data(), Dispatch::kMaxEach, bytes, Access::read);
+    EXPECT_EQ(one.is_far(), bytes > kFar);
+    EXPECT_EQ(each.is_far(), bytes > kFar);
+    EXPECT_EQ(each.each(), 1u);
+  }
+  Dispatch dispatch("test");
+  EXPECT_THROW(dispatch.operand_each(nullptr, Dispatch::kMaxEach + 1, 4, Access::read), Error);
+}
+
+// Rows that are no whole number of blocks begin within a block.
+TEST(PlannerValues, RowsOfReductionsHaveWholeBlocks) {
+  const Buffer buffer = nowhere();
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    const uint64_t block = dtype == TUFF_F16 ? 8 : 4;
+    for (uint64_t length = 2; length <= 40; ++length) {
+      const uint64_t shape[] = {1000, length};
+      FakeRecorder recorder(a_gpu());
+      int64_t peel = -1;
+      recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+        for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+          if (kernel.defines()[i].name == std::string_view("TUFF_PEEL")) peel = kernel.defines()[i].value;
+        }
+      };
+      record_reduce(recorder, {dtype, TUFF_REDUCE_SUM, &buffer, &buffer, shape, 2, 1});
+      ASSERT_EQ(recorder.kernels, std::vector<std::string>{"reduce_rows"});
+      EXPECT_EQ(peel, length % block != 0 ? 1 : 0) << length;
+    }
+  }
 }
 
 }  // namespace

@@ -128,6 +128,10 @@ TEST(TuningTable, RefusesWhatIsNoTable) {
   expect_refused(with(good, "\"a device\"", '"' + std::string(2000, 'x') + '"'), "devices[0].name has 2000 characters");
   expect_refused(with(good, "\"driver_version\": 7", "\"driver_version\": 5000000000"), "needs 0 to 4294967295");
   expect_refused(std::string(TuningTable::kMaxBytes + 1, ' '), "at most 4194304 are read");
+  expect_refused(std::string(TuningTable::kMaxBytes, ' '), "it is not JSON");
+  EXPECT_EQ(TuningTable(good + std::string(TuningTable::kMaxBytes - good.size(), ' '), a_device()).size(), 1u);
+  expect_refused(std::string(8, '[') + std::string(8, ']'), "the table is array");
+  expect_refused(std::string(9, '[') + std::string(9, ']'), "nested more than 8 deep");
   expect_refused(std::string(1'000'000, '['), "nested more than");
   expect_refused(R"({"tuff_tuning": 1, "tuff_tuning": 1, "devices": []})", "a name comes twice");
 }
@@ -146,6 +150,7 @@ TEST(TuningTable, RefusesChoicesThatMakeNoSense) {
   EXPECT_NO_THROW(TuningTable(table_of(with(kChoice, "nn f32 f32 f32", std::string(41, 'n'))), a_device()));
   refused("[512, 512, 512, 1]", "[]", ".sizes has 0 numbers");
   refused("[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1,1]", ".sizes has 9 numbers");
+  EXPECT_EQ(TuningTable(table_of(with(kChoice, "[512, 512, 512, 1]", "[1,1,1,1,1,1,1,1]")), a_device()).size(), 1u);
   refused("[512, 512, 512, 1]", "512", ".sizes is number, needs to be an array");
   refused("[512, ", "[0, ", ".sizes[0] is 0, needs 1");
   refused("[512, ", "[-512, ", ".sizes[0] is not an integer");

@@ -27,8 +27,8 @@ LEFT_OUT = re.compile(
     r"Devices|Lifecycle|Prewarm|Timeout|Kernel|Profile|Threads|Networks|SteadyState|Memory(?!Desc)|Tuning|Context|"
     r"Transfer|Determinism|Events|Streams"
 )
-INTERNAL = """AttentionPlanner Check KernelRequests GemmPlanner GemmTuned OperationTables
-OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
+INTERNAL = """AttentionPlanner Check DispatchLimits KernelRequests GemmPlanner GemmTuned NativePlanner NativeRefusals
+OperationTables OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folder of a family if it has another name.
 SWEPT = "elementwise norm pool reduce resize rope scan shape softmax".split()
