@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
 #include <vector>
 #endif
@@ -95,14 +97,39 @@ constexpr uint32_t kMachine = 0;  // system call numbers unknown
 
 // What a compiler does once it has its input: memory, time, locks, exit.
 constexpr long kCompilerCalls[] = {
-    SYS_read,          SYS_write,        SYS_close,       SYS_fstat,
-    SYS_lseek,         SYS_mmap,         SYS_munmap,      SYS_mremap,
-    SYS_madvise,       SYS_mprotect,     SYS_brk,         SYS_futex,
-    SYS_getrandom,     SYS_getpid,       SYS_gettid,      SYS_tgkill,
-    SYS_rt_sigaction,  SYS_rt_sigreturn, SYS_sigaltstack, SYS_rt_sigprocmask,
-    SYS_clock_gettime, SYS_gettimeofday, SYS_exit,        SYS_exit_group,
-    SYS_sched_yield,   SYS_getrusage,    SYS_sysinfo,     SYS_sched_getaffinity,
+    SYS_read,
+    SYS_write,
+    SYS_close,
+    SYS_fstat,
+    SYS_lseek,
+    SYS_mmap,
+    SYS_munmap,
+    SYS_mremap,
+    SYS_madvise,
+    SYS_mprotect,
+    SYS_brk,
+    SYS_futex,
+    SYS_getrandom,
+    SYS_getpid,
+    SYS_gettid,
+    SYS_exit,
+    SYS_rt_sigaction,
+    SYS_rt_sigreturn,
+    SYS_sigaltstack,
+    SYS_rt_sigprocmask,
+    SYS_clock_gettime,
+    SYS_gettimeofday,
+    SYS_exit_group,
+    SYS_sched_yield,
+    SYS_getrusage,
+    SYS_sysinfo,
+    SYS_sched_getaffinity,
 };
+
+// Numbers that older headers lack. All architectures have the same ones from 424 on.
+constexpr long kOpenTree = 428, kMoveMount = 429, kFsopen = 430, kFsconfig = 431, kFsmount = 432, kFspick = 433,
+               kPidfdGetfd = 438, kProcessMadvise = 440, kMountSetattr = 442, kProcessMrelease = 448, kFchmodat2 = 452,
+               kSetxattrat = 463, kRemovexattrat = 466, kOpenTreeAttr = 467, kFileSetattr = 469;
 
 // What no driver's compiler does. Drivers differ too much to list what they do.
 constexpr long kOutsideCalls[] = {
@@ -125,15 +152,31 @@ constexpr long kOutsideCalls[] = {
     SYS_process_vm_readv,
     SYS_process_vm_writev,
     SYS_kill,
+    SYS_tkill,
     SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
     SYS_pidfd_open,
     SYS_pidfd_send_signal,
+    kPidfdGetfd,
+    kProcessMadvise,
+    kProcessMrelease,
+    SYS_migrate_pages,
+    SYS_move_pages,
+    SYS_kcmp,
     SYS_setns,
     SYS_unshare,
     SYS_setsid,
+    SYS_setpriority,
+    SYS_sched_setscheduler,
+    SYS_sched_setparam,
+    SYS_sched_setattr,
+    SYS_ioprio_set,
     SYS_msgget,
     SYS_semget,
+    SYS_shmget,
+    SYS_shmat,
     SYS_mq_open,
+    SYS_mq_unlink,
     // the file system
     SYS_unlinkat,
     SYS_renameat2,
@@ -143,6 +186,7 @@ constexpr long kOutsideCalls[] = {
     SYS_mknodat,
     SYS_fchmod,
     SYS_fchmodat,
+    kFchmodat2,
     SYS_fchown,
     SYS_fchownat,
     SYS_truncate,
@@ -153,6 +197,9 @@ constexpr long kOutsideCalls[] = {
     SYS_removexattr,
     SYS_lremovexattr,
     SYS_fremovexattr,
+    kSetxattrat,
+    kRemovexattrat,
+    kFileSetattr,
     SYS_name_to_handle_at,
     SYS_open_by_handle_at,
 #ifdef SYS_unlink
@@ -178,6 +225,14 @@ constexpr long kOutsideCalls[] = {
     SYS_pivot_root,
     SYS_mount,
     SYS_umount2,
+    kOpenTree,
+    kMoveMount,
+    kFsopen,
+    kFsconfig,
+    kFsmount,
+    kFspick,
+    kMountSetattr,
+    kOpenTreeAttr,
     SYS_swapon,
     SYS_swapoff,
     // the system
@@ -239,6 +294,17 @@ class Filter {
     add(BPF_RET | BPF_K, what_with);
     add(BPF_RET | BPF_K, what_without);
   }
+  // The answer depends on whether the low half of the argument, which is all that the kernel reads of it, is one of
+  // these values.
+  void answer_among(long call, uint32_t argument, std::initializer_list<uint32_t> values, uint32_t what_then,
+                    uint32_t otherwise) {
+    auto left = static_cast<uint8_t>(values.size());
+    add(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, static_cast<uint8_t>(left + 3));
+    load(offsetof(seccomp_data, args) + argument * sizeof(uint64_t));
+    for (const uint32_t value : values) add(BPF_JMP | BPF_JEQ | BPF_K, value, left--, 0);
+    add(BPF_RET | BPF_K, otherwise);
+    add(BPF_RET | BPF_K, what_then);
+  }
   std::string install(uint32_t otherwise) {
     add(BPF_RET | BPF_K, otherwise);
     sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
@@ -268,12 +334,16 @@ std::string forbid_files(Needs needs) {
 std::string forbid_calls(Needs needs) {
   if (kMachine == 0) return "no seccomp: the system calls of this architecture are unknown";
   Filter filter;
+  const auto own = static_cast<uint32_t>(::getpid());
+  filter.answer_among(SYS_tgkill, 0, {own}, kAllow, kRefuse);  // abort() sends a signal to its own thread
   if (needs == Needs::compiler) {
     for (const long call : kCompilerCalls) filter.answer(call, kAllow);
     return filter.install(kRefuse);
   }
   constexpr uint32_t kWrites = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
   for (const long call : kOutsideCalls) filter.answer(call, kRefuse);
+  filter.answer_among(SYS_prlimit64, 0, {0}, kAllow, kRefuse);               // limits of this process alone
+  filter.answer_among(SYS_ioctl, 1, {TIOCSTI, TIOCLINUX}, kRefuse, kAllow);  // no input for a terminal
   filter.answer_with(SYS_clone, 0, CLONE_THREAD, kAllow, kRefuse);
   filter.answer(SYS_clone3, kNotThere);   // its flags are in memory, which a filter cannot read
   filter.answer(SYS_openat2, kNotThere);  // the same

@@ -5,14 +5,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
 #include <thread>
@@ -109,6 +112,14 @@ TEST_P(Confine, NothingIsWritten) {
   expect_refused(
       true, [&] { return ::unlink(file.c_str()) == 0; }, "unlink");
   ::close(::open(file.c_str(), O_CREAT | O_WRONLY, 0600));
+  // Landlock does not restrict modes.
+  expect_refused(
+      false, [&] { return ::chmod(file.c_str(), 0644) == 0; }, "chmod");
+  const auto change_mode = [&] {
+    constexpr long kFchmodat2 = 452;  // older headers lack it
+    return ::syscall(kFchmodat2, AT_FDCWD, file.c_str(), 0644, 0) == 0;
+  };
+  if (change_mode()) expect_refused(false, change_mode, "fchmodat2");
   expect_refused(
       true, [&] { return ::mkdir(other.c_str(), 0700) == 0; }, "mkdir");
   ::rmdir(other.c_str());
@@ -120,11 +131,23 @@ TEST_P(Confine, NothingIsWritten) {
 }
 
 TEST_P(Confine, OtherProcessesAreLeftAlone) {
+  const pid_t parent = ::getpid();
   expect_refused(
-      false, [] { return ::kill(::getppid(), 0) == 0; }, "kill");
+      false, [=] { return ::kill(parent, 0) == 0; }, "kill");
+  expect_refused(
+      false, [=] { return ::syscall(SYS_tkill, parent, 0) == 0; }, "tkill");
+  expect_refused(
+      false, [=] { return ::syscall(SYS_tgkill, parent, parent, 0) == 0; }, "tgkill");
+  expect_refused(
+      false, [=] { return ::syscall(SYS_prlimit64, parent, RLIMIT_CORE, nullptr, nullptr) == 0; }, "prlimit");
+  // Input that a terminal is made to have.
+  expect_refused(
+      false, [] { return ::ioctl(-1, TIOCSTI, "x") == 0 || errno == EBADF; }, "TIOCSTI");
 }
 
 TEST_P(Confine, WhatIsNeededWorks) {
+  EXPECT_EQ(ask(GetParam(), [] { return static_cast<int>(::syscall(SYS_tgkill, ::getpid(), ::gettid(), 0)); }), 0)
+      << "abort() needs it";
   EXPECT_EQ(ask(GetParam(),
                 [] {
                   void* const memory = std::malloc(50'000'000);
@@ -140,6 +163,13 @@ TEST_P(Confine, WhatIsNeededWorks) {
   }
   // A driver reads files, starts threads and generates machine code.
   EXPECT_EQ(ask(GetParam(), [] { return ::open("/proc/self/maps", O_RDONLY) >= 0 ? 0 : 1; }), 0);
+  EXPECT_EQ(ask(GetParam(), [] { return ::ioctl(-1, TCGETS, nullptr) == -1 && errno == EBADF ? 0 : 1; }), 0);
+  EXPECT_EQ(ask(GetParam(),
+                [] {
+                  rlimit limit{};
+                  return ::getrlimit(RLIMIT_CORE, &limit);
+                }),
+            0);
   EXPECT_EQ(ask(GetParam(),
                 [] {
                   int seen = 1;
