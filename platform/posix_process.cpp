@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "platform/process.hpp"
@@ -88,12 +90,17 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&files, socket, 0);
-  ::posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+  // Without memory for an action, the program would run with this process's input and output.
+  int error = 0;
+  const auto add = [&](int result) {
+    if (error == 0) error = result;
+  };
+  add(::posix_spawn_file_actions_adddup2(&files, socket, 0));
+  add(::posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0));
+  add(::posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0));
 #if defined(__GLIBC_PREREQ)
 #if __GLIBC_PREREQ(2, 34)
-  ::posix_spawn_file_actions_addclosefrom_np(&files, 3);  // on other systems, limit_this_process() closes the files
+  add(::posix_spawn_file_actions_addclosefrom_np(&files, 3));  // on others, limit_this_process() closes the files
 #endif
 #endif
   sigset_t none, all;
@@ -102,18 +109,17 @@ int spawn(const std::filesystem::path& program, const std::vector<std::string>& 
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &all);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int error = ::posix_spawn(&child, program.c_str(), &files, &attributes, words.data(), environment.data());
+  if (error == 0) error = ::posix_spawn(&child, program.c_str(), &files, &attributes, words.data(), environment.data());
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   return error;
 }
 
+using Clock = std::chrono::steady_clock;
 enum class Talk { ended, timed_out, too_much };
 
 // Sends the input and collects the output, each as the other side is ready.
-Talk talk(int socket, std::string_view input, std::string& output, uint64_t milliseconds, uint64_t max_output_bytes) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
+Talk talk(int socket, std::string_view input, std::string& output, Clock::time_point end, uint64_t max_output_bytes) {
   std::array<char, 65536> buffer;
   if (input.empty()) ::shutdown(socket, SHUT_WR);
   while (true) {
@@ -135,6 +141,21 @@ Talk talk(int socket, std::string_view input, std::string& output, uint64_t mill
       if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR)) return Talk::ended;
       if (received > 0) output.append(buffer.data(), static_cast<size_t>(received));
       if (output.size() > max_output_bytes) return Talk::too_much;
+    }
+  }
+}
+
+// waitpid() for a child that may go on after it has closed its socket: at the end of its time, it is killed.
+pid_t wait_until(Clock::time_point end, pid_t child, int& status, bool& killed) {
+  for (auto pause = std::chrono::microseconds(50);; pause = std::min(2 * pause, std::chrono::microseconds(10'000))) {
+    const pid_t waited = ::waitpid(child, &status, killed ? 0 : WNOHANG);
+    if (waited > 0 || (waited < 0 && errno != EINTR)) return waited;
+    if (waited < 0) continue;
+    if (Clock::now() >= end) {
+      killed = true;
+      ::kill(child, SIGKILL);
+    } else {
+      std::this_thread::sleep_for(pause);
     }
   }
 }
@@ -168,12 +189,11 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
   end.code = spawn(program, arguments, environment, theirs.get(), child);
   if (end.code != 0) return end;
   theirs = Descriptor();
-  const auto finish = [&](bool kill) {
-    if (kill) ::kill(child, SIGKILL);
+  const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+  const auto finish = [&](Clock::time_point until) {
     int status = 0;
-    pid_t waited;
-    while ((waited = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
-    }
+    bool killed = false;
+    const pid_t waited = wait_until(until, child, status, killed);
     if (waited != child) {
       end.kind = ProcessEnd::Kind::unknown;  // the application waits for all children and reaped this one first
     } else if (WIFSIGNALED(status)) {
@@ -183,16 +203,17 @@ ProcessEnd run_program(const std::filesystem::path& program, const std::vector<s
       end.kind = ProcessEnd::Kind::exited;
       end.code = WEXITSTATUS(status);
     }
+    return killed;
   };
   Talk how;
   try {
-    how = talk(ours.get(), input, end.output, milliseconds, max_output_bytes);
+    how = talk(ours.get(), input, end.output, deadline, max_output_bytes);
   } catch (...) {  // no memory for the output: don't leave the child behind
-    finish(true);
+    finish(Clock::time_point::min());
     throw;
   }
-  finish(how != Talk::ended);
-  if (how == Talk::timed_out) end.kind = ProcessEnd::Kind::timed_out;
+  const bool killed = finish(how == Talk::ended ? deadline : Clock::time_point::min());
+  if (how == Talk::timed_out || (how == Talk::ended && killed)) end.kind = ProcessEnd::Kind::timed_out;
   if (how == Talk::too_much) end.kind = ProcessEnd::Kind::too_much_output;
   return end;
 }

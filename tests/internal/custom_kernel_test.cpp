@@ -353,6 +353,19 @@ TEST(Process, TimeIsKept) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(kPatience));
 }
 
+// Confinement allows a program to close its socket, and to sleep.
+TEST(Process, TimeIsKeptByAProgramThatClosesItsSocketAndGoesOn) {
+  const auto begin = std::chrono::steady_clock::now();
+  const ProcessEnd end = run_program("/bin/sh", {"-c", "echo said >&0; exec 0>&-; exec sleep 100"}, "", 200, 10);
+  EXPECT_EQ(end.kind, Kind::timed_out);
+  EXPECT_EQ(end.output, "said\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(kPatience));
+  // One that ends within its time is not killed.
+  const ProcessEnd later = run_program("/bin/sh", {"-c", "exec 0>&-; sleep 0.1; exit 7"}, "", kPatience, 10);
+  EXPECT_EQ(later.kind, Kind::exited);
+  EXPECT_EQ(later.code, 7);
+}
+
 TEST(Process, NothingIsInherited) {
   const int left_open = ::open("/dev/null", O_RDONLY);
   const ProcessEnd seen = run_program("/bin/sh", {"-c", "count=$(ls /proc/self/fd | wc -l); echo $count >&0; env >&0"},
