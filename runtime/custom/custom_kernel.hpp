@@ -117,7 +117,10 @@ std::vector<uint32_t> keep_in_bounds(const std::vector<uint32_t>& words, const S
 KernelInterface reflect(const std::vector<uint32_t>& words, const std::string& entry);
 // Every buffer that the entry point names counts as read and written. COMPILE_FAILED for text that is not PTX, as far
 // as this needs to read it; INVALID_ARGUMENT for another entry or workgroup size than the module has.
+// UNSUPPORTED for a parameter that points to memory of a larger alignment than every allocation has: a launch checks
+// where a buffer begins in its allocation.
 constexpr uint32_t kMaxPtxPushBytes = 256;
+constexpr uint64_t kMaxBufferAlignment = 256;
 KernelInterface reflect_ptx(const CustomSource& source);
 
 // --- serialisation, for pipes and files ------------------------------------------------------------------

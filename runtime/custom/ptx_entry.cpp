@@ -182,6 +182,11 @@ Parameter take_parameter(Tokens& tokens) {
   if (parameter.marked && parameter.bytes != 8) {
     tokens.refuse(TUFF_ERROR_COMPILE_FAILED, "error: a pointer of less or more than 64 bits");
   }
+  if (parameter.memory_alignment > kMaxBufferAlignment) {
+    tokens.refuse(TUFF_ERROR_UNSUPPORTED,
+                  fmt::format("a parameter points to memory with .align {}, at most {} is possible",
+                              parameter.memory_alignment, kMaxBufferAlignment));
+  }
   parameter.alignment = std::max<uint64_t>(parameter.alignment, parameter.bytes);
   parameter.name = tokens.take_name();
   if (tokens.take_if("[")) {

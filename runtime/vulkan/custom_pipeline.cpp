@@ -6,6 +6,7 @@
 
 #include "planning/log.hpp"
 #include "runtime/vulkan/custom_objects.hpp"
+#include "runtime/vulkan/memory_pool.hpp"
 
 namespace tuff {
 namespace {
@@ -174,6 +175,8 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Device> device, std::shared_ptr<Retir
   pipeline_->objects.module = made.module;
   pipeline_->objects.function = made.function;
 }
+
+static_assert(MemoryPool::kAlignment >= kMaxBufferAlignment);  // check_launch() sees offsets in allocations
 
 LaunchLimits VulkanKernel::launch_limits() const {
   const DeviceTraits& traits = device_->traits;

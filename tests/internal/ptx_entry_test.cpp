@@ -122,6 +122,9 @@ TEST(PtxEntry, MessagesNameTheLine) {
   EXPECT_REFUSED(ptx(".address_size 32\n" + entry_with("")), kCompile, "64 bits");
   EXPECT_REFUSED(ptx(std::string(".entry k() { \0 }", 16)), kCompile, "NUL");
   EXPECT_REFUSED(ptx(entry_with(".param .u64 .ptr .shared a")), TUFF_ERROR_UNSUPPORTED, ".shared memory");
+  // Allocations begin at multiples of 256 bytes, and a launch checks offsets from there.
+  EXPECT_EQ(reflect_ptx(ptx(entry_with(".param .u64 .ptr .global .align 256 a"))).alignment, 256u);
+  EXPECT_REFUSED(ptx(entry_with(".param .u64 .ptr .global .align 512 a")), TUFF_ERROR_UNSUPPORTED, ".align 512");
   EXPECT_REFUSED(ptx(entry_with(".param .b8 a[18446744073709551615]")), TUFF_ERROR_LIMIT_EXCEEDED, "256 bytes");
   EXPECT_REFUSED(ptx(entry_with(".param .align 8 .b8 a[257]")), TUFF_ERROR_LIMIT_EXCEEDED, "256 bytes");
   std::string many = ".param .u64 p0";
