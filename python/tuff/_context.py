@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import threading
 import uuid
 import weakref
@@ -18,6 +17,7 @@ from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._checked import I32, OnDevice, element, host_array, text, whole
 from ._error import check, text_of
+from ._handle import Session
 from ._kernel import Kernel
 from ._pinned import pinned
 from ._profile import Profile
@@ -129,39 +129,6 @@ def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG
     check(raw.tuff_set_log(_log_callbacks[-1], None, level))
 
 
-class _Session:
-    """A context's handle, separate from the Context so that finalizers can hold it."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self.process = os.getpid()
-        self.is_open = True
-        self._lock = threading.RLock()  # a finalizer may run in the thread that holds it
-        self._pins = 0  # live pinned NumPy arrays, which must not lose their memory
-        self._left = raw.NULL_HANDLE  # a closed context, to be destroyed with the last pinned array
-
-    def close(self) -> None:
-        with self._lock:
-            if not self.is_open:
-                return
-            self.is_open = False
-            if self._pins > 0:
-                self._left, self.handle = self.handle, raw.NULL_HANDLE
-        if self.process == os.getpid():  # a forked child has no device to close
-            check(raw.tuff_synchronize(self._left) if self._left else raw.tuff_context_destroy(self.handle))
-
-    def pin(self) -> None:
-        with self._lock:
-            self._pins += 1
-
-    def unpin(self) -> None:
-        with self._lock:
-            self._pins -= 1
-            left = self._left if self._pins == 0 else raw.NULL_HANDLE
-        if left and self.process == os.getpid():
-            raw.tuff_context_destroy(left)
-
-
 class Context(OnDevice):
     """An open device. As a context manager it is closed at the end of the block.
 
@@ -192,7 +159,7 @@ class Context(OnDevice):
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_context_create(desc, handle))
-        self._session = _Session(handle.value)
+        self._session = Session(handle.value)
         self._finalizer = weakref.finalize(self, self._session.close)
         self._lock = threading.Lock()
         self._memory_callbacks: List[object] = []  # all kept: a callback may replace itself
