@@ -25,6 +25,7 @@ LAYERS = [
     ("_array",),
     ("_stream", "_kernel", "_profile"),
     ("_context",),
+    ("_default",),
     ("__init__",),
 ]
 

@@ -123,11 +123,9 @@ def host_array(value: object, name: str) -> np.ndarray:
 
 
 class OnDevice:
-    """Base of objects on a device, which cannot be pickled or copied by the copy module."""
+    """Base of objects on a device. Only arrays can be pickled and copied by the copy module."""
 
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        name = type(self).__name__
-        instead = "; .numpy() copies it to the host, .copy() on the device" if hasattr(self, "numpy") else ""
-        raise TypeError(f"a tuff.{name} lives on a device and cannot be pickled or copied{instead}")
+        raise TypeError(f"a tuff.{type(self).__name__} lives on a device and cannot be pickled or copied")

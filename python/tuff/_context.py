@@ -15,7 +15,7 @@ import numpy as np
 from . import raw
 from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
-from ._checked import I32, OnDevice, element, host_array, text, whole
+from ._checked import I32, OnDevice, element, host_array, is_whole, text, whole
 from ._error import check, text_of
 from ._handle import Session
 from ._kernel import Kernel
@@ -107,6 +107,10 @@ def version() -> Tuple[int, int, int]:
     """Returns the library's version."""
     number = raw.tuff_version()
     return number >> 16, (number >> 8) & 255, number & 255
+
+
+def _float32_holds(value: int) -> bool:
+    return abs(value) <= 2**24 or (abs(value) < 2**128 - 2**103 and int(np.float32(value)) == value)
 
 
 _log_callbacks: List[object] = []  # never freed: another thread may be inside an old callback
@@ -323,8 +327,13 @@ class Context(OnDevice):
     def ones(self, shape: Shape, dtype: object = np.float32) -> Array:
         return self.full(shape, 1, dtype)
 
-    def full(self, shape: Shape, value: Union[float, int], dtype: object = np.float32) -> Array:
-        """Returns an array filled with one value on the device."""
+    def full(self, shape: Shape, value: Union[float, int], dtype: object = None) -> Array:
+        """Returns an array filled with one value on the device. Without a dtype it is float32; an integer that this does
+        not hold is a ValueError."""
+        if dtype is None:
+            dtype = np.float32
+            if is_whole(value) and not _float32_holds(int(value)):
+                raise ValueError(f"{value} is no float32; name the type that keeps it, such as dtype=numpy.int32")
         pattern = element(value, as_dtype(dtype))
         result = self.empty(shape, dtype)
         result.buffer.fill(pattern)
