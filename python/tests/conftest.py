@@ -1,5 +1,6 @@
 """Fixtures: a context on each backend, and derived error bounds."""
 
+import ctypes
 import sys
 from pathlib import Path
 
@@ -13,6 +14,19 @@ try:
 except ImportError:  # not installed: the package of this checkout
     sys.path.insert(0, str(CHECKOUT / "python"))
     import tuff
+
+from tuff._structure import Structure
+
+
+def _refuse_wrapping(self, name, value):
+    """Fields of structures: ctypes reduces an integer modulo 2**64 in silence. The package must not rely on that."""
+    previous = ctypes.Structure.__setattr__
+    previous(self, name, value)
+    if isinstance(value, int):
+        assert (getattr(self, name) or 0) == value, f"{type(self).__name__}.{name} = {value} is {getattr(self, name)} to C"
+
+
+Structure.__setattr__ = _refuse_wrapping
 
 UNIT = 2.0**-24  # the unit roundoff of float32
 

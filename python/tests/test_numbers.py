@@ -211,7 +211,7 @@ def test_names_that_are_none(ctx):
 
 def test_objects_of_another_kind(ctx):
     x = ctx.ones((2, 2))
-    for other in (None, "cpu", 3, [0, 1], np.zeros(2), x.T):
+    for other in (None, "cpu", 3, [0, 2], [0.0], [True], np.zeros(2), x.T):
         for use in (
             lambda: x.to(other),
             lambda: tuff.take(x, other),
@@ -286,16 +286,22 @@ def test_kernels(vulkan):
 def test_what_lives_on_a_device_is_not_pickled(ctx):
     x = ctx.ones((2, 2))
     event = ctx.default_stream.record()
-    for value in (x, x.T, x.buffer, ctx, ctx.default_stream, event, ctx.profile()):
+    for value in (x.buffer, ctx, ctx.default_stream, event, ctx.profile()):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             with pytest.raises(TypeError, match="lives on a device"):
                 pickle.dumps(value, protocol)
         for make in (copy.copy, copy.deepcopy):
             with pytest.raises(TypeError, match="lives on a device"):
                 make(value)
-    with pytest.raises(TypeError, match=r"\.numpy\(\)"):
-        pickle.dumps(x)
-    assert pickle.loads(pickle.dumps(x.numpy())).tolist() == [[1, 1], [1, 1]]
+
+
+def test_integers_of_full_are_kept_or_refused(ctx):
+    """ctx.full(1, 16777217) was 16777216.0."""
+    assert ctx.full(1, 16777216).item() == 16777216 and ctx.full(1, -(2**30)).item() == -(2**30)
+    assert ctx.full(1, 16777217, np.int32).item() == 16777217 and ctx.full(1, 16777217.0).item() == 16777216
+    assert ctx.full(1, 16777217, np.float32).item() == 16777216  # as asked
+    for value in (16777217, -16777217, np.int64(2**40 + 1), np.uint32(2**32 - 1), 2**128 - 1, 2**200):
+        refused(lambda: ctx.full(1, value))
 
 
 def test_shapes_that_are_none(ctx):

@@ -75,7 +75,34 @@ def test_every_function_is_declared_as_in_the_header(header):
     for result, name, parameters in prototypes:
         arguments = [] if parameters.strip() == "void" else [as_ctypes(p) for p in parameters.split(",")]
         assert raw.FUNCTIONS[name] == (as_ctypes(result), arguments), name
-        assert getattr(raw, name).argtypes == arguments
+        assert getattr(raw, name).argtypes == [raw._INTEGERS.get(kind, kind) for kind in arguments]
+
+
+def test_integers_that_c_s_type_cannot_hold_are_refused():
+    """ctypes takes 2**64 + 8 for 8."""
+    size = ctypes.c_uint64()
+    beyond = {ctypes.c_int32: (-(2**31) - 1, 2**31), ctypes.c_uint32: (-1, 2**32), ctypes.c_int64: (-(2**63) - 1, 2**63)}
+    beyond[ctypes.c_uint64] = (-1, 2**64, 2**64 + 8)
+    count = 0
+    for name, (_, kinds) in raw.FUNCTIONS.items():
+        for place, kind in enumerate(kinds):
+            if kind not in beyond:
+                continue
+            for value in beyond[kind]:
+                arguments = [kind() if issubclass(kind, ctypes._CFuncPtr) else None for kind in kinds]
+                arguments = [0 if kind in (*beyond, ctypes.c_double) else one for kind, one in zip(kinds, arguments)]
+                arguments[place] = value
+                with pytest.raises(ctypes.ArgumentError, match=rf"argument {place + 1}.*{value} is not from "):
+                    getattr(raw, name)(*arguments)
+                count += 1
+    assert count > 300
+    for value in (size, True, np.uint64(3).item()):
+        assert raw.tuff_buffer_size(value, size) == raw.ERROR_INVALID_HANDLE
+    for value in (2**64 - 1, 2**63):
+        assert raw.tuff_free(value) == raw.ERROR_INVALID_HANDLE
+    for value in ("1", 1.0, [1], np.float64(1)):
+        with pytest.raises(ctypes.ArgumentError):
+            raw.tuff_free(value)
 
 
 def test_every_constant_has_the_header_s_value(header):

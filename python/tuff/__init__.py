@@ -16,6 +16,7 @@ from ._attention import *  # noqa: F403
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
 from ._convolution import *  # noqa: F403
+from ._default import default_context
 from ._error import TuffError, check, last_error
 from ._functions import *  # noqa: F403
 from ._kernel import Kernel
@@ -47,6 +48,7 @@ __all__ = [
     "Transposed",
     "TuffError",
     "check",
+    "default_context",
     "device_count",
     "device_refusals",
     "devices",

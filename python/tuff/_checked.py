@@ -3,6 +3,7 @@ text at a NUL, and has unhelpful messages."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import numbers
 from typing import TYPE_CHECKING, NoReturn, Tuple, TypeVar
@@ -48,6 +49,22 @@ def sequence(value: Iterable[T], name: str, of: str) -> Tuple[T, ...]:
         return tuple(value)
     except TypeError:
         raise TypeError(f"{name} is {value!r}, needs {of}") from None
+
+
+def checked_integer(kind: type) -> type:
+    """Returns an entry of ctypes' argtypes that accepts what an integer type of ctypes accepts, within its range."""
+    bits, signed = 8 * ctypes.sizeof(kind), kind(-1).value < 0
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    convert = kind.from_param
+
+    class Checked:
+        @staticmethod
+        def from_param(value: object) -> object:
+            if isinstance(value, int) and not least <= value <= most:
+                raise ValueError(f"{value} is not from {least} to {most}")
+            return convert(value)
+
+    return Checked
 
 
 def is_number(value: object) -> bool:
@@ -106,11 +123,9 @@ def host_array(value: object, name: str) -> np.ndarray:
 
 
 class OnDevice:
-    """Base of objects on a device, which cannot be pickled or copied by the copy module."""
+    """Base of objects on a device. Only arrays can be pickled and copied by the copy module."""
 
     __slots__ = ()
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        name = type(self).__name__
-        instead = "; .numpy() copies it to the host, .copy() on the device" if hasattr(self, "numpy") else ""
-        raise TypeError(f"a tuff.{name} lives on a device and cannot be pickled or copied{instead}")
+        raise TypeError(f"a tuff.{type(self).__name__} lives on a device and cannot be pickled or copied")

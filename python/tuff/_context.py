@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import threading
 import uuid
 import weakref
@@ -16,8 +15,9 @@ import numpy as np
 from . import raw
 from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
-from ._checked import I32, OnDevice, element, host_array, text, whole
+from ._checked import I32, OnDevice, element, host_array, is_whole, text, whole
 from ._error import check, text_of
+from ._handle import Session
 from ._kernel import Kernel
 from ._pinned import pinned
 from ._profile import Profile
@@ -109,6 +109,10 @@ def version() -> Tuple[int, int, int]:
     return number >> 16, (number >> 8) & 255, number & 255
 
 
+def _float32_holds(value: int) -> bool:
+    return abs(value) <= 2**24 or (abs(value) < 2**128 - 2**103 and int(np.float32(value)) == value)
+
+
 _log_callbacks: List[object] = []  # never freed: another thread may be inside an old callback
 
 
@@ -127,39 +131,6 @@ def set_log(callback: Optional[Callable[[int, str], None]], level: int = raw.LOG
     level = whole(level, "level", -I32, I32)
     _log_callbacks.append(raw.LogCallback(forward))
     check(raw.tuff_set_log(_log_callbacks[-1], None, level))
-
-
-class _Session:
-    """A context's handle, separate from the Context so that finalizers can hold it."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self.process = os.getpid()
-        self.is_open = True
-        self._lock = threading.RLock()  # a finalizer may run in the thread that holds it
-        self._pins = 0  # live pinned NumPy arrays, which must not lose their memory
-        self._left = raw.NULL_HANDLE  # a closed context, to be destroyed with the last pinned array
-
-    def close(self) -> None:
-        with self._lock:
-            if not self.is_open:
-                return
-            self.is_open = False
-            if self._pins > 0:
-                self._left, self.handle = self.handle, raw.NULL_HANDLE
-        if self.process == os.getpid():  # a forked child has no device to close
-            check(raw.tuff_synchronize(self._left) if self._left else raw.tuff_context_destroy(self.handle))
-
-    def pin(self) -> None:
-        with self._lock:
-            self._pins += 1
-
-    def unpin(self) -> None:
-        with self._lock:
-            self._pins -= 1
-            left = self._left if self._pins == 0 else raw.NULL_HANDLE
-        if left and self.process == os.getpid():
-            raw.tuff_context_destroy(left)
 
 
 class Context(OnDevice):
@@ -192,7 +163,7 @@ class Context(OnDevice):
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_context_create(desc, handle))
-        self._session = _Session(handle.value)
+        self._session = Session(handle.value)
         self._finalizer = weakref.finalize(self, self._session.close)
         self._lock = threading.Lock()
         self._memory_callbacks: List[object] = []  # all kept: a callback may replace itself
@@ -356,8 +327,13 @@ class Context(OnDevice):
     def ones(self, shape: Shape, dtype: object = np.float32) -> Array:
         return self.full(shape, 1, dtype)
 
-    def full(self, shape: Shape, value: Union[float, int], dtype: object = np.float32) -> Array:
-        """Returns an array filled with one value on the device."""
+    def full(self, shape: Shape, value: Union[float, int], dtype: object = None) -> Array:
+        """Returns an array filled with one value on the device. Without a dtype it is float32; an integer that this does
+        not hold is a ValueError."""
+        if dtype is None:
+            dtype = np.float32
+            if is_whole(value) and not _float32_holds(int(value)):
+                raise ValueError(f"{value} is no float32; name the type that keeps it, such as dtype=numpy.int32")
         pattern = element(value, as_dtype(dtype))
         result = self.empty(shape, dtype)
         result.buffer.fill(pattern)

@@ -22,7 +22,8 @@ class TuffError(RuntimeError):
         self.name = raw.tuff_status_name(status).decode()
         self.hint = raw.tuff_status_hint(status).decode()
         self.message = message
-        super().__init__(f"{self.name}: {message}")
+        # Whoever has no driver reads this in a traceback.
+        super().__init__(f"{self.name}: {message}" + (f". {self.hint}" if status == raw.ERROR_NO_DEVICE else ""))
 
     def __reduce__(self) -> tuple:
         return (TuffError, (self.status, self.message))

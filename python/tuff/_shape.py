@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 import numpy as np
 
@@ -10,10 +10,12 @@ from . import raw
 from ._checked import is_whole, sequence
 from ._error import check
 from ._operands import dtype_of, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
-from ._storage import DTYPES, as_dtype
+from ._storage import DTYPES, Storage, TransposedStorage, as_dtype
 
 if TYPE_CHECKING:
     from ._array import Array
+
+    Indices = Union[Array, np.ndarray, Sequence[int], int]
 
 __all__ = ["cast", "concat", "embedding", "gather", "permute", "section", "take"]
 
@@ -146,23 +148,47 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
     return result
 
 
-def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Gathers along an axis by int32 or uint32 indices, like numpy.take. An index out of range gives zeros."""
+def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
+    """Returns indices along an axis of x as an array on the device. Those that the host holds are integers within the
+    axis, negative ones from its end; they are uploaded."""
+    if isinstance(indices, Storage):
+        return indices
+    if isinstance(indices, TransposedStorage):
+        require_array(indices, "indices")
+    host = np.asarray(indices)
+    if host.size == 0 and not isinstance(indices, np.ndarray):
+        host = host.astype(np.int32)
+    if host.dtype.kind not in "iu":
+        raise TypeError(f"indices are {type(indices).__name__} of {host.dtype}, need integers")
+    size = x.shape[axis]
+    wrong = host[np.asarray((host < -size) | (host >= size))]
+    if wrong.size != 0:
+        raise IndexError(f"index {wrong[0]} is out of axis {axis} of size {size}")
+    if size > 2**32:
+        raise ValueError(f"axis {axis} of size {size} is too long for indices from the host")
+    return x.context.array(np.where(host < 0, host.astype(np.int64) + size, host), np.uint32)
+
+
+def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = None) -> Array:
+    """Gathers along an axis, like numpy.take. Of an array on the device, int32 or uint32, an index out of range gives
+    zeros; in a list or NumPy array it is an IndexError, and negative ones count from the end."""
     require_array(x, "x")
-    require_array(indices, "indices")
     along = whole_axis(axis, x.ndim)
+    indices = _indices_of(indices, x, along)
     return _gather(x, indices, along, (*x.shape[:along], *indices.shape, *x.shape[along + 1 :]), False, out)
 
 
-def embedding(table: Array, indices: Array, *, out: Optional[Array] = None) -> Array:
+def embedding(table: Array, indices: Indices, *, out: Optional[Array] = None) -> Array:
     """Looks up rows of a table (entries, size) by indices of any shape. The result is (*indices.shape, size)."""
     return take(table, indices, 0, out=out)
 
 
-def gather(x: Array, indices: Array, axis: int, *, out: Optional[Array] = None) -> Array:
-    """Gathers element by element, like numpy.take_along_axis. indices has x's number of axes and the result's shape."""
+def gather(x: Array, indices: Indices, axis: int, *, out: Optional[Array] = None) -> Array:
+    """Gathers element by element, like numpy.take_along_axis. indices, as for take, has x's number of axes and the
+    result's shape."""
     require_array(x, "x")
-    require_array(indices, "indices")
+    along = whole_axis(axis, x.ndim)
+    indices = _indices_of(indices, x, along)
     if indices.ndim != x.ndim:
         raise ValueError(f"indices have shape {indices.shape}, and x {x.shape}")
-    return _gather(x, indices, whole_axis(axis, x.ndim), indices.shape, True, out)
+    return _gather(x, indices, along, indices.shape, True, out)

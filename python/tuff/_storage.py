@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ._context import Context
 
-    Self = TypeVar("Self", bound="Storage")
+    Self = TypeVar("Self", bound="Union[Storage, TransposedStorage]")
 
 Axis = Union[None, int, Sequence[int]]
 
@@ -178,8 +178,16 @@ class Storage(OnDevice):
         result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
         return result
 
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy()
+
     def to(self, context: Context) -> Self:
         """Returns a copy in another context, which may be on another device. For the same context it is copy()."""
+        if isinstance(context, str):
+            raise TypeError(f"context is {context!r}, not a tuff.Context; .numpy() copies to the host")
         _require_context(context)
         result = context.empty(self.shape, self.dtype)
         result.buffer.copy_from(self.buffer, nbytes=self.nbytes)
@@ -267,6 +275,12 @@ class TransposedStorage(OnDevice):
     @property
     def mT(self) -> Storage:
         return self.base
+
+    def __copy__(self) -> Self:
+        return type(self)(self.base.copy())
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return type(self)(self.base.copy())
 
     def numpy(self) -> np.ndarray:
         """Returns the transposed matrix on the host."""
