@@ -64,16 +64,13 @@ vec4 from_four(vec4 four) { return four; }
 #else
 #define FOUR uvec2
 #define FOUR_BYTES 8
+#define from_four(four) TUFF_UNPACKED(TYPE, four)
+#define TO_FOUR(v) TUFF_PACKED(TYPE, v)
 #if TYPE == TUFF_F16
-vec4 from_four(uvec2 four) { return vec4(unpackHalf2x16(four.x), unpackHalf2x16(four.y)); }
 #define TO_PAIR(x, y) tuff_f16_pair(vec2(x, y))
 #else
-vec4 from_four(uvec2 four) {
-  return uintBitsToFloat(uvec4(four.x << 16, four.x & 0xffff0000u, four.y << 16, four.y & 0xffff0000u));
-}
 #define TO_PAIR(x, y) tuff_bf16_pair(vec2(x, y))
 #endif
-#define TO_FOUR(v) TUFF_PASTE(tuff_pack_, TYPE)(v)
 #endif
 TUFF_READ(0, Query, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 TUFF_READ(0, Query4, FOUR, FOUR_BYTES)

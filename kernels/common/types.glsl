@@ -26,81 +26,62 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [4466], 4461, 32);
 #endif
 
-#define TUFF_F32 1
-#define TUFF_F16 2
-#define TUFF_BF16 3
-#define TUFF_F64 4
-#define TUFF_I32 5
-#define TUFF_I8 7
-
 #define TUFF_PASTE_(a, b) a##b
 #define TUFF_PASTE(a, b) TUFF_PASTE_(a, b)
 
+#define TUFF_STORED(type) TUFF_PASTE(TUFF_STORED_, type)
+#define TUFF_BYTES(type) TUFF_PASTE(TUFF_BYTES_, type)
+#define TUFF_LOADED(type, stored) TUFF_PASTE(TUFF_LOADED_, type)(stored)
+#define TUFF_COMPUTED(type) TUFF_PASTE(TUFF_COMPUTED_, type)
+#define TUFF_ROUNDED(type, value) TUFF_PASTE(TUFF_ROUNDED_, type)(value)
+#define TUFF_PACKED(type, values) TUFF_PASTE(tuff_pack_, type)(values)
+#define TUFF_UNPACKED(type, words) TUFF_PASTE(tuff_unpack_, type)(words)
+#define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
+
 // TUFF_VALUE is the type that a kernel computes in: f32, unless the kernel defines TUFF_VALUE_OF as another element
-// type first. Integers wrap modulo 2^32. TUFF_LARGER and TUFF_SMALLER take vectors only.
+// type first.
 #ifndef TUFF_VALUE_OF
 #define TUFF_VALUE_OF 1
 #endif
-#if TUFF_VALUE_OF == 5
-#define TUFF_VALUE int
-#define TUFF_VALUE2 ivec2
-#define TUFF_VALUE4 ivec4
-#define TUFF_LOWEST (-0x7fffffff - 1)
-#define TUFF_HIGHEST 0x7fffffff
-#define TUFF_HAS_NAN 0
-#define TUFF_BITS(value) uvec4(value)
-#define TUFF_OF_BITS(bits) ivec4(bits)
-#else
-#define TUFF_VALUE float
-#define TUFF_VALUE2 vec2
-#define TUFF_VALUE4 vec4
-#define TUFF_LOWEST (-TUFF_INFINITY)
-#define TUFF_HIGHEST TUFF_INFINITY
-#define TUFF_HAS_NAN 1
-#define TUFF_BITS(value) floatBitsToUint(value)
-#define TUFF_OF_BITS(bits) uintBitsToFloat(bits)
-#endif
-#define TUFF_ZERO TUFF_VALUE(0)
-#define TUFF_ONE TUFF_VALUE(1)
-#define TUFF_ADD(a, b) ((a) + (b))
-#define TUFF_MULTIPLY(a, b) ((a) * (b))
-// Compared by tuff_order() (order.glsl), which orders as the values do except for NaN.
-#define TUFF_LARGER(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
-#define TUFF_SMALLER(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
 
-#define TUFF_STORED(type) TUFF_PASTE(TUFF_STORED_, type)
+// ---- Element types -------------------------------------------------------------------------------------------------
+// Each type is one block, which says everything that kernels know about it. In the block of type N of tuff.h:
+//
+//   TUFF_STORED_N          the type in memory
+//   TUFF_BYTES_N           its size
+//   TUFF_LOADED_N(stored)  see TUFF_LOADED above
+//   TUFF_COMPUTED_N        the type of that value
+//   TUFF_ROUNDED_N(value)  see TUFF_ROUNDED above
+//   tuff_unpack_N(words)   four elements that are in memory as words: a uvec4 for 4-byte types, uvec2 for 2-byte types
+//   tuff_pack_N(values)    the inverse
+//   tuff_as_stored_N(v)    four values as they would be read back after being stored
+//   TUFF_VALUE_TYPE        if TUFF_VALUE_OF is N: the value type below that a kernel for this type computes in
+//
+// A type that kernels only load needs the first four; the others are for families that take it.
+
+// -- f32
+#define TUFF_F32 1
 #define TUFF_STORED_1 float
-#define TUFF_STORED_2 uint16_t
-#define TUFF_STORED_3 uint16_t
-#define TUFF_STORED_4 double
-#define TUFF_STORED_5 int
-#define TUFF_STORED_7 int8_t
-
-#define TUFF_BYTES(type) TUFF_PASTE(TUFF_BYTES_, type)
 #define TUFF_BYTES_1 4
-#define TUFF_BYTES_2 2
-#define TUFF_BYTES_3 2
-#define TUFF_BYTES_4 8
-#define TUFF_BYTES_5 4
-#define TUFF_BYTES_7 1
-
-#define TUFF_LOADED(type, stored) TUFF_PASTE(TUFF_LOADED_, type)(stored)
 #define TUFF_LOADED_1(stored) (stored)
-#define TUFF_LOADED_2(stored) unpackHalf2x16(uint(stored)).x
-#define TUFF_LOADED_3(stored) uintBitsToFloat(uint(stored) << 16)
-#define TUFF_LOADED_4(stored) (stored)
-#define TUFF_LOADED_5(stored) (stored)
-#define TUFF_LOADED_7(stored) int(stored)
-
-#define TUFF_ROUNDED(type, value) TUFF_PASTE(TUFF_ROUNDED_, type)(value)
+#define TUFF_COMPUTED_1 float
 #define TUFF_ROUNDED_1(value) (value)
-#define TUFF_ROUNDED_2(value) uint16_t(tuff_f16_bits(value))
-#define TUFF_ROUNDED_3(value) uint16_t(tuff_bf16_bits(value))
-#define TUFF_ROUNDED_4(value) (value)
-#define TUFF_ROUNDED_5(value) (value)
+#define tuff_pack_1(v) floatBitsToUint(v)
+#define tuff_unpack_1(w) uintBitsToFloat(w)
+vec4 tuff_as_stored_1(vec4 v) { return v; }
+#if TUFF_VALUE_OF == 1
+#define TUFF_VALUE_TYPE 1
+#endif
 
-// Rounds to nearest even. f16 denormals are kept, values that round beyond 65504 become infinity, NaN stays NaN. There
-// are no branches, because kernels convert whole tiles.
+// -- f16
+#define TUFF_F16 2
+#define TUFF_STORED_2 uint16_t
+#define TUFF_BYTES_2 2
+#define TUFF_LOADED_2(stored) unpackHalf2x16(uint(stored)).x
+#define TUFF_COMPUTED_2 float
+#define TUFF_ROUNDED_2(value) uint16_t(tuff_f16_bits(value))
+// Rounds to nearest even. Denormals are kept, values that round beyond 65504 become infinity, NaN stays NaN. There are
+// no branches, because kernels convert whole tiles.
 uint tuff_f16_by_integers(float value) {
   const uint bits = floatBitsToUint(value), magnitude = bits & 0x7fffffffu;
   const uint moved = magnitude - 0x38000000u;  // the exponents' biases are 112 apart
@@ -120,30 +101,104 @@ uint tuff_f16_pair(vec2 values) { return packFloat2x16(f16vec2(values)); }
 uint tuff_f16_bits(float value) { return tuff_f16_by_integers(value); }
 uint tuff_f16_pair(vec2 values) { return tuff_f16_bits(values.x) | (tuff_f16_bits(values.y) << 16); }
 #endif
+uvec2 tuff_pack_2(vec4 v) { return uvec2(tuff_f16_pair(v.xy), tuff_f16_pair(v.zw)); }
+vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
+// By integer arithmetic, because NVIDIA's compiler removes a conversion to f16 whose result is converted back at once.
+vec4 tuff_as_stored_2(vec4 v) {
+  [[unroll]] for (uint i = 0; i < 4; ++i) v[i] = unpackHalf2x16(tuff_f16_by_integers(v[i])).x;
+  return v;
+}
+#if TUFF_VALUE_OF == 2
+#define TUFF_VALUE_TYPE 1
+#endif
 
+// -- bf16
+#define TUFF_BF16 3
+#define TUFF_STORED_3 uint16_t
+#define TUFF_BYTES_3 2
+#define TUFF_LOADED_3(stored) uintBitsToFloat(uint(stored) << 16)
+#define TUFF_COMPUTED_3 float
+#define TUFF_ROUNDED_3(value) uint16_t(tuff_bf16_bits(value))
 uint tuff_bf16_bits(float value) {
   const uint bits = floatBitsToUint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 uint tuff_bf16_pair(vec2 values) { return tuff_bf16_bits(values.x) | (tuff_bf16_bits(values.y) << 16); }
-
-// Four elements of f16 or bf16 as two words.
-uvec2 tuff_pack_2(vec4 v) { return uvec2(tuff_f16_pair(v.xy), tuff_f16_pair(v.zw)); }
 uvec2 tuff_pack_3(vec4 v) { return uvec2(tuff_bf16_pair(v.xy), tuff_bf16_pair(v.zw)); }
-vec4 tuff_unpack_2(uvec2 w) { return vec4(unpackHalf2x16(w.x), unpackHalf2x16(w.y)); }
 vec4 tuff_unpack_3(uvec2 w) { return uintBitsToFloat(uvec4(w.x << 16, w.x & 0xffff0000u, w.y << 16, w.y & 0xffff0000u)); }
-
-// Values as they would be read back after being stored. By integer arithmetic, because NVIDIA's compiler removes a
-// conversion to f16 whose result is converted back at once.
-#define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
-vec4 tuff_as_stored_1(vec4 v) { return v; }
-vec4 tuff_as_stored_2(vec4 v) {
-  [[unroll]] for (uint i = 0; i < 4; ++i) v[i] = unpackHalf2x16(tuff_f16_by_integers(v[i])).x;
-  return v;
-}
 vec4 tuff_as_stored_3(vec4 v) {
   [[unroll]] for (uint i = 0; i < 4; ++i) v[i] = uintBitsToFloat(tuff_bf16_bits(v[i]) << 16);
   return v;
 }
+#if TUFF_VALUE_OF == 3
+#define TUFF_VALUE_TYPE 1
+#endif
+
+// -- f64
+#define TUFF_F64 4
+#define TUFF_STORED_4 double
+#define TUFF_BYTES_4 8
+#define TUFF_LOADED_4(stored) (stored)
+#define TUFF_COMPUTED_4 double
+#define TUFF_ROUNDED_4(value) (value)
+#if TUFF_VALUE_OF == 4
+#define TUFF_VALUE_TYPE 4
+#endif
+
+// -- i32
+#define TUFF_I32 5
+#define TUFF_STORED_5 int
+#define TUFF_BYTES_5 4
+#define TUFF_LOADED_5(stored) (stored)
+#define TUFF_COMPUTED_5 int
+#define TUFF_ROUNDED_5(value) (value)
+#define tuff_pack_5(v) uvec4(v)
+#define tuff_unpack_5(w) ivec4(w)
+#if TUFF_VALUE_OF == 5
+#define TUFF_VALUE_TYPE 5
+#endif
+
+// -- i8
+#define TUFF_I8 7
+#define TUFF_STORED_7 int8_t
+#define TUFF_BYTES_7 1
+#define TUFF_LOADED_7(stored) int(stored)
+#define TUFF_COMPUTED_7 int
+ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
+
+// ---- Value types ---------------------------------------------------------------------------------------------------
+// Each is one block too. TUFF_VALUE_TYPE is also the element type as which values are stored between dispatches. An
+// operation written with these names and TUFF_ZERO … TUFF_SMALLER works for all of them. Integers wrap modulo 2^32.
+#if TUFF_VALUE_TYPE == 5
+#define TUFF_VALUE int
+#define TUFF_VALUE2 ivec2
+#define TUFF_VALUE4 ivec4
+#define TUFF_LOWEST (-0x7fffffff - 1)
+#define TUFF_HIGHEST 0x7fffffff
+#define TUFF_HAS_NAN 0
+#elif TUFF_VALUE_TYPE == 4
+#define TUFF_VALUE double
+#define TUFF_VALUE2 dvec2
+#define TUFF_VALUE4 dvec4
+#define TUFF_LOWEST (-double(TUFF_INFINITY))
+#define TUFF_HIGHEST double(TUFF_INFINITY)
+#define TUFF_HAS_NAN 1
+#elif TUFF_VALUE_TYPE == 1
+#define TUFF_VALUE float
+#define TUFF_VALUE2 vec2
+#define TUFF_VALUE4 vec4
+#define TUFF_LOWEST (-TUFF_INFINITY)
+#define TUFF_HIGHEST TUFF_INFINITY
+#define TUFF_HAS_NAN 1
+#else
+#error TUFF_VALUE_OF is a type that no kernel computes with
+#endif
+#define TUFF_ZERO TUFF_VALUE(0)
+#define TUFF_ONE TUFF_VALUE(1)
+#define TUFF_ADD(a, b) ((a) + (b))
+#define TUFF_MULTIPLY(a, b) ((a) * (b))
+// Vectors only. Compared by tuff_order() (order.glsl), which orders as the values do except for NaN.
+#define TUFF_LARGER(a, b) mix(a, b, greaterThan(tuff_order(b), tuff_order(a)))
+#define TUFF_SMALLER(a, b) mix(a, b, lessThan(tuff_order(b), tuff_order(a)))
 #endif

@@ -43,7 +43,6 @@ uvec2 tuff_memory(uvec2 w) { return w; }
 uvec4 tuff_memory(uvec4 w) { return w; }
 #endif
 
-
 #if TUFF_VECTOR == 0
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \
   TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))
@@ -60,58 +59,50 @@ uvec4 tuff_memory(uvec4 w) { return w; }
     }                                                                                                     \
   }
 #else
-#define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                                  \
-  TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))                       \
-  TUFF_DECLARE(qualifier, slot, name##_memory, TUFF_PASTE(TUFF_MEMORY_OF_, type), TUFF_PASTE(TUFF_MEMORY_BYTES_, type))
-#define TUFF_BLOCK_LOAD(name, type) TUFF_PASTE(TUFF_BLOCK_LOAD_, type)(name)
-#define TUFF_BLOCK_STORE(name, type) TUFF_PASTE(TUFF_BLOCK_STORE_, type)(name)
+// By the size of an element: 4 or 2 bytes.
+#define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                   \
+  TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))        \
+  TUFF_DECLARE(qualifier, slot, name##_memory, TUFF_PASTE(TUFF_MEMORY_, TUFF_BYTES(type)), \
+               TUFF_PASTE(TUFF_MEMORY_BYTES_, TUFF_BYTES(type)))
+#define TUFF_BLOCK_LOAD(name, type) TUFF_PASTE(TUFF_BLOCK_LOAD_, TUFF_BYTES(type))(name, type)
+#define TUFF_BLOCK_STORE(name, type) TUFF_PASTE(TUFF_BLOCK_STORE_, TUFF_BYTES(type))(name, type)
 
-#define TUFF_MEMORY_OF_1 TUFF_MEMORY16
-#define TUFF_MEMORY_BYTES_1 16
-#define TUFF_BLOCK_LOAD_1(name)                                                         \
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
-    block.part[p] = TUFF_OF_BITS(tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p))); \
+#define TUFF_MEMORY_4 TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_4 16
+#define TUFF_BLOCK_LOAD_4(name, type)                                                               \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                \
+    block.part[p] = TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p)));    \
   }
-#define TUFF_BLOCK_STORE_1(name)                                                        \
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                    \
-    TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(TUFF_BITS(block.part[p])); \
+#define TUFF_BLOCK_STORE_4(name, type)                                                              \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                \
+    TUFF_AT(name##_memory, TUFF_PARTS * i + p) = tuff_memory(TUFF_PACKED(type, block.part[p]));     \
   }
-// 32-bit integers, for kernels that compute in them.
-#define TUFF_MEMORY_OF_5 TUFF_MEMORY16
-#define TUFF_MEMORY_BYTES_5 16
-#define TUFF_BLOCK_LOAD_5 TUFF_BLOCK_LOAD_1
-#define TUFF_BLOCK_STORE_5 TUFF_BLOCK_STORE_1
 
 #if TUFF_PARTS == 2
-#define TUFF_MEMORY_OF_16BIT TUFF_MEMORY16
-#define TUFF_MEMORY_BYTES_16BIT 16
-#define TUFF_BLOCK_LOAD_16BIT(name, unpack)               \
+#define TUFF_MEMORY_2 TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_2 16
+#define TUFF_BLOCK_LOAD_2(name, type)                     \
   uvec4 words = tuff_words(TUFF_AT(name##_memory, i));    \
-  block.part[0] = unpack(words.xy);                       \
-  block.part[1] = unpack(words.zw);
-#define TUFF_BLOCK_STORE_16BIT(name, pack) \
-  TUFF_AT(name##_memory, i) = tuff_memory(uvec4(pack(block.part[0]), pack(block.part[1])));
+  block.part[0] = TUFF_UNPACKED(type, words.xy);          \
+  block.part[1] = TUFF_UNPACKED(type, words.zw);
+#define TUFF_BLOCK_STORE_2(name, type) \
+  TUFF_AT(name##_memory, i) =          \
+      tuff_memory(uvec4(TUFF_PACKED(type, block.part[0]), TUFF_PACKED(type, block.part[1])));
 #else
-#define TUFF_MEMORY_OF_16BIT TUFF_MEMORY8
-#define TUFF_MEMORY_BYTES_16BIT 8
-#define TUFF_BLOCK_LOAD_16BIT(name, unpack) block.part[0] = unpack(tuff_words(TUFF_AT(name##_memory, i)));
-#define TUFF_BLOCK_STORE_16BIT(name, pack) TUFF_AT(name##_memory, i) = tuff_memory(pack(block.part[0]));
+#define TUFF_MEMORY_2 TUFF_MEMORY8
+#define TUFF_MEMORY_BYTES_2 8
+#define TUFF_BLOCK_LOAD_2(name, type) \
+  block.part[0] = TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, i)));
+#define TUFF_BLOCK_STORE_2(name, type) \
+  TUFF_AT(name##_memory, i) = tuff_memory(TUFF_PACKED(type, block.part[0]));
 #endif
-#define TUFF_MEMORY_OF_2 TUFF_MEMORY_OF_16BIT
-#define TUFF_MEMORY_OF_3 TUFF_MEMORY_OF_16BIT
-#define TUFF_MEMORY_BYTES_2 TUFF_MEMORY_BYTES_16BIT
-#define TUFF_MEMORY_BYTES_3 TUFF_MEMORY_BYTES_16BIT
-#define TUFF_BLOCK_LOAD_2(name) TUFF_BLOCK_LOAD_16BIT(name, tuff_unpack_2)
-#define TUFF_BLOCK_LOAD_3(name) TUFF_BLOCK_LOAD_16BIT(name, tuff_unpack_3)
-#define TUFF_BLOCK_STORE_2(name) TUFF_BLOCK_STORE_16BIT(name, tuff_pack_2)
-#define TUFF_BLOCK_STORE_3(name) TUFF_BLOCK_STORE_16BIT(name, tuff_pack_3)
 #endif
 
 #define TUFF_BLOCKS_READ(slot, name, type) TUFF_BLOCKS_READ_BY(readonly, slot, name, type)
 #define TUFF_BLOCKS_READ_BACK(slot, name, type) TUFF_BLOCKS_READ_BY(, slot, name, type)
 #define TUFF_BLOCKS_READ_BY(qualifier, slot, name, type)                                         \
   TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                               \
-  TUFF_VALUE name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }       \
+  TUFF_VALUE name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }  \
   TuffBlock name##_load_block(TUFF_INDEX i) {                                                    \
     TuffBlock block;                                                                             \
     TUFF_BLOCK_LOAD(name, type)                                                                  \

@@ -8,13 +8,7 @@
 #include "kernels/common/types.glsl"
 
 // The type in which sums are scaled and the epilogue is computed, before rounding to C_TYPE.
-#if C_TYPE == TUFF_F64
-#define NUMBER double
-#elif C_TYPE == TUFF_I32
-#define NUMBER int
-#else
-#define NUMBER float
-#endif
+#define NUMBER TUFF_COMPUTED(C_TYPE)
 
 // Whether there is a bias or a residual: the kernel then has five operands, and the push block has these two's strides.
 #define EPILOGUE (BIAS_AXIS || RESIDUAL)

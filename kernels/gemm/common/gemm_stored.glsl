@@ -7,29 +7,21 @@
 #endif
 #include "kernels/gemm/common/gemm_pointer.glsl"
 
-#define GEMM_RAW_BYTES(type) TUFF_PASTE(GEMM_RAW_BYTES_, type)
-#define GEMM_RAW_BYTES_1 16
-#define GEMM_RAW_BYTES_2 8
-#define GEMM_RAW_BYTES_3 8
-#define GEMM_RAW_BYTES_4 32
-#define GEMM_RAW_BYTES_7 4
-#define GEMM_RAW(type) TUFF_PASTE(GEMM_RAW_, type)
-#define GEMM_RAW_1 GEMM_FOUR
+#define GEMM_RAW_BYTES(type) (4 * TUFF_BYTES(type))
+// By the size of an element.
+#define GEMM_RAW(type) TUFF_PASTE(GEMM_RAW_, TUFF_BYTES(type))
+#define GEMM_RAW_8 GEMM_FOUR
 #define GEMM_RAW_4 GEMM_FOUR
-#define GEMM_RAW_7 uint
+#define GEMM_RAW_1 uint
 #if PAIRS
 #define GEMM_RAW_2 uint64_t
-#define GEMM_RAW_3 uint64_t
 uvec2 gemm_words(uint64_t raw) { return unpack32(raw); }
 #else
 #define GEMM_RAW_2 uvec2
-#define GEMM_RAW_3 uvec2
 uvec2 gemm_words(uvec2 raw) { return raw; }
 #endif
-#define GEMM_UNPACK(type, raw) TUFF_PASTE(GEMM_UNPACK_, type)(raw)
-#define GEMM_UNPACK_1(raw) gemm_unpack(raw)
-#define GEMM_UNPACK_4(raw) gemm_unpack(raw)
-#define GEMM_UNPACK_2(raw) tuff_unpack_2(gemm_words(raw))
-#define GEMM_UNPACK_3(raw) tuff_unpack_3(gemm_words(raw))
-#define GEMM_UNPACK_7(raw) gemm_unpack_i8(raw)
-ivec4 gemm_unpack_i8(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
+#define GEMM_UNPACK(type, raw) TUFF_PASTE(GEMM_UNPACK_, TUFF_BYTES(type))(type, raw)
+#define GEMM_UNPACK_8(type, raw) gemm_unpack(raw)
+#define GEMM_UNPACK_4(type, raw) gemm_unpack(raw)
+#define GEMM_UNPACK_2(type, raw) TUFF_UNPACKED(type, gemm_words(raw))
+#define GEMM_UNPACK_1(type, raw) TUFF_UNPACKED(type, raw)

@@ -1,29 +1,15 @@
 // The type that a GEMM accumulates in, and its vectors.
 //
 //# SUM_TYPE : 1|4|5 : type of products and sums: TUFF_F32, TUFF_F64 or TUFF_I32
+#define TUFF_VALUE_OF SUM_TYPE
 #include "kernels/common/types.glsl"
 
-#if SUM_TYPE == TUFF_F64
-#define SCALAR double
-#define PAIR dvec2
-#define VECTOR dvec4
-#elif SUM_TYPE == TUFF_I32
-#define SCALAR int
-#define PAIR ivec2
-#define VECTOR ivec4
-#else
-#define SCALAR float
-#define PAIR vec2
-#define VECTOR vec4
-#endif
+#define SCALAR TUFF_VALUE
+#define PAIR TUFF_VALUE2
+#define VECTOR TUFF_VALUE4
 #define SCALAR_BYTES TUFF_BYTES(SUM_TYPE)
-#if SUM_TYPE == TUFF_F64
-#define PAIR_BYTES 16
-#define VECTOR_BYTES 32
-#else
-#define PAIR_BYTES 8
-#define VECTOR_BYTES 16
-#endif
+#define PAIR_BYTES (2 * SCALAR_BYTES)
+#define VECTOR_BYTES (4 * SCALAR_BYTES)
 
 // a * b + c, for scalars and vectors; integers wrap around.
 #if SUM_TYPE == TUFF_I32

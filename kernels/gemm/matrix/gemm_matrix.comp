@@ -103,10 +103,7 @@ TUFF_READ(3, BiasFour, FOUR, FOUR_BYTES)
 #if RESIDUAL
 TUFF_READ(4, ResidualFour, FOUR, FOUR_BYTES)
 #endif
-#define FOUR_NUMBERS(raw) TUFF_PASTE(FOUR_NUMBERS_, C_TYPE)(raw)
-#define FOUR_NUMBERS_1(raw) uintBitsToFloat(raw)
-#define FOUR_NUMBERS_2(raw) tuff_unpack_2(raw)
-#define FOUR_NUMBERS_3(raw) tuff_unpack_3(raw)
+#define FOUR_NUMBERS(raw) TUFF_UNPACKED(C_TYPE, raw)
 #endif
 #include "kernels/common/pointer.glsl"
 #include "kernels/gemm/common/gemm_place.glsl"
@@ -400,7 +397,7 @@ void main() {
 #if C_TYPE == TUFF_F32
         TUFF_FROM(Four, c_pointer, at) = floatBitsToUint(result);
 #else
-        TUFF_FROM(Four, c_pointer, at) = TUFF_PASTE(tuff_pack_, C_TYPE)(result);
+        TUFF_FROM(Four, c_pointer, at) = TUFF_PACKED(C_TYPE, result);
 #endif
 #endif
       }
