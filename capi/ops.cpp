@@ -6,6 +6,7 @@
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -144,6 +145,18 @@ tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc) {
   return guarded("tuff_softmax_ex", [&] {
     const tuff_softmax_desc wanted = read_structure(desc, "desc");
     softmax(stream, wanted, wanted.shape);
+  });
+}
+
+tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc) {
+  return guarded("tuff_random", [&] {
+    const tuff_random_desc wanted = read_structure(desc, "desc");
+    check_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand output(target, wanted.output, "output");
+    target->run(tuff::operations::random(
+        {wanted.dtype, wanted.distribution, output, wanted.n, wanted.seed, wanted.sequence, wanted.offset, wanted.low,
+         wanted.high, wanted.mean, wanted.deviation, wanted.scale, wanted.probability, wanted.least, wanted.most}));
   });
 }
 

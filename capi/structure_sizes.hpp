@@ -96,6 +96,10 @@ struct Released<tuff_softmax_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 136};  // 0.1.0, 0.3.0
 };
 template <>
+struct Released<tuff_random_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
+};
+template <>
 struct Released<tuff_layer_norm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.3.0
 };

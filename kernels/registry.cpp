@@ -10,6 +10,7 @@
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/scan/scan.hpp"
@@ -23,12 +24,12 @@ const OperationInfo* const kOperations[] = {
     &operations::gemm.info(),       &operations::batched_gemm.info(), &operations::conv1d.info(),
     &operations::conv2d.info(),     &operations::conv3d.info(),       &operations::conv_transpose2d.info(),
     &operations::attention.info(),  &operations::reduce.info(),       &operations::cumsum.info(),
-    &operations::cumprod.info(),    &operations::softmax.info(),      &operations::unary.info(),
-    &operations::binary.info(),     &operations::permute.info(),      &operations::cast.info(),
-    &operations::slice.info(),      &operations::concat.info(),       &operations::gather.info(),
-    &operations::max_pool.info(),   &operations::avg_pool.info(),     &operations::rope.info(),
-    &operations::layer_norm.info(), &operations::rms_norm.info(),     &operations::group_norm.info(),
-    &operations::batch_norm.info(), &operations::resize.info(),
+    &operations::cumprod.info(),    &operations::softmax.info(),      &operations::random.info(),
+    &operations::unary.info(),      &operations::binary.info(),       &operations::permute.info(),
+    &operations::cast.info(),       &operations::slice.info(),        &operations::concat.info(),
+    &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),
+    &operations::rope.info(),       &operations::layer_norm.info(),   &operations::rms_norm.info(),
+    &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
 };
 
 const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source,

@@ -57,6 +57,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_ELEMENTWISE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_NORM_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_POOL_VARIANT", kKind, is_kind, nullptr},
+    {"TUFF_RANDOM_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_REDUCE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_RESIZE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_ROPE_VARIANT", kKind, is_kind, nullptr},

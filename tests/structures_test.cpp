@@ -307,6 +307,11 @@ TEST_P(Structures, OperationStructures) {
   scan.rank = 1;
   expect_checked("tuff_cumsum", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumsum(context(), d); });
   expect_checked("tuff_cumprod", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumprod(context(), d); });
+  auto random = operation(tuff_random_desc{});
+  random.distribution = TUFF_RANDOM_NORMAL;
+  expect_checked("tuff_random", random, false, [&](const tuff_random_desc* d) { return tuff_random(context(), d); });
+  random.reserved = 1;
+  EXPECT_FAILS(tuff_random(context(), &random), kArgument, "tuff_random", "reserved");
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });

@@ -325,6 +325,13 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   all.push_back(sum_row("sum of rows", {rows, kColumns}, rows));
   all.push_back(scan_row("cumsum", fmt::format("{}", values), {values}, false));
   all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, true));
+  all.push_back(memory_row("random normal", "random", fmt::format("{} values", format_count(values)), 4 * values,
+                           {values}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_random_desc desc{};
+                             desc.dtype = TUFF_F32, desc.distribution = TUFF_RANDOM_NORMAL;
+                             desc.output = b[0].handle(), desc.n = values;
+                             context.random(desc);
+                           }));
   all.push_back(softmax_row(rows, kColumns));
   add_norm_rows(all, rows, kColumns, Images(values));
   add_moving_rows(all, rows, kColumns);

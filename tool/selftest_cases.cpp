@@ -595,6 +595,13 @@ void add_shape_cases(std::vector<Case>& cases) {
         context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
       });
   cases.push_back(rope_case());
+  // All backends compute the same bits.
+  add("random", "normal, 10001 values", 1, 10'001, [](const tuff::Context& context, const Buffers&, const auto& out) {
+    tuff_random_desc desc{};
+    desc.dtype = TUFF_F32, desc.distribution = TUFF_RANDOM_NORMAL;
+    desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
+    context.random(desc);
+  });
 }
 
 }  // namespace

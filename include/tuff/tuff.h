@@ -215,6 +215,18 @@ enum {
   TUFF_RESIZE_LINEAR = 2         /* the neighbours along each axis, weighted by distance */
 };
 
+/* Distributions of tuff_random(). Since 0.9.0. */
+typedef int32_t tuff_random_distribution;
+enum {
+  TUFF_RANDOM_INVALID = -1,
+  TUFF_RANDOM_BITS = 1,       /* integers whose bits are all random */
+  TUFF_RANDOM_INTEGERS = 2,   /* integers from least to most, both inclusive, equally likely to 2^-32 */
+  TUFF_RANDOM_BERNOULLI = 3,  /* 1 with the given probability (rounded to a multiple of 2^-32), otherwise 0 */
+  TUFF_RANDOM_UNIFORM = 4,    /* low + (high - low) * u, with u in [0, 1) */
+  TUFF_RANDOM_NORMAL = 5,     /* mean + deviation * z, with z standard normal */
+  TUFF_RANDOM_EXPONENTIAL = 6 /* scale * e, with e exponential of mean 1 */
+};
+
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
  * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_TF32 lets them
  * truncate f32 inputs to 10 bits of fraction (with f32's exponents, a relative error below 2^-10), which only devices
@@ -1150,6 +1162,36 @@ typedef struct tuff_softmax_desc {
   uint64_t mask_repeat; /* index i before the axis uses row (i / mask_repeat) % mask_rows; 0: 1 */
 } tuff_softmax_desc;
 TUFF_API tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc);
+
+/* Options of tuff_random(). Fields of other distributions are ignored. Since 0.9.0. */
+typedef struct tuff_random_desc {
+  uint32_t struct_size;
+  int32_t dtype;        /* BITS, INTEGERS: an integer type; UNIFORM, NORMAL, EXPONENTIAL: TUFF_F32, TUFF_F16 or
+                           TUFF_BF16; BERNOULLI: any of these */
+  int32_t distribution; /* TUFF_RANDOM_* */
+  int32_t reserved;     /* zero */
+  tuff_buffer output;
+  uint64_t n;
+  uint64_t seed;      /* with sequence: chooses one of 2^128 sequences of random numbers */
+  uint64_t sequence;
+  uint64_t offset;    /* the output is elements offset ... offset + n - 1 of the sequence; offset + n < 2^64 */
+  double low, high;   /* UNIFORM: low <= high; both 0: 0 and 1 */
+  double mean;        /* NORMAL */
+  double deviation;   /* NORMAL: at least 0; 0: 1 */
+  double scale;       /* EXPONENTIAL: at least 0; 0: 1 */
+  double probability; /* BERNOULLI: 0 ... 1 */
+  int64_t least, most; /* INTEGERS: least <= most, both in the range of dtype */
+} tuff_random_desc;
+/* Fills a buffer with random numbers: output[i] = element offset + i of the sequence, for i < n. The generator is
+ * Philox4x32-10 with the seed as its key: element e is made from word e % 4 of the counter (e / 4, sequence); NORMAL
+ * makes two from two, and INTEGERS takes the same word of the counter (e / 4 + 2^63, sequence), too. A sequence may
+ * therefore be drawn in parts, in any order. The same arguments give the same bits on every device and on the host.
+ * UNIFORM: u has 24 random bits for TUFF_F32, 11 for TUFF_F16 and 8 for TUFF_BF16, so it is never 1; rounding
+ * low + (high - low) * u may give high. NORMAL: |z| is at most 6.77, by Box and Muller's transform. EXPONENTIAL:
+ * e is at most 22.88. Both are computed in f32 from 32 random bits and rounded once to dtype. Parameters are rounded to
+ * f32.
+ * Errors: INVALID_ARGUMENT for parameters that are not finite in f32; UNSUPPORTED for other types. Since 0.9.0. */
+TUFF_API tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Normalisations. Since 0.3.0.

@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _functions, _operations, _pool, _position, _resize, _shape, raw
+from . import _attention, _convolution, _functions, _operations, _pool, _position, _random, _resize, _shape, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -23,6 +23,7 @@ from ._kernel import Kernel
 from ._operations import *  # noqa: F403
 from ._position import *  # noqa: F403
 from ._pool import *  # noqa: F403
+from ._random import *  # noqa: F403
 from ._resize import *  # noqa: F403
 from ._profile import Profile
 from ._stream import Event, Graph, Stream
@@ -58,7 +59,7 @@ __all__ = [
     "set_log",
     "version",
 ]
-for _module in (_attention, _convolution, _operations, _pool, _position, _resize, _shape):
+for _module in (_attention, _convolution, _operations, _pool, _position, _random, _resize, _shape):
     __all__ += _module.__all__
 # Except those that would shadow Python's built-ins.
 __all__ += [name for name in _functions.__all__ if not hasattr(_builtins, name)]

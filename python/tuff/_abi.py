@@ -135,6 +135,15 @@ RESIZE_NEAREST = 0
 RESIZE_NEAREST_EXACT = 1
 RESIZE_LINEAR = 2
 
+# tuff_random_distribution
+RANDOM_INVALID = -1
+RANDOM_BITS = 1
+RANDOM_INTEGERS = 2
+RANDOM_BERNOULLI = 3
+RANDOM_UNIFORM = 4
+RANDOM_NORMAL = 5
+RANDOM_EXPONENTIAL = 6
+
 # tuff_precision
 PRECISION_INVALID = -1
 PRECISION_DEFAULT = 0
@@ -690,6 +699,30 @@ class SoftmaxDesc(Structure):
     ]
 
 
+class RandomDesc(Structure):
+    """tuff_random_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("distribution", c_int32),
+        ("reserved", c_int32),
+        ("output", c_uint64),
+        ("n", c_uint64),
+        ("seed", c_uint64),
+        ("sequence", c_uint64),
+        ("offset", c_uint64),
+        ("low", c_double),
+        ("high", c_double),
+        ("mean", c_double),
+        ("deviation", c_double),
+        ("scale", c_double),
+        ("probability", c_double),
+        ("least", c_int64),
+        ("most", c_int64),
+    ]
+
+
 class LayerNormDesc(Structure):
     """tuff_layer_norm_desc"""
 
@@ -1125,6 +1158,7 @@ FUNCTIONS = {
     "tuff_binary_ex": (c_int32, [c_uint64, POINTER(BinaryDesc)]),
     "tuff_softmax": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
     "tuff_softmax_ex": (c_int32, [c_uint64, POINTER(SoftmaxDesc)]),
+    "tuff_random": (c_int32, [c_uint64, POINTER(RandomDesc)]),
     # Normalisations
     "tuff_layer_norm": (
         c_int32,

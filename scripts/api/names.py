@@ -21,6 +21,7 @@ VALUES = {
     "bias_axis": "tuff_bias_axis",
     "layout": "tuff_layout",
     "tuff_resize_desc.mode": "tuff_resize_mode",
+    "distribution": "tuff_random_distribution",
     "precision": "tuff_precision",
     "tuff_device_properties.type": "tuff_device_type",
     "level": "tuff_log_level",

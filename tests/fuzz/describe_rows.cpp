@@ -150,6 +150,35 @@ void draw_binary(Draft& d) {
   };
 }
 
+// Devices and the host compute the same bits.
+void draw_random(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t distribution = static_cast<int32_t>(draw.between(TUFF_RANDOM_BITS, TUFF_RANDOM_EXPONENTIAL));
+  const bool integers =
+      distribution < TUFF_RANDOM_BERNOULLI || (distribution == TUFF_RANDOM_BERNOULLI && draw.one_in(2));
+  const int32_t dtype = integers ? draw.of({TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8}) : draw_float(draw);
+  const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 1);
+  d.set("dtype", dtype), d.set("distribution", distribution), d.set("n", n);
+  Draw& free = d.free;
+  d.set("seed", free.one_in(2) ? free.below(9) : free.below(UINT64_MAX));
+  d.set("sequence", free.one_in(2) ? 0 : free.below(UINT64_MAX));
+  d.set("offset", free.one_in(2)   ? free.below(9)
+                  : free.one_in(2) ? free.below(UINT64_MAX - n)
+                                   : 0xfffffffau + free.below(9));
+  d.real("low", free.of({0.0, -3.0, 2.5})), d.real("high", free.of({2.5, 7.0, 1e6}));
+  d.real("mean", free.of({0.0, -3.0, 1e3})), d.real("deviation", free.of({0.0, 1e-3, 7.0}));
+  d.real("scale", free.of({0.0, 0.25, 1e9})), d.real("probability", free.of({0.0, 0.25, 0.7, 1.0}));
+  const bool narrow = dtype == TUFF_I8 || dtype == TUFF_U8, negative = dtype == TUFF_I32 || dtype == TUFF_I8;
+  const int64_t least = negative ? -static_cast<int64_t>(free.below(100)) : static_cast<int64_t>(free.below(100));
+  const int64_t highest = dtype == TUFF_U32   ? 0xffffffff
+                          : dtype == TUFF_I32 ? 0x7fffffff
+                          : dtype == TUFF_U8  ? 255
+                                              : 127;
+  const int64_t most = free.one_in(3) ? highest : least + static_cast<int64_t>(free.below(narrow ? 100 : 100'000));
+  d.set("least", static_cast<uint64_t>(least)), d.set("most", static_cast<uint64_t>(std::min(most, highest)));
+  d.output("output", dtype, n).moved = true;
+}
+
 void draw_softmax(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
@@ -289,15 +318,25 @@ void draw_channel_norm(Draft& d) {
 }
 
 constexpr Description kRows[] = {
-    {"tuff_reduce", "reduce", draw_reduce},         {"tuff_reduce_ex", "reduce", draw_reduce},
-    {"tuff_cumsum", "scan", draw_scan<false>},      {"tuff_cumprod", "scan", draw_scan<true>},
-    {"tuff_unary", "elementwise", draw_unary},      {"tuff_unary_ex", "elementwise", draw_unary},
-    {"tuff_binary", "elementwise", draw_binary},    {"tuff_binary_ex", "elementwise", draw_binary},
-    {"tuff_softmax", "softmax", draw_softmax},      {"tuff_softmax_ex", "softmax", draw_softmax},
-    {"tuff_layer_norm", "norm", draw_row_norm},     {"tuff_layer_norm_ex", "norm", draw_row_norm},
-    {"tuff_rms_norm", "norm", draw_row_norm},       {"tuff_rms_norm_ex", "norm", draw_row_norm},
-    {"tuff_group_norm", "norm", draw_channel_norm}, {"tuff_group_norm_ex", "norm", draw_channel_norm},
-    {"tuff_batch_norm", "norm", draw_channel_norm}, {"tuff_batch_norm_ex", "norm", draw_channel_norm},
+    {"tuff_reduce", "reduce", draw_reduce},
+    {"tuff_reduce_ex", "reduce", draw_reduce},
+    {"tuff_cumsum", "scan", draw_scan<false>},
+    {"tuff_cumprod", "scan", draw_scan<true>},
+    {"tuff_unary", "elementwise", draw_unary},
+    {"tuff_unary_ex", "elementwise", draw_unary},
+    {"tuff_binary", "elementwise", draw_binary},
+    {"tuff_binary_ex", "elementwise", draw_binary},
+    {"tuff_random", "random", draw_random},
+    {"tuff_softmax", "softmax", draw_softmax},
+    {"tuff_softmax_ex", "softmax", draw_softmax},
+    {"tuff_layer_norm", "norm", draw_row_norm},
+    {"tuff_layer_norm_ex", "norm", draw_row_norm},
+    {"tuff_rms_norm", "norm", draw_row_norm},
+    {"tuff_rms_norm_ex", "norm", draw_row_norm},
+    {"tuff_group_norm", "norm", draw_channel_norm},
+    {"tuff_group_norm_ex", "norm", draw_channel_norm},
+    {"tuff_batch_norm", "norm", draw_channel_norm},
+    {"tuff_batch_norm_ex", "norm", draw_channel_norm},
 };
 
 }  // namespace

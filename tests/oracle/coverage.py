@@ -28,6 +28,7 @@ GROUPS = {
     ("resize", "layout"): ("tuff_layout",),
     ("resize", "mode"): ("tuff_resize_mode",),
     ("attention", "causal"): ("tuff_causal",),
+    ("random", "distribution"): ("tuff_random_distribution",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
 SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions")

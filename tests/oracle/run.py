@@ -29,6 +29,7 @@ import elementwise  # noqa: E402, F401
 import norms  # noqa: E402, F401
 import products  # noqa: E402, F401
 import positions  # noqa: E402, F401
+import random_numbers  # noqa: E402, F401
 import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
 import windows  # noqa: E402, F401

@@ -12,6 +12,7 @@
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
 #include "kernels/resize/resize.hpp"
@@ -450,6 +451,21 @@ void draw_scan(Call& call) {
   set(call, args.op == tuff::ScanOp::sum ? tuff::operations::cumsum : tuff::operations::cumprod, args);
 }
 
+void draw_random(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::RandomArgs& args = call.keep(tuff::RandomArgs{});
+  args.distribution = static_cast<int32_t>(1 + n.below(6));
+  const bool integers =
+      args.distribution < TUFF_RANDOM_BERNOULLI || (args.distribution == TUFF_RANDOM_BERNOULLI && n.coin());
+  args.dtype = integers ? n.one_of<int32_t>({TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8}) : call.float_type();
+  args.n = call.size();
+  args.offset = n.coin() ? n.below(5) : n.next();
+  args.most = 5, args.probability = 0.5;
+  call.tell("dtype", args.dtype), call.tell("distribution", args.distribution), call.tell("offset", args.offset);
+  args.output = call.output("output", args.n, dtype_size(args.dtype));
+  set(call, tuff::operations::random, args);
+}
+
 void draw_softmax(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
@@ -882,6 +898,7 @@ constexpr DrawnOperation kOperations[] = {
     {"pool", 6, draw_pool},
     {"resize", 6, draw_resize},
     {"rope", 4, draw_rope},
+    {"random", 2, draw_random},
     {"unary", 2, draw_unary},
     {"binary", 6, draw_binary},
     {"permute", 5, draw_permute},

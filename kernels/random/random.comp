@@ -1,0 +1,216 @@
+// output[i] = element offset + i of a sequence of random numbers, for i < n. Block b of the sequence is four words:
+// Philox4x32-10 of the counter (b, sequence) with the seed as its key. A lane computes one block after another and
+// stores its four elements; TUFF_RANDOM_INTEGERS takes the word of the same place in block b + 2^63, too.
+//
+//   elements    …| 4b  4b+1  4b+2  4b+3 |…       b of lane l in step s: first + s * (workgroup size) + l
+//   words        | w0   w1    w2    w3  |         normal: (w0, w1) and (w2, w3) give two numbers each
+//
+// All arithmetic is precise and uses only additions, subtractions and multiplications of f32, which every device
+// rounds alike, and integers; so that every device and the host compute the same bits.
+//
+//# TUFF_TYPE : 1|2|3|5|6|7|8 : element type, as in tuff.h
+//# TUFF_DISTRIBUTION : 1..6 : TUFF_RANDOM_* of tuff.h
+//# TUFF_WHOLE : 0|1 : 1: the output begins with a block and is aligned for four elements, which are stored together
+//# TUFF_RUN : 0.. : blocks that a lane processes one after another; 0: push.run says
+#include "kernels/common/types.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(1)
+  uint n, run;
+  uint skipped;              // elements of the first block before the output begins
+  uint block[2];             // number of the first block
+  uint sequence[2], key[2];  // low and high word
+  float offset, factor;      // offset + factor * (the standard distribution)
+  uint least, range;         // integers, modulo 2^32; a range of 0 stands for 2^32
+  uint threshold;            // Bernoulli: words below it give 1; if it is 0, range 1 says that all do
+} push;
+
+#if TUFF_TYPE == 2 || TUFF_TYPE == 3
+#define WORDS uvec2
+#define BYTES 2
+#define ELEMENT uint16_t
+#elif TUFF_TYPE >= 7
+#define WORDS uint
+#define BYTES 1
+#define ELEMENT uint8_t
+#else
+#define WORDS uvec4
+#define BYTES 4
+#define ELEMENT uint
+#endif
+#if TUFF_WHOLE
+TUFF_WRITE(0, Whole, WORDS, 4 * BYTES)
+#endif
+TUFF_WRITE(0, Y, ELEMENT, BYTES)
+
+#define BITS 1
+#define INTEGERS 2
+#define BERNOULLI 3
+#define UNIFORM 4
+#define NORMAL 5
+
+uvec4 philox(uvec4 c) {
+  uvec2 k = uvec2(push.key[0], push.key[1]);
+  for (uint i = 0; i < 10; ++i) {
+    uint high0, low0, high1, low1;
+    umulExtended(0xD2511F53u, c.x, high0, low0);
+    umulExtended(0xCD9E8D57u, c.z, high1, low1);
+    c = uvec4(high1 ^ c.y ^ k.x, low1, high0 ^ c.w ^ k.y, low0);
+    k += uvec2(0x9E3779B9u, 0xBB67AE85u);
+  }
+  return c;
+}
+
+// -ln((2 w + 1) / 2^33) from the fraction's first 24 bits, m 2^e with m in [sqrt(1/2), sqrt(2)):
+// ln m = f - f^2 / 2 + f^3 P(f), f = m - 1. P is within 8e-10 of the relative error, by a weighted least-squares fit
+// at Chebyshev nodes; ln 2 is split in two, the first of which has 10 bits.
+float minus_log(uint w) {
+  const int msb = findMSB(w);  // -1 for 0
+  const uint m = (msb >= 23 ? w >> (msb - 23) : (2 * w + 1) << (22 - msb)) & 0x7fffffu;
+  const bool upper = m > 0x3504f3u;  // beyond sqrt(2)
+  precise float f = uintBitsToFloat(m | (upper ? 0x3f000000u : 0x3f800000u)) - 1.0;
+  const float exponent = float(msb - 32 + (upper ? 1 : 0));
+  precise float z = f * f;
+  precise float p = 0.06915368;
+  p = p * f + -0.11789808;
+  p = p * f + 0.11872976;
+  p = p * f + -0.12384348;
+  p = p * f + 0.14218658;
+  p = p * f + -0.16669251;
+  p = p * f + 0.20002227;
+  p = p * f + -0.24999987;
+  p = p * f + 0.3333331;
+  precise float y = f * z * p;
+  y = y + exponent * -2.12194440e-4;
+  y = y - 0.5 * z;
+  return -(exponent * 0.693359375 + (f + y));
+}
+
+// By Newton's method from an estimate by the bits, because devices do not round square roots alike.
+float root(float x) {
+  precise float y = uintBitsToFloat(0x5f3759dfu - (floatBitsToUint(x) >> 1));
+  y = y * (1.5 - 0.5 * x * y * y);
+  y = y * (1.5 - 0.5 * x * y * y);
+  y = y * (1.5 - 0.5 * x * y * y);
+  return x * y;
+}
+
+// Cosine and sine of (w + 1/2) / 2^32 turns, in steps of 2^-26: Taylor-like polynomials of the angle's distance from
+// the nearest quarter, fitted as above (relative errors below 5e-12 before rounding).
+vec2 direction(uint w) {
+  const uint quadrant = (w + 0x20000000u) >> 30;
+  const int rest = int(w - (quadrant << 30)) >> 6;
+  precise float t = float(2 * rest + 1) * 4.68133798e-08;
+  precise float z = t * t;
+  precise float s = t + t * z * (((2.7183077691006474e-06 * z - 0.0001983933470910415) * z + 0.008333329111337662) * z -
+                                 0.1666666716337204);
+  precise float c = (1.0 - 0.5 * z) +
+                    z * z * (((-2.7210202802052663e-07 * z + 2.4799519451335073e-05) * z - 0.0013888883404433727) * z +
+                             0.0416666679084301);
+  vec2 way = (quadrant & 1u) != 0 ? vec2(s, c) : vec2(c, s);
+  if (quadrant == 1 || quadrant == 2) way.x = -way.x;
+  if ((quadrant & 2u) != 0) way.y = -way.y;
+  return way;
+}
+
+// Box and Muller 1958.
+vec2 normals(uint radius, uint angle) {
+  const vec2 way = direction(angle);
+  precise float r = root(2.0 * minus_log(radius));
+  return vec2(r * way.x, r * way.y);
+}
+
+// The integer of a word, or of two for INTEGERS: the upper 32 of the 96 bits of range * (high, low).
+uint integer_of(uint low, uint high) {
+#if TUFF_DISTRIBUTION == BITS
+  return high;
+#elif TUFF_DISTRIBUTION == BERNOULLI
+  return push.range == 1 || high < push.threshold ? 1u : 0u;
+#else
+  if (push.range == 0) return push.least + high;
+  uint lower, carried, middle, result, ignored;
+  umulExtended(push.range, low, lower, ignored);
+  umulExtended(push.range, high, result, middle);
+  uaddCarry(middle, lower, carried);
+  return push.least + result + carried;
+#endif
+}
+
+// Bits of the type.
+uint stored(float value) {
+#if TUFF_TYPE == 2
+  return tuff_f16_bits(value);
+#elif TUFF_TYPE == 3
+  return tuff_bf16_bits(value);
+#else
+  return floatBitsToUint(value);
+#endif
+}
+
+// As many bits as the type holds, so that rounding to it does not give 1.
+#if TUFF_TYPE == 1
+#define FRACTION 24
+#elif TUFF_TYPE == 2
+#define FRACTION 11
+#else
+#define FRACTION 8
+#endif
+
+// The bits of the four elements of a block, from the words of its number.
+uvec4 elements_of(uint low, uint high) {
+  const uvec4 words = philox(uvec4(low, high, push.sequence[0], push.sequence[1]));
+#if TUFF_DISTRIBUTION == INTEGERS
+  const uvec4 more = philox(uvec4(low, high | 0x80000000u, push.sequence[0], push.sequence[1]));
+  return uvec4(integer_of(more.x, words.x), integer_of(more.y, words.y), integer_of(more.z, words.z),
+               integer_of(more.w, words.w));
+#elif TUFF_DISTRIBUTION == BITS || TUFF_DISTRIBUTION == BERNOULLI
+  uvec4 whole;
+  for (uint i = 0; i < 4; ++i) {
+    whole[i] = integer_of(0, words[i]);
+#if TUFF_TYPE <= 3
+    whole[i] = stored(float(whole[i]));
+#endif
+  }
+  return whole;
+#else
+  precise vec4 x;
+#if TUFF_DISTRIBUTION == NORMAL
+  x = vec4(normals(words.x, words.y), normals(words.z, words.w));
+#elif TUFF_DISTRIBUTION == UNIFORM
+  x = vec4(words >> (32 - FRACTION)) * (1.0 / float(1u << FRACTION));
+#else
+  x = vec4(minus_log(words.x), minus_log(words.y), minus_log(words.z), minus_log(words.w));
+#endif
+  x = push.offset + push.factor * x;
+  return uvec4(stored(x.x), stored(x.y), stored(x.z), stored(x.w));
+#endif
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x, blocks = (push.skipped + push.n + 3) / 4;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < blocks; ++step, i += lanes) {
+    uint carry;
+    const uint low = uaddCarry(push.block[0], i, carry);
+    const uvec4 bits = elements_of(low, push.block[1] + carry);
+#if TUFF_WHOLE
+    if (4 * i + 4 <= push.n) {
+#if BYTES == 4
+      TUFF_AT(Whole, i) = bits;
+#elif BYTES == 2
+      TUFF_AT(Whole, i) = bits.xz | bits.yw << 16;
+#else
+      const uvec4 byte = bits & 0xffu;
+      TUFF_AT(Whole, i) = byte.x | byte.y << 8 | byte.z << 16 | byte.w << 24;
+#endif
+      continue;
+    }
+#endif
+    for (uint c = 0; c < 4; ++c) {
+      const uint at = 4 * i + c - push.skipped;  // beyond n before the output begins
+      if (at < push.n) TUFF_AT(Y, at) = ELEMENT(bits[c]);
+    }
+  }
+}
