@@ -1,4 +1,4 @@
-"""Reads the tables of operations, kernels/<family>/<name>.def: unary, binary, reduce.
+"""Reads the tables of operations and of element types, kernels/<family>/<name>.def.
 
 A table is a C++ X-macro file: others include it with its macros defined. Each row is NAME(column, column, …); the
 columns are named by the line of the table's head that has the macro's form. This module generates what is not C++ from
@@ -7,11 +7,19 @@ them: GLSL (cmake/shaders.py); tuff.hpp, Python and the pages (scripts/api/gener
 import pathlib
 import re
 
-PATHS = {
+OPERATIONS = {
     "unary": "kernels/elementwise/unary.def",
     "binary": "kernels/elementwise/binary.def",
     "reduce": "kernels/reduce/reduce.def",
 }
+# Tables of operations list element types too; these list nothing else.
+TYPES = {
+    "norm": "kernels/norm/norm.def",
+    "scan": "kernels/scan/scan.def",
+    "softmax": "kernels/softmax/softmax.def",
+}
+PATHS = OPERATIONS | TYPES
+FUNCTIONS = {"unary": ["TUFF_VALUE4 x", "float alpha"], "binary": ["TUFF_VALUE4 a", "TUFF_VALUE4 b"]}
 
 
 class Problem(Exception):
@@ -82,11 +90,19 @@ def declared(numbers, text):
     return f"//# TUFF_OP : {'|'.join(map(str, sorted(numbers)))} : {text}"
 
 
+def type_names(root, name):
+    """The element types of a table, in its order: F32, F16, …"""
+    try:
+        text = (pathlib.Path(root) / PATHS[name]).read_text(encoding="utf-8")
+        return [row["NAME"] for row in rows(text, f"{name.upper()}_TYPE")]
+    except Problem as problem:
+        raise Problem(f"{PATHS[name]}: {problem}") from None
+
+
 def types(root, name):
     """The element types of a table, as legal values of defines."""
-    text, numbers = (pathlib.Path(root) / PATHS[name]).read_text(encoding="utf-8"), constants(root)
-    listed = sorted(numbers[row["NAME"]][0] for row in rows(text, f"{name.upper()}_TYPE"))
-    return f"//= types {'|'.join(map(str, listed))}"
+    numbers = constants(root)
+    return f"//= types {'|'.join(map(str, sorted(numbers[each][0] for each in type_names(root, name))))}"
 
 
 def function_glsl(root, name, parameters):
@@ -128,6 +144,8 @@ def glsl(root, path):
     name = {file: name for name, file in PATHS.items()}[path]
     if name == "reduce":
         lines = reduce_glsl(root)
+    elif name in FUNCTIONS:
+        lines = function_glsl(root, name, FUNCTIONS[name])
     else:
-        lines = function_glsl(root, name, {"unary": ["TUFF_VALUE4 x", "float alpha"], "binary": ["TUFF_VALUE4 a", "TUFF_VALUE4 b"]}[name])
+        lines = [types(root, name)]
     return "\n".join(lines) + "\n"

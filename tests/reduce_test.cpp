@@ -1,8 +1,8 @@
 #include <cmath>
-#include <cstring>
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
+#include "support/integers.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test {
@@ -289,24 +289,6 @@ std::vector<IntegerCase> integer_cases() {
     if (shape.length() > 0 || op == TUFF_REDUCE_PROD) all.push_back({op, name, shape});
   }
   return all;
-}
-
-Bytes bytes_of(const std::vector<int32_t>& values) {
-  Bytes bytes(4 * values.size());
-  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
-
-std::vector<int32_t> integers_of(const Bytes& bytes) {
-  std::vector<int32_t> values(bytes.size() / 4);
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-Bytes poisoned_integers(uint64_t count) {
-  Bytes bytes(4 * count);
-  poison_all(TUFF_I32, bytes);
-  return bytes;
 }
 
 using ReduceIntegers = Table<IntegerCase>;

@@ -2,6 +2,7 @@
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
+#include "support/integers.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test {
@@ -179,11 +180,89 @@ TEST_P(ScanOnce, BadCallsSayWhatIsWrong) {
   EXPECT_FAILS(status([](auto& d) { d.shape[0] = 100; }), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cumsum", "output");
   EXPECT_FAILS(status([](auto& d) { d.shape[0] = uint64_t{1} << 62; }), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cumsum",
                "shape");
-  EXPECT_FAILS(status([](auto& d) { d.dtype = TUFF_I32; }), TUFF_ERROR_UNSUPPORTED, "tuff_cumsum", "dtype");
+  EXPECT_FAILS(status([](auto& d) { d.dtype = TUFF_U32; }), TUFF_ERROR_UNSUPPORTED, "tuff_cumsum", "dtype");
+  EXPECT_NE(last_error().find("cumsum takes f32, f16, bf16 or i32"), std::string::npos) << last_error();
   EXPECT_FAILS(status([](auto& d) { d.dtype = 77; }), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cumsum", "dtype");
   EXPECT_FAILS(status([](auto& d) { d.struct_size = 96; }), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cumsum", "struct_size");
 }
 TUFF_ON_BACKENDS(ScanOnce);
+
+// --- integers ----------------------------------------------------------------------------------------------------
+
+// The same shapes and forms as for floats.
+std::vector<ScanCase> integer_cases() {
+  std::vector<ScanCase> all;
+  for (ScanCase row : cases()) {
+    if (row.dtype != TUFF_F32) continue;
+    row.dtype = TUFF_I32;
+    all.push_back(row);
+  }
+  return all;
+}
+
+std::vector<int32_t> scanned(const ScanCase& row, const std::vector<int32_t>& x) {
+  const AxisShape& s = row.shape;
+  std::vector<int32_t> y(x.size());
+  for (uint64_t o = 0; o < s.outer(); ++o) {
+    for (uint64_t i = 0; i < s.inner(); ++i) {
+      uint32_t value = row.product ? 1 : 0;
+      for (uint64_t step = 0; step < s.length(); ++step) {
+        const uint64_t at = s.index(o, row.reverse ? s.length() - 1 - step : step, i);
+        const auto next = static_cast<uint32_t>(x[at]);
+        const uint32_t before = value;
+        value = row.product ? value * next : value + next;
+        y[at] = static_cast<int32_t>(row.exclusive ? before : value);
+      }
+    }
+  }
+  return y;
+}
+
+using ScanIntegers = Table<ScanCase>;
+
+// Any 32 bits, so that sums and products wrap; odd ones for products, because zero absorbs.
+TEST_P(ScanIntegers, AreExactModulo2To32) {
+  const AxisShape& s = row().shape;
+  std::vector<int32_t> x(s.count());
+  Random random(12);
+  for (int32_t& value : x) value = static_cast<int32_t>(random.next() >> 32 | (row().product ? 1 : 0));
+  const TypedTensor input(context(), TUFF_I32, bytes_of(x), s.shift / 4),
+      output(context(), TUFF_I32, poisoned_integers(s.count()), s.shift / 4);
+  ASSERT_OK(run(context(), row(), input, output));
+  const std::vector<int32_t> wanted = scanned(row(), x);
+  EXPECT_EQ(integers_of(output.read()), wanted);
+  EXPECT_EQ(integers_of(input.read()), x);
+  ASSERT_OK(run(context(), row(), input, input));
+  EXPECT_EQ(integers_of(input.read()), wanted);
+}
+TUFF_TABLE(ScanIntegers, ScanCase, integer_cases());
+
+class ScanIntegersOnce : public OnBackend {
+ protected:
+  std::vector<int32_t> scan(bool product, const std::vector<int32_t>& x, bool exclusive = false) {
+    const TypedTensor input(context(), TUFF_I32, bytes_of(x)), output(context(), TUFF_I32, poisoned_integers(x.size()));
+    EXPECT_OK(run(context(), {{{x.size()}, 0, 0}, product, exclusive, false, TUFF_I32}, input, output));
+    return integers_of(output.read());
+  }
+};
+
+TEST_P(ScanIntegersOnce, EndsOfTheRange) {
+  using Integers = std::vector<int32_t>;
+  EXPECT_EQ(scan(false, {INT32_MAX, 1, -1}), (Integers{INT32_MAX, INT32_MIN, INT32_MAX}));
+  EXPECT_EQ(scan(false, {INT32_MIN, INT32_MIN, 5}), (Integers{INT32_MIN, 0, 5}));
+  // What f32 would round.
+  EXPECT_EQ(scan(false, {1 << 24, 1, 1}), (Integers{1 << 24, (1 << 24) + 1, (1 << 24) + 2}));
+  EXPECT_EQ(scan(true, {INT32_MIN, -1, 3}), (Integers{INT32_MIN, INT32_MIN, INT32_MIN}));
+  EXPECT_EQ(scan(true, {65'536, 65'535, 65'536}), (Integers{65'536, -65'536, 0}));
+  EXPECT_EQ(scan(true, {7, 9, 11}, true), (Integers{1, 7, 63}));
+  EXPECT_EQ(scan(false, {7, 9, 11}, true), (Integers{0, 7, 16}));
+  for (const char* feature : {"cumsum.i32", "cumprod.i32"}) {
+    int32_t yes = -1;
+    EXPECT_OK(tuff_supports(context(), feature, &yes));
+    EXPECT_EQ(yes, 1) << feature;
+  }
+}
+TUFF_ON_BACKENDS(ScanIntegersOnce);
 
 }  // namespace
 }  // namespace tuff_test

@@ -1,9 +1,10 @@
 // Shared by row kernels: reduction trees over the TUFF_LANES invocations of a row, by shuffles and, with TUFF_SHARED,
-// across the subgroups of the workgroup. Every lane gets the result. TUFF_TREE(name, COMBINE) defines one.
+// across the subgroups of the workgroup. Every lane gets the result. TUFF_TREE(name, COMBINE) defines one. Values are
+// TUFF_VALUE (types.glsl, included before).
 //# TUFF_LANES : 1..1024 : invocations that share a row: a power of two up to the subgroup size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: TUFF_LANES is the whole workgroup, which is larger than a subgroup
 #if TUFF_SHARED
-shared float parts[TUFF_LANES];
+shared TUFF_VALUE parts[TUFF_LANES];
 #define TUFF_ACROSS(COMBINE)                                                           \
   uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;             \
   barrier();                                                                           \
@@ -19,7 +20,7 @@ shared float parts[TUFF_LANES];
 #endif
 
 #define TUFF_TREE(name, COMBINE)                                              \
-  float name(float value) {                                                   \
+  TUFF_VALUE name(TUFF_VALUE value) {                                         \
     for (uint mask = 1; mask < min(TUFF_LANES, gl_SubgroupSize); mask *= 2) { \
       value = COMBINE(value, subgroupShuffleXor(value, mask));                \
     }                                                                         \
@@ -27,6 +28,6 @@ shared float parts[TUFF_LANES];
     return value;                                                             \
   }
 
-float sum(float a, float b) { return a + b; }
+TUFF_VALUE sum(TUFF_VALUE a, TUFF_VALUE b) { return TUFF_ADD(a, b); }
 TUFF_TREE(tree_sum, sum)
-float sum4(vec4 v) { return (v.x + v.y) + (v.z + v.w); }
+TUFF_VALUE sum4(TUFF_VALUE4 v) { return (v.x + v.y) + (v.z + v.w); }

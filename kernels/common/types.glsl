@@ -194,6 +194,7 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #else
 #error TUFF_VALUE_OF is a type that no kernel computes with
 #endif
+#define TUFF_VALUE_BYTES TUFF_BYTES(TUFF_VALUE_TYPE)
 #define TUFF_ZERO TUFF_VALUE(0)
 #define TUFF_ONE TUFF_VALUE(1)
 #define TUFF_ADD(a, b) ((a) + (b))

@@ -3,8 +3,8 @@
 //
 // As in map.glsl, elements are processed in blocks of W = TUFF_ELEMENTS (16 bytes), each workgroup has RUN * (workgroup
 // size) consecutive blocks, and the n % W elements after the last block are one item each.
-//# TUFF_TYPE : 1..3 : element type of the tensors, as in tuff.h
-//# TUFF_WEIGHT_TYPE : 1..3 : type of mean, variance, weight and bias
+//# TUFF_TYPE : types : element type of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : types : type of mean, variance, weight and bias
 //# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
 //# TUFF_BIAS : 0|1 : 1: a bias is added to results
 //# TUFF_CHANNEL : 0..2 : where channels change:
@@ -12,8 +12,10 @@
 //   1   inner is a multiple of W: all of a block has the same channel
 //   2   neither: channels are looked up element by element
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
+#include "kernels/norm/norm.def"
 
 layout(local_size_x_id = 0) in;
 
@@ -40,25 +42,26 @@ TUFF_BLOCKS_WRITE(5, Y, TUFF_TYPE)
 
 // Halves x and mean where their difference could exceed the range of f32, which takes a large mean. Likewise quarters
 // the argument of the square root where the variance is large.
-vec4 normal(vec4 x, vec4 mean, vec4 variance) {
-  vec4 halves = mix(vec4(1.0), vec4(0.5), greaterThan(abs(mean), vec4(1e30)));
-  bvec4 wide = greaterThan(variance, vec4(1e30));
-  vec4 root = mix(vec4(1.0), vec4(0.5), wide), quarters = mix(vec4(1.0), vec4(0.25), wide);
-  precise vec4 of_variance = variance * quarters;
-  precise vec4 of_epsilon = push.epsilon * quarters;
-  precise vec4 under = of_variance + of_epsilon;
-  precise vec4 scale = tuff_divide(root, tuff_sqrt(under)) / halves;
-  precise vec4 left = x * halves;
-  precise vec4 right = mean * halves;
-  precise vec4 y = (left - right) * scale;
+TUFF_VALUE4 normal(TUFF_VALUE4 x, TUFF_VALUE4 mean, TUFF_VALUE4 variance) {
+  TUFF_VALUE4 halves = mix(TUFF_VALUE4(1.0), TUFF_VALUE4(0.5), greaterThan(abs(mean), TUFF_VALUE4(1e30)));
+  bvec4 wide = greaterThan(variance, TUFF_VALUE4(1e30));
+  TUFF_VALUE4 root = mix(TUFF_VALUE4(1.0), TUFF_VALUE4(0.5), wide);
+  TUFF_VALUE4 quarters = mix(TUFF_VALUE4(1.0), TUFF_VALUE4(0.25), wide);
+  precise TUFF_VALUE4 of_variance = variance * quarters;
+  precise TUFF_VALUE4 of_epsilon = push.epsilon * quarters;
+  precise TUFF_VALUE4 under = of_variance + of_epsilon;
+  precise TUFF_VALUE4 scale = tuff_divide(root, tuff_sqrt(under)) / halves;
+  precise TUFF_VALUE4 left = x * halves;
+  precise TUFF_VALUE4 right = mean * halves;
+  precise TUFF_VALUE4 y = (left - right) * scale;
   return y;
 }
 
 uint channel_of(uint i) { return (push.channel + (push.first + i) / push.inner) % push.channels; }
 
-float result(uint i) {
+TUFF_VALUE result(uint i) {
   uint channel = channel_of(i);
-  precise float y = normal(vec4(X_load(i)), vec4(M_load(channel)), vec4(V_load(channel))).x;
+  precise TUFF_VALUE y = normal(TUFF_VALUE4(X_load(i)), TUFF_VALUE4(M_load(channel)), TUFF_VALUE4(V_load(channel))).x;
 #if TUFF_WEIGHT
   y = y * W_load(channel);
 #endif
@@ -91,7 +94,7 @@ TuffBlock result_block(uint block) {
   TuffBlock b = PER_CHANNEL(B);
 #endif
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 y = normal(x.part[p], mean.part[p], variance.part[p]);
+    precise TUFF_VALUE4 y = normal(x.part[p], mean.part[p], variance.part[p]);
 #if TUFF_WEIGHT
     y = y * w.part[p];
 #endif

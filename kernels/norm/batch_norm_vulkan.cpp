@@ -24,7 +24,8 @@ void record_batch_norm(Recorder& recorder, const BatchNormArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "channels={} inner={}, at most 2^30 - 1 of each are normalised", args.channels,
          args.inner);
   }
-  const StreamDevice device = stream_device(traits, forced_variant<"TUFF_NORM_VARIANT">(), sizeof(float));
+  const StreamDevice device =
+      stream_device(traits, forced_variant<"TUFF_NORM_VARIANT">(), dtype_size(computed_type(args.dtype)));
   const uint64_t block = 4 * block_parts(args.dtype), element = dtype_size(args.dtype);
   const int channel = args.inner == 1 && args.channels % block == 0 ? 0 : args.inner % block == 0 ? 1 : 2;
   const bool aligned = channel != 2 && aligned16(args.input) && aligned16(args.output) && aligned16(args.mean) &&

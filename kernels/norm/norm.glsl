@@ -1,6 +1,6 @@
 // Shared by the kernels that normalise rows: the inputs, and the formulas applied to them.
-//# TUFF_TYPE : 1..3 : element type of the tensors, as in tuff.h
-//# TUFF_WEIGHT_TYPE : 1..3 : type of weight and bias
+//# TUFF_TYPE : types : element type of the tensors, as in tuff.h
+//# TUFF_WEIGHT_TYPE : types : type of weight and bias
 //# TUFF_CENTRED : 0|1 : 1: the mean is subtracted; 0: RMS norm
 //# TUFF_RESIDUAL : 0|1 : 1: X + R, rounded to the type, is normalised instead of X
 //# TUFF_WEIGHT : 0|1 : 1: results are multiplied by a weight
@@ -11,6 +11,8 @@
 //   2   channels are looked up element by element
 // The shader's push block has epsilon, inner (elements of a channel), channels (of a row) and groups (rows after which
 // the channels start again).
+#include "kernels/norm/norm.def"
+
 #if TUFF_WEIGHT
 TUFF_BLOCKS_READ(2, W, TUFF_WEIGHT_TYPE)
 #endif
@@ -18,11 +20,11 @@ TUFF_BLOCKS_READ(2, W, TUFF_WEIGHT_TYPE)
 TUFF_BLOCKS_READ(3, B, TUFF_WEIGHT_TYPE)
 #endif
 
-float input_load(TUFF_INDEX i) {
-  precise float x = X_load(i);
+TUFF_VALUE input_load(TUFF_INDEX i) {
+  precise TUFF_VALUE x = X_load(i);
 #if TUFF_RESIDUAL
   x = x + R_load(i);
-  x = TUFF_AS_STORED(TUFF_TYPE, vec4(x)).x;
+  x = TUFF_AS_STORED(TUFF_TYPE, TUFF_VALUE4(x)).x;
 #endif
   return x;
 }
@@ -32,7 +34,7 @@ TuffBlock input_load_block(TUFF_INDEX i) {
 #if TUFF_RESIDUAL
   TuffBlock added = R_load_block(i);
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 s = x.part[p] + added.part[p];
+    precise TUFF_VALUE4 s = x.part[p] + added.part[p];
     x.part[p] = TUFF_AS_STORED(TUFF_TYPE, s);
   }
 #endif
@@ -50,44 +52,44 @@ TuffBlock input_load_block(TUFF_INDEX i) {
 #define TUFF_SHRINK 2.0194839173657902e-28  // 2^-92
 #define TUFF_GROW 4951760157141521099596496896.0  // 2^92
 
-float squared(float factor, float x) {
-  precise float once = x * factor;
-  precise float twice = once * factor;
+TUFF_VALUE squared(TUFF_VALUE factor, TUFF_VALUE x) {
+  precise TUFF_VALUE once = x * factor;
+  precise TUFF_VALUE twice = once * factor;
   return twice;
 }
 
 // epsilon for elements multiplied by `factor`. It stays above zero if push.epsilon is, so that a constant row gives
 // zero rather than 0 / 0.
-float scaled_epsilon(float factor) {
-  float epsilon = squared(factor, push.epsilon);
+TUFF_VALUE scaled_epsilon(TUFF_VALUE factor) {
+  TUFF_VALUE epsilon = squared(factor, push.epsilon);
   return push.epsilon > 0.0 ? max(epsilon, 1.17549435e-38) : epsilon;
 }
 
 // Infinite, or NaN as a sum of infinities may be. Tests the bits, because a driver may optimise other tests away.
-bool beyond(float x) { return (floatBitsToUint(x) & 0x7fffffffu) >= 0x7f800000u; }
+bool beyond(TUFF_VALUE x) { return (floatBitsToUint(x) & 0x7fffffffu) >= 0x7f800000u; }
 
 // The factor that a row needs whose mean and variance were computed with factor 1. Rows of f16 always need 1: their
 // squares are below 2^34, and elements that differ do so by at least 2^-24 / n, whose square is above 2^-110.
-float factor_of(float mean, float variance) {
+TUFF_VALUE factor_of(TUFF_VALUE mean, TUFF_VALUE variance) {
 #if TUFF_TYPE == TUFF_F16
   return 1.0;
 #else
-  float v = variance + push.epsilon;
+  TUFF_VALUE v = variance + push.epsilon;
   // With a mean of 2^-10 or more, a variance this small means that the elements do not vary at all.
-  float factor = v < 1.2621774483536189e-29 && abs(mean) < 0.0009765625 ? TUFF_GROW : 1.0;  // 2^-96
+  TUFF_VALUE factor = v < 1.2621774483536189e-29 && abs(mean) < 0.0009765625 ? TUFF_GROW : 1.0;  // 2^-96
   return beyond(v) ? TUFF_SHRINK : factor;
 #endif
 }
 
 // 1 / sqrt(variance + epsilon) for elements multiplied by `factor`.
-float reciprocal_deviation(float variance, float factor) {
-  return tuff_divide(vec4(1.0), tuff_sqrt(vec4(variance + scaled_epsilon(factor)))).x;
+TUFF_VALUE reciprocal_deviation(TUFF_VALUE variance, TUFF_VALUE factor) {
+  return tuff_divide(TUFF_VALUE4(1.0), tuff_sqrt(TUFF_VALUE4(variance + scaled_epsilon(factor)))).x;
 }
 
 // `precise` keeps the compiler from multiplying a sum by the factor instead of summing the scaled elements.
-TuffBlock scaled(TuffBlock x, float factor) {
+TuffBlock scaled(TuffBlock x, TUFF_VALUE factor) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 v = x.part[p] * factor;
+    precise TUFF_VALUE4 v = x.part[p] * factor;
     x.part[p] = v;
   }
   return x;
@@ -95,7 +97,7 @@ TuffBlock scaled(TuffBlock x, float factor) {
 
 // Normalises a row that has been multiplied by its factor: y = (x - mean) * scale.
 struct Normal {
-  float mean, scale;
+  TUFF_VALUE mean, scale;
 };
 
 // The channel of a row's first element.
@@ -118,7 +120,7 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
 #endif
 #endif
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    precise vec4 y = (x.part[p] - n.mean) * n.scale;
+    precise TUFF_VALUE4 y = (x.part[p] - n.mean) * n.scale;
 #if TUFF_WEIGHT
     y = y * w.part[p];
 #endif
@@ -130,8 +132,8 @@ TuffBlock result_block(TuffBlock x, uint first, uint j, Normal n) {
   return x;
 }
 
-float result(float x, uint first, uint j, Normal n) {
-  precise float y = (x - n.mean) * n.scale;
+TUFF_VALUE result(TUFF_VALUE x, uint first, uint j, Normal n) {
+  precise TUFF_VALUE y = (x - n.mean) * n.scale;
 #if TUFF_WEIGHT
   y = y * W_load(first + j / push.inner);
 #endif

@@ -5,11 +5,19 @@
 #include <cstdint>
 
 #include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
 #include "planning/operation.hpp"
 
 namespace tuff {
 
 class Recorder;
+
+namespace norm {
+#define NORM_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kTypes = {
+#include "kernels/norm/norm.def"
+};
+}  // namespace norm
 
 // input is [rows][channels][inner]. Each row has `groups` parts, which are normalised separately.
 struct NormArgs {

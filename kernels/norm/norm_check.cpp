@@ -8,7 +8,7 @@ namespace tuff {
 namespace {
 
 void check_types(int32_t dtype, int32_t weight_type) {
-  check_float_type(dtype);
+  check_type(dtype, norm::kTypes, "a normalisation");
   if (weight_type == dtype || weight_type == TUFF_F32) return;
   check_known_type(weight_type, "weight_type");
   fail(TUFF_ERROR_UNSUPPORTED, "weight_type is {}, needs {} or f32", dtype_name(weight_type), dtype_name(dtype));

@@ -10,6 +10,7 @@
 //# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements are read one by one
 //   Lane l then holds elements l, l + LANES, …
 //# TUFF_SUM : 0|1 : 1: what is normalised (X + R) is also stored in S
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -47,30 +48,30 @@ TUFF_BLOCKS_WRITE(5, S, TUFF_TYPE)
 #endif
 
 // Mean (0 for RMS norm) and variance of the row; absent elements are zeros.
-void moments(TuffBlock x[TUFF_BLOCKS], uint lane, out float mean, out float variance) {
+void moments(TuffBlock x[TUFF_BLOCKS], uint lane, out TUFF_VALUE mean, out TUFF_VALUE variance) {
   mean = 0.0;
 #if TUFF_CENTRED
-  vec4 s = vec4(0.0);
+  TUFF_VALUE4 s = TUFF_VALUE4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += x[b].part[p];
   }
-  mean = tuff_divide_moderate(vec4(tree_sum(sum4(s))), vec4(float(push.extent))).x;
+  mean = tuff_divide_moderate(TUFF_VALUE4(tree_sum(sum4(s))), TUFF_VALUE4(TUFF_VALUE(push.extent))).x;
 #endif
-  vec4 squares = vec4(0.0);
+  TUFF_VALUE4 squares = TUFF_VALUE4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      vec4 d = x[b].part[p] - mean;
+      TUFF_VALUE4 d = x[b].part[p] - mean;
 #if TUFF_CENTRED
 #if TUFF_PEEL
       [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(b, 4 * p + c) ? d[c] : 0.0;
 #else
-      d = TUFF_PRESENT(b, 0) ? d : vec4(0.0);
+      d = TUFF_PRESENT(b, 0) ? d : TUFF_VALUE4(0.0);
 #endif
 #endif
       squares += d * d;
     }
   }
-  variance = tuff_divide(vec4(tree_sum(sum4(squares))), vec4(float(push.extent))).x;
+  variance = tuff_divide(TUFF_VALUE4(tree_sum(sum4(squares))), TUFF_VALUE4(TUFF_VALUE(push.extent))).x;
 }
 
 void main() {
@@ -109,10 +110,10 @@ void main() {
 #endif
 
   Normal normal;
-  float variance, used = 1.0;
+  TUFF_VALUE variance, used = 1.0;
   moments(x, lane, normal.mean, variance);
   // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
-  [[dont_unroll]] for (float factor = factor_of(normal.mean, variance); factor != used;) {
+  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(normal.mean, variance); factor != used;) {
     used = factor;
     [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) x[b] = scaled(x[b], factor);
     moments(x, lane, normal.mean, variance);

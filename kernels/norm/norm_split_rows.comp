@@ -17,6 +17,7 @@
 //
 //# TUFF_UNROLL : 2|4 : blocks that a lane reads in a step
 //# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W, or TUFF_CHANNEL is 2: elements are read one by one
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -44,7 +45,7 @@ TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_READ(1, R, TUFF_TYPE)
 #endif
 TUFF_BLOCKS_WRITE(4, Y, TUFF_TYPE)
-TUFF_READ_WRITE(5, P, vec4, 16)
+TUFF_READ_WRITE(5, P, TUFF_VALUE4, 4 * TUFF_VALUE_BYTES)
 
 #include "kernels/common/lanes.glsl"
 #include "kernels/norm/norm.glsl"
@@ -93,7 +94,7 @@ void store_step(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL]) {
 
 // Mean of `count` elements, and the sum of their squared deviations from it.
 struct Moments {
-  float count, mean, squares;
+  TUFF_VALUE count, mean, squares;
 };
 
 // Loads the same elements as an earlier gather_step() did.
@@ -115,16 +116,16 @@ void load_step_again(uint i, uint end, bool whole, out TuffBlock x[TUFF_UNROLL])
 }
 
 // count * delta^2: what two means that are delta apart add to the squares. 0 if count is, even where delta^2 overflows.
-float apart(float delta, float count) {
-  precise float once = count * delta;
-  precise float twice = once * delta;
+TUFF_VALUE apart(TUFF_VALUE delta, TUFF_VALUE count) {
+  precise TUFF_VALUE once = count * delta;
+  precise TUFF_VALUE twice = once * delta;
   return twice;
 }
 
 // Adds the elements of a step to m.
 void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moments m) {
-  float count = 0.0;
-  vec4 s = vec4(0.0), squares = vec4(0.0);
+  TUFF_VALUE count = 0.0;
+  TUFF_VALUE4 s = TUFF_VALUE4(0.0), squares = TUFF_VALUE4(0.0);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
 #if TUFF_CENTRED
@@ -136,24 +137,24 @@ void gather(uint i, uint end, bool whole, TuffBlock x[TUFF_UNROLL], inout Moment
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) count += TUFF_PRESENT(u, c) ? 1.0 : 0.0;
 #else
-    count += TUFF_PRESENT(u, 0) ? float(TUFF_ELEMENTS) : 0.0;
+    count += TUFF_PRESENT(u, 0) ? TUFF_VALUE(TUFF_ELEMENTS) : 0.0;
 #endif
   }
 #if TUFF_CENTRED
-  float mean = sum4(s) / max(count, 1.0);
+  TUFF_VALUE mean = sum4(s) / max(count, 1.0);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-      vec4 d = x[u].part[p] - mean;
+      TUFF_VALUE4 d = x[u].part[p] - mean;
 #if TUFF_PEEL
       [[unroll]] for (uint c = 0; c < 4; ++c) d[c] = TUFF_PRESENT(u, 4 * p + c) ? d[c] : 0.0;
 #else
-      d = TUFF_PRESENT(u, 0) ? d : vec4(0.0);
+      d = TUFF_PRESENT(u, 0) ? d : TUFF_VALUE4(0.0);
 #endif
       squares += d * d;
     }
   }
-  float share = count / max(m.count + count, 1.0);
-  float delta = mean - m.mean;
+  TUFF_VALUE share = count / max(m.count + count, 1.0);
+  TUFF_VALUE delta = mean - m.mean;
   m.mean += delta * share;
   m.squares += sum4(squares) + apart(delta, m.count * share);
 #else
@@ -171,34 +172,34 @@ void gather_step(uint i, uint end, bool whole, inout Moments m) {
   gather(i, end, whole, x, m);
 }
 
-void gather_step_again(uint i, uint end, bool whole, float factor, inout Moments m) {
+void gather_step_again(uint i, uint end, bool whole, TUFF_VALUE factor, inout Moments m) {
   TuffBlock x[TUFF_UNROLL];
   load_step_again(i, end, whole, x);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = scaled(x[u], factor);
   gather(i, end, whole, x, m);
 }
 
-float variance_of(Moments m) { return tuff_divide(vec4(m.squares), vec4(m.count)).x; }
+TUFF_VALUE variance_of(Moments m) { return tuff_divide(TUFF_VALUE4(m.squares), TUFF_VALUE4(m.count)).x; }
 
 #if TUFF_MODE == 2
-float least_of(float a, float b) { return b < a ? b : a; }
+TUFF_VALUE least_of(TUFF_VALUE a, TUFF_VALUE b) { return b < a ? b : a; }
 TUFF_TREE(tree_least, least_of)
 #endif
 
 // Merges the moments of all lanes, which stand for `count` elements together. Every lane gets the same result.
-Moments over_lanes(Moments m, float count) {
+Moments over_lanes(Moments m, TUFF_VALUE count) {
   Moments all;
   all.count = count;
   all.mean = 0.0;
 #if TUFF_CENTRED
-  all.mean = tuff_divide_moderate(vec4(tree_sum(m.count * m.mean)), vec4(count)).x;
+  all.mean = tuff_divide_moderate(TUFF_VALUE4(tree_sum(m.count * m.mean)), TUFF_VALUE4(count)).x;
 #endif
-  float delta = m.mean - all.mean;
+  TUFF_VALUE delta = m.mean - all.mean;
   all.squares = tree_sum(m.squares + apart(delta, m.count));
   return all;
 }
 
-void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, float factor, Normal normal) {
+void write_step(uint i, uint end, bool whole, uint row_begin, uint channel, TUFF_VALUE factor, Normal normal) {
   TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, x);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = scaled(x[u], factor);
@@ -239,37 +240,37 @@ void main() {
 
   Moments m = Moments(0.0, 0.0, 0.0);
   Normal normal;
-  float used = 1.0;  // the factor
+  TUFF_VALUE used = 1.0;  // the factor
 #if TUFF_MODE != 2
   uint i = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, m);
   if (rest) gather_step(i, end, false, m);
-  m = over_lanes(m, float(elements));
+  m = over_lanes(m, TUFF_VALUE(elements));
   // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
-  [[dont_unroll]] for (float factor = factor_of(m.mean, variance_of(m)); factor != used;) {
+  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(m.mean, variance_of(m)); factor != used;) {
     used = factor;
     m = Moments(0.0, 0.0, 0.0);
     uint k = begin + lane;
     for (uint step = 0; step < whole_steps; ++step, k += TUFF_ITEMS) gather_step_again(k, end, true, factor, m);
     if (rest) gather_step_again(k, end, false, factor, m);
-    m = over_lanes(m, float(elements));
+    m = over_lanes(m, TUFF_VALUE(elements));
   }
 #else
   // Merges with the smallest factor of all segments, or with a smaller one if the merged variance overflows.
   uint first = row * push.total_segments;
-  float least = TUFF_GROW;
+  TUFF_VALUE least = TUFF_GROW;
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) least = min(least, TUFF_AT(P, first + s).z);
   least = tree_least(least);
   [[dont_unroll]] for (bool again = true; again;) {
     used = least;
     m = Moments(0.0, 0.0, 0.0);
     for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
-      vec4 partial = TUFF_AT(P, first + s);
-      float change = least / partial.z;  // a ratio of powers of two; 2^-184 becomes 0
-      float count = float(s + 1 < push.total_segments ? push.segment : push.last);
-      float share = count / (m.count + count);
-      precise float mean = partial.x * change;
-      float delta = mean - m.mean;
+      TUFF_VALUE4 partial = TUFF_AT(P, first + s);
+      TUFF_VALUE change = least / partial.z;  // a ratio of powers of two; 2^-184 becomes 0
+      TUFF_VALUE count = TUFF_VALUE(s + 1 < push.total_segments ? push.segment : push.last);
+      TUFF_VALUE share = count / (m.count + count);
+      precise TUFF_VALUE mean = partial.x * change;
+      TUFF_VALUE delta = mean - m.mean;
       m.mean += delta * share;
       m.squares += squared(change, partial.y) + apart(delta, m.count * share);
       m.count += count;
@@ -282,7 +283,7 @@ void main() {
 
 #if TUFF_MODE == 1
   if (lane == 0) {
-    TUFF_AT(P, row * push.total_segments + segment) = vec4(m.mean, m.squares, used, 0.0);
+    TUFF_AT(P, row * push.total_segments + segment) = TUFF_VALUE4(m.mean, m.squares, used, 0.0);
   }
 #else
   normal.mean = m.mean;

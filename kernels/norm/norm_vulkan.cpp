@@ -109,12 +109,14 @@ void record_register_rows(const Task& task, const RegisterRows& shape) {
 
 // ---- long rows -------------------------------------------------------------------------------------
 
-constexpr uint64_t kPartial = 4 * sizeof(float);  // of a segment: mean, squares, factor
+// Bytes of a segment's mean, squares and factor.
+uint64_t partial_bytes(const Task& task) { return 4 * dtype_size(computed_type(task.args.dtype)); }
 
 void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::NormSplitRows::Push& push,
                     const Buffer* partials, uint64_t partial_offset, uint64_t partial_count) {
   const NormArgs& args = task.args;
   const uint32_t lanes = task.device.workgroup;
+  const uint64_t partial = partial_bytes(task);
   const Buffer* written = mode == 1 ? args.sum : args.output;
   KernelRequest kernel = shaders::NormSplitRows::request({.bias = args.bias != nullptr,
                                                           .centred = args.centred,
@@ -137,7 +139,7 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::N
   Dispatch dispatch = make_dispatch(task, first, elements, mode == 0 ? 3 : 2);
   dispatch
       .operand(written, written ? first * task.element() : 0, written ? elements * task.element() : 0, Access::write)
-      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write)
+      .operand(partials, partial_offset * partial, partial_count * partial, mode == 2 ? Access::read : Access::write)
       .push(push)
       .groups_linear(uint64_t{push.rows} * push.segments, task.recorder.traits());
   log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: pass {} of long rows, {} segments of {}, {} lanes", task.name,
@@ -150,7 +152,7 @@ void record_split_rows(const Task& task) {
   const RowSegments segments = cut_rows(task.device, task.rows, task.extent);
   const uint64_t piece = task.device.piece;
   const bool two = segments.count > 1 || task.residual != nullptr;
-  const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * kPartial) : nullptr;
+  const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * partial_bytes(task)) : nullptr;
 
   for (int mode = two ? 1 : 0; mode <= (two ? 2 : 0); ++mode) {
     Task pass = task;
@@ -205,17 +207,18 @@ void record_norm(Recorder& recorder, const NormArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, rows of at most 2^31 - 1 elements are normalised",
          args.grouped ? "channels" : "cols", args.channels);
   }
-  const Task task{recorder,
-                  args,
-                  stream_device(recorder.traits(), forced_variant<"TUFF_NORM_VARIANT">(), sizeof(float)),
-                  !args.centred  ? "rms_norm"
-                  : args.grouped ? "group_norm"
-                                 : "layer_norm",
-                  args.input,
-                  args.residual,
-                  args.rows * args.groups,
-                  extent,
-                  channels};
+  const Task task{
+      recorder,
+      args,
+      stream_device(recorder.traits(), forced_variant<"TUFF_NORM_VARIANT">(), dtype_size(computed_type(args.dtype))),
+      !args.centred  ? "rms_norm"
+      : args.grouped ? "group_norm"
+                     : "layer_norm",
+      args.input,
+      args.residual,
+      args.rows * args.groups,
+      extent,
+      channels};
   const std::optional<RegisterRows> shape = register_rows(task.device, task.rows, task.extent, task.block());
   shape ? record_register_rows(task, *shape) : record_split_rows(task);
 }

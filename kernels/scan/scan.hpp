@@ -4,13 +4,22 @@
 #include <cstdint>
 
 #include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
 #include "planning/operation.hpp"
 
 namespace tuff {
 
 class Recorder;
 
+namespace scan {
+#define SCAN_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kTypes = {
+#include "kernels/scan/scan.def"
+};
+}  // namespace scan
+
 enum class ScanOp : uint8_t { sum = 1, product = 2 };
+inline const char* name_of(ScanOp op) { return op == ScanOp::sum ? "cumsum" : "cumprod"; }
 
 struct ScanArgs {
   ScanOp op;

@@ -10,8 +10,8 @@
 // totals of the earlier segments. The input is then read twice and the output written once.
 //
 //# TUFF_BLOCKED : 0|1 : 1: an item is a block of 16 bytes, and rows are whole blocks; 0: an item is an element
-#include "kernels/common/lanes.glsl"
 #include "kernels/scan/scan.glsl"
+#include "kernels/common/lanes.glsl"
 
 layout(local_size_x_id = 0) in;
 
@@ -28,9 +28,9 @@ TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 #endif
 #if TUFF_STAGE == 1
-TUFF_WRITE(2, Totals, float, 4)
+TUFF_WRITE(2, Totals, TUFF_VALUE, TUFF_VALUE_BYTES)
 #elif TUFF_STAGE == 2
-TUFF_READ(2, Totals, float, 4)
+TUFF_READ(2, Totals, TUFF_VALUE, TUFF_VALUE_BYTES)
 #endif
 
 #if TUFF_BLOCKED
@@ -41,7 +41,7 @@ TUFF_READ(2, Totals, float, 4)
 
 // The elements of an item, in scan order.
 struct Item {
-  float value[WIDTH];
+  TUFF_VALUE value[WIDTH];
 };
 
 #if TUFF_REVERSE
@@ -74,7 +74,7 @@ void store_item(TUFF_INDEX i, Item item) {
 #endif
 
 // Combines the x of all lanes before this one. `total` combines the x of all lanes.
-float before_lane(float x, out float total) {
+TUFF_VALUE before_lane(TUFF_VALUE x, out TUFF_VALUE total) {
 #if TUFF_LANES == 1
   total = x;
   return TUFF_IDENTITY;
@@ -85,18 +85,18 @@ float before_lane(float x, out float total) {
   const uint width = TUFF_LANES;
 #endif
   uint self = gl_SubgroupInvocationID, place = self % width;
-  float run = x;
+  TUFF_VALUE run = x;
   for (uint distance = 1; distance < width; distance *= 2) {
-    float other = subgroupShuffle(run, place >= distance ? self - distance : self);
+    TUFF_VALUE other = subgroupShuffle(run, place >= distance ? self - distance : self);
     run = place >= distance ? TUFF_COMBINE(other, run) : run;
   }
-  float before = subgroupShuffle(run, place > 0 ? self - 1 : self);
+  TUFF_VALUE before = subgroupShuffle(run, place > 0 ? self - 1 : self);
   before = place > 0 ? before : TUFF_IDENTITY;
   total = subgroupShuffle(run, self - place + (width - 1));
 #if TUFF_SHARED
   if (place == 0) parts[gl_SubgroupID] = total;
   barrier();
-  float earlier = TUFF_IDENTITY, all = TUFF_IDENTITY;
+  TUFF_VALUE earlier = TUFF_IDENTITY, all = TUFF_IDENTITY;
   for (uint s = 0; s < gl_NumSubgroups; ++s) {
     earlier = s == gl_SubgroupID ? all : earlier;
     all = TUFF_COMBINE(all, parts[s]);
@@ -125,10 +125,12 @@ void main() {
   uint end = min(begin + push.segment, push.extent);
   TUFF_INDEX first = TUFF_INDEX(row) * push.extent;
 
-  float carry = TUFF_IDENTITY;
+  TUFF_VALUE carry = TUFF_IDENTITY;
 #if TUFF_STAGE == 2
-  float own = TUFF_IDENTITY;
-  for (uint s = lane; live && s < segment; s += TUFF_LANES) own = TUFF_COMBINE(own, TUFF_AT(Totals, piece - segment + s));
+  TUFF_VALUE own = TUFF_IDENTITY;
+  for (uint s = lane; live && s < segment; s += TUFF_LANES) {
+    own = TUFF_COMBINE(own, TUFF_AT(Totals, piece - segment + s));
+  }
   before_lane(own, carry);
 #endif
   uint steps = (push.segment + TUFF_LANES - 1) / TUFF_LANES;
@@ -143,14 +145,14 @@ void main() {
     Item item;
     [[unroll]] for (uint c = 0; c < WIDTH; ++c) item.value[c] = TUFF_IDENTITY;
     if (there) item = load_item(at);
-    float together = item.value[0];
+    TUFF_VALUE together = item.value[0];
     [[unroll]] for (uint c = 1; c < WIDTH; ++c) together = TUFF_COMBINE(together, item.value[c]);
-    float total;
-    float before = before_lane(together, total);
+    TUFF_VALUE total;
+    TUFF_VALUE before = before_lane(together, total);
 #if TUFF_STAGE != 1
-    float run = TUFF_COMBINE(carry, before);
+    TUFF_VALUE run = TUFF_COMBINE(carry, before);
     [[unroll]] for (uint c = 0; c < WIDTH; ++c) {
-      float through = TUFF_COMBINE(run, item.value[c]);
+      TUFF_VALUE through = TUFF_COMBINE(run, item.value[c]);
 #if TUFF_EXCLUSIVE
       item.value[c] = run;
 #else

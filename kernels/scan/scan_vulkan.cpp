@@ -5,7 +5,8 @@
 //
 // The axis is cut into segments where rows or columns are too few to fill the device, or where an axis is so long that
 // there would be too many serial additions. That takes one dispatch for the totals and one for the results. Segments
-// depend only on the sizes and the device, so results are the same in every run. All arithmetic is f32.
+// depend only on the sizes and the device, so results are the same in every run. Floats are computed in f32; integers
+// keep their type and wrap.
 //
 // The serial operations before a result, the c of the error bound c 2^-24 sum |x|, are at most kMaxSteps of a segment,
 // those of its lanes (8 elements, 10 shuffles, 32 subgroups), and those over earlier segments, max(kMaxSegments, length
@@ -34,7 +35,7 @@ struct Scan {
   const ScanArgs& args;
   StreamDevice device;
 
-  const char* name() const { return args.op == ScanOp::sum ? "cumsum" : "cumprod"; }
+  const char* name() const { return name_of(args.op); }
   uint64_t element_bytes() const { return dtype_size(args.dtype); }
   shaders::Scan form(int stage) const {
     return {.exclusive = args.exclusive,
@@ -67,7 +68,8 @@ template <typename Shader, typename Request, typename Push>
 void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32_t workgroup, uint64_t groups,
                      uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
   const DeviceTraits& traits = scan.recorder.traits();
-  const uint64_t size = scan.element_bytes(), bytes = elements * size, total_bytes = totals * sizeof(float);
+  const uint64_t size = scan.element_bytes(), bytes = elements * size,
+                 total_bytes = totals * dtype_size(computed_type(scan.args.dtype));
   const bool cut = segments > 1;
   const Buffer* scratch = cut ? &scan.recorder.scratch(total_bytes) : nullptr;
   for (int stage = cut ? 1 : 0; stage <= (cut ? 2 : 0); ++stage) {

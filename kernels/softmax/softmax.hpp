@@ -4,11 +4,19 @@
 #include <cstdint>
 
 #include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
 #include "planning/operation.hpp"
 
 namespace tuff {
 
 class Recorder;
+
+namespace softmax {
+#define SOFTMAX_TYPE(NAME) TUFF_##NAME,
+inline constexpr ElementTypes kTypes = {
+#include "kernels/softmax/softmax.def"
+};
+}  // namespace softmax
 
 // The mask is [rows][axis][inner]; index i before the axis uses row (i / repeat) % rows.
 struct SoftmaxMask {

@@ -7,7 +7,7 @@
 namespace tuff {
 
 void check_softmax(const SoftmaxArgs& args) {
-  check_float_type(args.dtype);
+  check_type(args.dtype, softmax::kTypes, "softmax");
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const uint64_t elements = checked_mul(checked_mul(view.outer, view.axis, "shape"), view.inner, "shape");
   const float scale = static_cast<float>(args.scale);

@@ -13,6 +13,7 @@
 //# TUFF_UNROLL : 4|8|16 : rows of a step. Serial additions of a lane: extent / segments / UNROLL, and `segments`
 //# TUFF_HELD : 0|1 : 1: TUFF_UNROLL >= extent with TUFF_MODE 0: elements stay in registers and are read once
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -32,7 +33,7 @@ layout(push_constant, std430) uniform Push {
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
-TUFF_READ_WRITE(2, P, vec4, 16)
+TUFF_READ_WRITE(2, P, TUFF_VALUE4, 4 * TUFF_VALUE_BYTES)
 
 #define TUFF_MASK_SLOT 3
 #include "kernels/softmax/input.glsl"
@@ -47,12 +48,14 @@ TUFF_READ_WRITE(2, P, vec4, 16)
 #endif
 
 // As in weights.glsl, for the columns of a block.
-vec4 larger(vec4 a, vec4 b) { return mix(a, b, greaterThan(b, a)); }
+TUFF_VALUE4 larger(TUFF_VALUE4 a, TUFF_VALUE4 b) { return mix(a, b, greaterThan(b, a)); }
 TuffBlock larger(TuffBlock a, TuffBlock b) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = larger(a.part[p], b.part[p]);
   return a;
 }
-vec4 finite_shift(vec4 maximum) { return mix(maximum, vec4(0.0), equal(maximum, vec4(-TUFF_INFINITY))); }
+TUFF_VALUE4 finite_shift(TUFF_VALUE4 maximum) {
+  return mix(maximum, TUFF_VALUE4(0.0), equal(maximum, TUFF_VALUE4(TUFF_LOWEST)));
+}
 
 TuffBlock weighted(TuffBlock x, Weights weights[TUFF_PARTS]) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) x.part[p] = weighted(x.part[p], weights[p]);
@@ -64,8 +67,8 @@ void gather_step(TuffBlock x[TUFF_UNROLL], inout TuffBlock maximum, inout TuffBl
   TuffBlock next = maximum;
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) next = larger(next, x[u]);
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    vec4 shift = finite_shift(next.part[p]);
-    vec4 s = vec4(0.0);
+    TUFF_VALUE4 shift = finite_shift(next.part[p]);
+    TUFF_VALUE4 s = TUFF_VALUE4(0.0);
     [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) s += tuff_exp(x[u].part[p] - shift);
     total.part[p] = next.part[p] == maximum.part[p] ? total.part[p] + s
                                                     : total.part[p] * tuff_exp(maximum.part[p] - shift) + s;
@@ -100,7 +103,7 @@ void main() {
 #endif
 
     TuffBlock x[TUFF_UNROLL];
-    TuffBlock maximum = tuff_block(-TUFF_INFINITY);
+    TuffBlock maximum = tuff_block(TUFF_LOWEST);
     TuffBlock total = tuff_block(0.0);
 #if TUFF_MODE != 2
     forget_seen();
@@ -114,7 +117,7 @@ void main() {
 #endif
     {
       [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-        x[u] = tuff_block(-TUFF_INFINITY);
+        x[u] = tuff_block(TUFF_LOWEST);
         if (r + u < rows) x[u] = LOAD_ROW(r + u);
       }
       gather_step(x, maximum, total);

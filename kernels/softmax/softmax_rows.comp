@@ -9,6 +9,7 @@
 //# TUFF_BLOCKS : 1..4|8|12|16 : blocks of a lane; TUFF_LANES * TUFF_BLOCKS * W >= extent
 //# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements are read one by one, and lane l has l, l + LANES, …
 //# TUFF_EXACT : 0|1 : 1: every lane has TUFF_BLOCKS blocks, all within the row
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -50,7 +51,7 @@ void main() {
   uint first = row * push.extent;
 #define TUFF_PLACE(b, c) (lane + (TUFF_ELEMENTS * (b) + (c)) * TUFF_LANES)
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    x[b] = tuff_block(-TUFF_INFINITY);
+    x[b] = tuff_block(TUFF_LOWEST);
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (TUFF_PLACE(b, c) < push.extent) {
         x[b].part[c / 4][c % 4] = z_load(first + TUFF_PLACE(b, c), mask + TUFF_PLACE(b, c));
@@ -66,19 +67,19 @@ void main() {
 #define TUFF_PRESENT(b) (lane + (b) * TUFF_LANES < blocks)
 #endif
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
-    x[b] = tuff_block(-TUFF_INFINITY);
+    x[b] = tuff_block(TUFF_LOWEST);
     if (TUFF_PRESENT(b)) {
       x[b] = z_load_block(first + lane + b * TUFF_LANES, mask + lane + b * TUFF_LANES);
     }
   }
 #endif
 
-  vec4 m = vec4(-TUFF_INFINITY);
+  TUFF_VALUE4 m = TUFF_VALUE4(TUFF_LOWEST);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) m = larger_block(m, x[b]);
-  float maximum = tree_maximum(larger4(m));
-  float shift = finite_shift(maximum);
+  TUFF_VALUE maximum = tree_maximum(larger4(m));
+  TUFF_VALUE shift = finite_shift(maximum);
 
-  vec4 s = vec4(0.0);
+  TUFF_VALUE4 s = TUFF_VALUE4(0.0);
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
 #if TUFF_LOGARITHM
@@ -89,7 +90,7 @@ void main() {
 #endif
     }
   }
-  Weights weights = weights_of(vec4(maximum), vec4(tree_sum(sum_of_seen(sum4(s), maximum))));
+  Weights weights = weights_of(TUFF_VALUE4(maximum), TUFF_VALUE4(tree_sum(sum_of_seen(sum4(s), maximum))));
 
   [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {

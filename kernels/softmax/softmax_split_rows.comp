@@ -12,6 +12,7 @@
 // at most 256.
 //# TUFF_UNROLL : 2|4 : blocks that a lane reads in a step
 //# TUFF_PEEL : 0|1 : 1: extent is not a multiple of W: elements are read one by one
+#define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
@@ -34,7 +35,7 @@ layout(push_constant, std430) uniform Push {
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
-TUFF_READ_WRITE(2, P, vec2, 8)
+TUFF_READ_WRITE(2, P, TUFF_VALUE2, 2 * TUFF_VALUE_BYTES)
 
 #define TUFF_MASK_SLOT 3
 #include "kernels/softmax/weights.glsl"
@@ -51,7 +52,7 @@ TUFF_READ_WRITE(2, P, vec2, 8)
 // added to an index of the input to get that of the mask.
 void load_step(uint i, uint end, bool whole, TUFF_INDEX mask, out TuffBlock x[TUFF_UNROLL]) {
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
-    x[u] = tuff_block(-TUFF_INFINITY);
+    x[u] = tuff_block(TUFF_LOWEST);
 #if TUFF_PEEL
     [[unroll]] for (uint c = 0; c < TUFF_ELEMENTS; ++c) {
       if (whole || TUFF_PLACE(u, c) < end) {
@@ -64,19 +65,19 @@ void load_step(uint i, uint end, bool whole, TUFF_INDEX mask, out TuffBlock x[TU
   }
 }
 
-void gather_step(uint i, uint end, bool whole, TUFF_INDEX mask, inout float maximum, inout vec4 total) {
+void gather_step(uint i, uint end, bool whole, TUFF_INDEX mask, inout TUFF_VALUE maximum, inout TUFF_VALUE4 total) {
   TuffBlock x[TUFF_UNROLL];
   load_step(i, end, whole, mask, x);
-  vec4 m = vec4(-TUFF_INFINITY);
+  TUFF_VALUE4 m = TUFF_VALUE4(TUFF_LOWEST);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) m = larger_block(m, x[u]);
-  float next = larger(maximum, larger4(m));
-  float shift = finite_shift(next);
-  vec4 s = vec4(0.0);
+  TUFF_VALUE next = larger(maximum, larger4(m));
+  TUFF_VALUE shift = finite_shift(next);
+  TUFF_VALUE4 s = TUFF_VALUE4(0.0);
   [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) {
     [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) s += tuff_exp(x[u].part[p] - shift);
   }
   // Most steps leave the maximum unchanged, and then nothing is rescaled.
-  total = next == maximum ? total + s : total * tuff_exp(vec4(maximum - shift)) + s;
+  total = next == maximum ? total + s : total * tuff_exp(TUFF_VALUE4(maximum - shift)) + s;
   maximum = next;
 }
 
@@ -120,32 +121,34 @@ void main() {
 
 #if TUFF_MODE != 2
   forget_seen();
-  float maximum = -TUFF_INFINITY;
-  vec4 sums = vec4(0.0);
+  TUFF_VALUE maximum = TUFF_LOWEST;
+  TUFF_VALUE4 sums = TUFF_VALUE4(0.0);
   uint i = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, i += TUFF_ITEMS) gather_step(i, end, true, mask, maximum, sums);
   if (rest) gather_step(i, end, false, mask, maximum, sums);
-  float row_maximum = tree_maximum(maximum);
+  TUFF_VALUE row_maximum = tree_maximum(maximum);
   // A lane without elements has a sum of 0.
-  float mine = sum_of_seen(sum4(sums), maximum) * weight_of_part(vec4(maximum), vec4(row_maximum)).x;
-  float row_total = tree_sum(mine);
+  TUFF_VALUE mine = sum_of_seen(sum4(sums), maximum) * weight_of_part(TUFF_VALUE4(maximum), TUFF_VALUE4(row_maximum)).x;
+  TUFF_VALUE row_total = tree_sum(mine);
 #else
-  float row_maximum = -TUFF_INFINITY;
+  TUFF_VALUE row_maximum = TUFF_LOWEST;
   uint first = row * push.total_segments;
-  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) row_maximum = larger(row_maximum, TUFF_AT(P, first + s).x);
-  row_maximum = tree_maximum(row_maximum);
-  float row_total = 0.0;
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
-    vec2 partial = TUFF_AT(P, first + s);
-    row_total += partial.y * weight_of_part(vec4(partial.x), vec4(row_maximum)).x;
+    row_maximum = larger(row_maximum, TUFF_AT(P, first + s).x);
+  }
+  row_maximum = tree_maximum(row_maximum);
+  TUFF_VALUE row_total = 0.0;
+  for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {
+    TUFF_VALUE2 partial = TUFF_AT(P, first + s);
+    row_total += partial.y * weight_of_part(TUFF_VALUE4(partial.x), TUFF_VALUE4(row_maximum)).x;
   }
   row_total = tree_sum(row_total);
 #endif
 
 #if TUFF_MODE == 1
-  if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = vec2(row_maximum, row_total);
+  if (lane == 0) TUFF_AT(P, row * push.total_segments + segment) = TUFF_VALUE2(row_maximum, row_total);
 #else
-  Weights weights = weights_of(vec4(row_maximum), vec4(row_total));
+  Weights weights = weights_of(TUFF_VALUE4(row_maximum), TUFF_VALUE4(row_total));
   uint j = begin + lane;
   for (uint step = 0; step < whole_steps; ++step, j += TUFF_ITEMS) write_step(j, end, true, mask, weights);
   if (rest) write_step(j, end, false, mask, weights);

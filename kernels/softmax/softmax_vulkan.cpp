@@ -25,8 +25,8 @@ namespace {
 
 constexpr double kFlops = 45;  // rough cost per element
 
-StreamDevice describe(const DeviceTraits& traits) {
-  return stream_device(traits, forced_variant<"TUFF_SOFTMAX_VARIANT">(), sizeof(float));
+StreamDevice describe(const DeviceTraits& traits, int32_t dtype) {
+  return stream_device(traits, forced_variant<"TUFF_SOFTMAX_VARIANT">(), dtype_size(computed_type(dtype)));
 }
 
 struct Task {
@@ -40,6 +40,7 @@ struct Task {
   SoftmaxMask mask;
 
   uint64_t element() const { return dtype_size(dtype); }
+  uint64_t value_bytes() const { return dtype_size(computed_type(dtype)); }  // TUFF_VALUE_BYTES
   // For rows: the elements of a block, and whether the extent is not a multiple of them.
   uint64_t block() const { return 4 * block_parts(dtype); }
   bool peel() const { return extent % block() != 0; }
@@ -127,13 +128,13 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::S
                                                              .unroll = task.block() == 4 ? 4 : 2,
                                                              .vector = task.vector(!task.peel())});
   kernel.streaming().constant(0, lanes).wide(needs_wide(mask_elements(task)));
-  constexpr uint64_t kPartial = 2 * sizeof(float);
+  const uint64_t partial = 2 * task.value_bytes();
   const uint64_t element = task.element(), elements = uint64_t{push.rows} * push.extent;
   Dispatch dispatch("softmax");
   const Buffer* output = mode == 1 ? nullptr : task.output;
   dispatch.operand(task.input, first * element, elements * element, Access::read)
       .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
-      .operand(partials, partial_offset * kPartial, partial_count * kPartial, mode == 2 ? Access::read : Access::write);
+      .operand(partials, partial_offset * partial, partial_count * partial, mode == 2 ? Access::read : Access::write);
   add_mask(task, dispatch);
   dispatch.push(push)
       .groups_linear(uint64_t{push.rows} * push.segments, task.recorder.traits())
@@ -167,7 +168,7 @@ void record_split_rows(const Task& task) {
       alone ? RowSegments{1, (task.extent + 7) / 8 * 8} : cut_rows(task.device, task.outer, task.extent);
   const uint64_t piece = task.device.piece;
   const Buffer* partials =
-      segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * sizeof(float)) : nullptr;
+      segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * task.value_bytes()) : nullptr;
   const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
   shaders::SoftmaxSplitRows::Push push{.segment = narrow(segments.size),
                                        .total_segments = narrow(segments.count),
@@ -208,7 +209,8 @@ void record_split_rows(const Task& task) {
 
 // ---- columns ---------------------------------------------------------------------------------------
 
-constexpr uint64_t kPartial = 8 * sizeof(float);  // maxima and sums of four columns
+// Bytes of the maxima and sums of four columns.
+uint64_t partial_bytes(const Task& task) { return 8 * task.value_bytes(); }
 
 void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer, uint64_t segments,
                       const Buffer* partials) {
@@ -247,7 +249,8 @@ void dispatch_columns(const Task& task, int mode, uint64_t first, uint64_t outer
   const uint64_t element = task.element();
   dispatch.operand(task.input, first * element, elements * element, Access::read)
       .operand(output, output ? first * element : 0, output ? elements * element : 0, Access::write)
-      .operand(partials, 0, partials ? lanes * parts * kPartial : 0, mode == 2 ? Access::read : Access::write);
+      .operand(partials, 0, partials ? lanes * parts * partial_bytes(task) : 0,
+               mode == 2 ? Access::read : Access::write);
   add_mask(task, dispatch);
   dispatch.push(push)
       .groups_linear(ceil_div(lanes, workgroup * run), traits)
@@ -282,7 +285,7 @@ void record_columns(const Task& task) {
   if (step >= 8) step -= step % 8;
   step = std::min(step, task.outer);
   const Buffer* partials =
-      segments > 1 ? &task.recorder.scratch(step * segments * columns * parts * kPartial) : nullptr;
+      segments > 1 ? &task.recorder.scratch(step * segments * columns * parts * partial_bytes(task)) : nullptr;
   for (uint64_t outer = 0; outer < task.outer; outer += step) {
     const uint64_t count = std::min(step, task.outer - outer);
     for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
@@ -297,9 +300,17 @@ void record_softmax(Recorder& recorder, const SoftmaxArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   require_storage(recorder.traits(), args.dtype);
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
-  Task task{
-      recorder,   describe(recorder.traits()),    args.dtype,          args.input, args.output, view.outer, view.axis,
-      view.inner, static_cast<float>(args.scale), args.logarithm != 0, args.mask};
+  Task task{recorder,
+            describe(recorder.traits(), args.dtype),
+            args.dtype,
+            args.input,
+            args.output,
+            view.outer,
+            view.axis,
+            view.inner,
+            static_cast<float>(args.scale),
+            args.logarithm != 0,
+            args.mask};
   if (task.mask.buffer == nullptr) {
     task.mask.rows = task.mask.repeat = 1;
   } else {

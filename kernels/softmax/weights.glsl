@@ -5,24 +5,24 @@
 #include "kernels/common/lanes.glsl"
 #include "kernels/softmax/input.glsl"
 
-float larger(float a, float b) { return b > a ? b : a; }
+TUFF_VALUE larger(TUFF_VALUE a, TUFF_VALUE b) { return b > a ? b : a; }
 TUFF_TREE(tree_maximum, larger)
 
-float larger4(vec4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
+TUFF_VALUE larger4(TUFF_VALUE4 v) { return larger(larger(v.x, v.y), larger(v.z, v.w)); }
 // Updates four running maxima, one per column, with the elements of a block.
-vec4 larger_block(vec4 m, TuffBlock x) {
+TUFF_VALUE4 larger_block(TUFF_VALUE4 m, TuffBlock x) {
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) m = mix(m, x.part[p], greaterThan(x.part[p], m));
   return m;
 }
 
 // The value to subtract: the maximum, or 0 while all elements are -infinity, so that e^(x - shift) is 0.
-float finite_shift(float maximum) { return maximum == -TUFF_INFINITY ? 0.0 : maximum; }
+TUFF_VALUE finite_shift(TUFF_VALUE maximum) { return maximum == TUFF_LOWEST ? 0.0 : maximum; }
 
 // sum_of_seen() for the whole of what a lane has seen of a row.
-float sum_of_seen(float total, float maximum) {
+TUFF_VALUE sum_of_seen(TUFF_VALUE total, TUFF_VALUE maximum) {
   uvec4 seen = mask_seen[0];
   [[unroll]] for (uint p = 1; p < TUFF_PARTS; ++p) seen |= mask_seen[p];
-  return sum_of_seen(vec4(total), vec4(maximum), uvec4(seen.x | seen.y | seen.z | seen.w)).x;
+  return sum_of_seen(TUFF_VALUE4(total), TUFF_VALUE4(maximum), uvec4(seen.x | seen.y | seen.z | seen.w)).x;
 }
 
 #if TUFF_MASK

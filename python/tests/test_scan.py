@@ -38,6 +38,18 @@ def test_exclusive_and_reverse(ctx):
     assert array.numpy().tolist() == [1, 3, 6, 10, 15]
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_int32_is_exact_modulo_2_to_32(ctx, name):
+    host = np.random.default_rng(4).integers(-(2**31), 2**31, (5, 33, 7)).astype(np.int32) | (name == "cumprod")
+    array = ctx.array(host, dtype=np.int32)
+    for axis in (None, 0, 1, -1):
+        got = getattr(tuff, name)(array, axis)
+        assert got.dtype == np.int32
+        np.testing.assert_array_equal(got.numpy(), getattr(np, name)(host, axis=axis, dtype=np.int32))
+    assert tuff.cumsum(ctx.array([2**31 - 1, 1], dtype=np.int32)).numpy().tolist() == [2**31 - 1, -(2**31)]
+    assert tuff.cumprod(ctx.array([3, 5, 7], dtype=np.int32), exclusive=True, reverse=True).numpy().tolist() == [35, 7, 1]
+
+
 def test_what_cannot_be_scanned_says_so(ctx):
     array = ctx.zeros((3, 4))
     with pytest.raises(ValueError, match="axis"):
@@ -49,5 +61,5 @@ def test_what_cannot_be_scanned_says_so(ctx):
     with pytest.raises((ValueError, TypeError)):
         tuff.cumsum(array, 1, out=ctx.zeros((4, 3)))
     with pytest.raises(tuff.TuffError, match="dtype"):
-        tuff.cumsum(ctx.array(np.arange(3), dtype=np.int32), 0)
+        tuff.cumsum(ctx.array(np.arange(3), dtype=np.uint32), 0)
     assert tuff.cumsum(ctx.zeros((0, 3)), 0).shape == (0, 3)

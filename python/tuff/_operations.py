@@ -329,6 +329,7 @@ def cumsum(
     """Cumulative sums along one axis, or, as in NumPy, of the flattened array; out may be x.
 
     exclusive: an element does not count in its own result; the first result is 0. reverse: scan from the end.
+    int32 stays int32 and wraps modulo 2^32.
     """
     return _scan(raw.tuff_cumsum, x, axis, exclusive, reverse, out)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Lists:
     def __init__(self, root: Path):
         self.root = root
-        self.tables = {name: tables.read(root, name) for name in tables.PATHS}
+        self.tables = {name: tables.read(root, name) for name in tables.OPERATIONS}
         self.constants = tables.constants(root)
 
     def comment(self, kind: str, row: dict) -> str:

@@ -37,6 +37,62 @@ void set_shape(Draft& d, const std::vector<uint64_t>& shape) {
   d.list("shape", shape);
 }
 
+// The element types of each family, by its table; operations that take integers.
+#define UNARY_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kUnaryTypes[] = {
+#include "kernels/elementwise/unary.def"
+};
+#define BINARY_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kBinaryTypes[] = {
+#include "kernels/elementwise/binary.def"
+};
+#define REDUCE_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kReduceTypes[] = {
+#include "kernels/reduce/reduce.def"
+};
+#define SCAN_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kScanTypes[] = {
+#include "kernels/scan/scan.def"
+};
+#define SOFTMAX_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kSoftmaxTypes[] = {
+#include "kernels/softmax/softmax.def"
+};
+#define NORM_TYPE(NAME) TUFF_##NAME,
+constexpr int32_t kNormTypes[] = {
+#include "kernels/norm/norm.def"
+};
+
+struct Op {
+  int32_t op;
+  bool integers;
+};
+#define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, integers, ...) \
+  {number, integers != 0},
+constexpr Op kBinaryOps[] = {
+#include "kernels/elementwise/binary.def"
+};
+#define REDUCE(number, NAME, name, gathers, result, integers, ...) {number, integers != 0},
+constexpr Op kReduceOps[] = {
+#include "kernels/reduce/reduce.def"
+};
+
+bool is_integer(int32_t dtype) { return spacing(dtype, 1) == 0; }
+
+// f32 twice as often as each of the others.
+int32_t draw_type(Draw& draw, std::span<const int32_t> types) {
+  const uint64_t drawn = draw.below(types.size() + 1);
+  return types[drawn == 0 ? 0 : drawn - 1];
+}
+
+// One of the operations that take the type.
+int32_t draw_op(Draw& draw, std::span<const Op> ops, int32_t dtype) {
+  const Op* op = nullptr;
+  do op = &ops[draw.below(ops.size())];
+  while (is_integer(dtype) && !op->integers);
+  return op->op;
+}
+
 // No product of `length` elements, in any order, exceeds this.
 double product_of_any(const Seen& seen, uint64_t length) {
   return std::min(seen.product, std::pow(seen.most, static_cast<double>(length)));
@@ -44,7 +100,7 @@ double product_of_any(const Seen& seen, uint64_t length) {
 
 void draw_reduce(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
+  const int32_t dtype = draw_type(draw, kReduceTypes), op = draw_op(draw, kReduceOps, dtype);
   std::vector<uint64_t> shape = draw_shape(d, 2000);
   const uint64_t axis = draw.below(shape.size());
   const bool empty = op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_PROD || op == TUFF_REDUCE_MEAN;
@@ -55,10 +111,15 @@ void draw_reduce(Draft& d) {
   d.set("dtype", dtype), d.set("op", op), d.set("axis", axis);
   set_shape(d, shape);
   const bool where = op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN;
-  d.input("input", dtype, product(shape), op == TUFF_REDUCE_PROD ? Fill::powers : Fill::integers, 4);
+  const bool integer = is_integer(dtype), multiplies = op == TUFF_REDUCE_PROD;
+  d.input("input", dtype, product(shape),
+          integer      ? multiplies ? Fill::odd : Fill::anything
+          : multiplies ? Fill::powers
+                       : Fill::integers);
   Operand& output = d.output("output", where ? int32_t{TUFF_U32} : dtype, results);
   // The sum is exact; the division may use a reciprocal with an error of 4 ULP.
   if (op == TUFF_REDUCE_MEAN) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
+  if (integer) return;  // exact, whatever the values
   d.suits = [&d, op, length] {
     const Seen& seen = d.of("input").seen;
     if (op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_MEAN) {
@@ -70,19 +131,24 @@ void draw_reduce(Draft& d) {
   };
 }
 
-// On integers: additions and products are exact in any order.
+// Inputs are integers, so that additions and products are exact in any order. Those of integer types wrap.
 template <bool product_of>
 void draw_scan(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw);
+  const int32_t dtype = draw_type(draw, kScanTypes);
   const std::vector<uint64_t> shape = draw_shape(d, 2000);
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];
   d.set("dtype", dtype), d.set("axis", axis);
   d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
   set_shape(d, shape);
-  d.input("input", dtype, product(shape), product_of ? Fill::powers : Fill::integers, 4);
+  const bool integer = is_integer(dtype);
+  d.input("input", dtype, product(shape),
+          integer      ? product_of ? Fill::odd : Fill::anything
+          : product_of ? Fill::powers
+                       : Fill::integers);
   Operand& output = d.output("output", dtype, product(shape));
   if (d.free.one_in(4)) output.same = 0;
+  if (integer) return;
   d.suits = [&d, length] {
     const Seen& seen = d.of("input").seen;
     const auto n = static_cast<double>(length);
@@ -92,7 +158,7 @@ void draw_scan(Draft& d) {
 
 void draw_unary(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 18));
+  const int32_t dtype = draw_type(draw, kUnaryTypes), op = static_cast<int32_t>(draw.between(1, 18));
   const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2);
   d.set("dtype", dtype), d.set("op", op), d.set("n", n);
   if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
@@ -112,7 +178,7 @@ void draw_unary(Draft& d) {
 
 void draw_binary(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw), op = static_cast<int32_t>(draw.between(1, 7));
+  const int32_t dtype = draw_type(draw, kBinaryTypes), op = draw_op(draw, kBinaryOps, dtype);
   d.set("dtype", dtype), d.set("op", op);
   uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2), left = n, right = n;
   if (d.has("rank") && draw.one_in(2)) {
@@ -130,8 +196,9 @@ void draw_binary(Draft& d) {
     d.set("n", n);
   }
   const bool power = op == TUFF_BINARY_POW, ratio = op == TUFF_BINARY_DIV;
-  d.input("a", dtype, left, power || d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
-  d.input("b", dtype, right, ratio ? Fill::positive : Fill::integers, 8);
+  const bool integer = is_integer(dtype);
+  d.input("a", dtype, left, integer ? Fill::anything : power || d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
+  d.input("b", dtype, right, integer ? Fill::anything : ratio ? Fill::positive : Fill::integers, 8);
   Operand& output = d.output("output", dtype, n);
   if (left == n && d.free.one_in(5))
     output.same = 0;
@@ -142,6 +209,7 @@ void draw_binary(Draft& d) {
       return std::isinf(y) ? 0 : rounded(dtype, power ? 4 : 4, y);
     };
   }
+  if (integer) return;  // exact, whatever the values
   d.suits = [&d, power, op] {
     const Seen &a = d.of("a").seen, &b = d.of("b").seen;
     if (op == TUFF_BINARY_MAX || op == TUFF_BINARY_MIN) return true;
@@ -181,7 +249,7 @@ void draw_random(Draft& d) {
 
 void draw_softmax(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw);
+  const int32_t dtype = draw_type(draw, kSoftmaxTypes);
   const std::vector<uint64_t> shape = draw_shape(d, 1500);
   const uint64_t axis = draw.below(shape.size()), all = product(shape), length = shape[axis];
   uint64_t before = 1, behind = 1;
@@ -264,7 +332,7 @@ constexpr double kEpsilons[] = {0.25, 1.0, 4.0};
 
 void draw_row_norm(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw);
+  const int32_t dtype = draw_type(draw, kNormTypes);
   const uint64_t rows = d.extent(draw_size(draw, 20)), cols = std::max<uint64_t>(d.extent(draw_size(draw, 80)), 1),
                  all = rows * cols;
   const double epsilon = kEpsilons[draw.below(3)];
@@ -292,7 +360,7 @@ void draw_row_norm(Draft& d) {
 
 void draw_channel_norm(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw);
+  const int32_t dtype = draw_type(draw, kNormTypes);
   const bool group = d.has("groups");
   const uint64_t batch = d.extent(draw_size(draw, 4), 0, 4), groups = d.extent(draw.between(1, 4), 1, 4);
   const uint64_t channels = groups * d.extent(draw.between(1, 4), 1);

@@ -19,6 +19,7 @@ enum class Fill : uint8_t {
   powers,    // -2, -1, 1, 2
   indices,   // integers from -1 to most: one beyond each end
   booleans,  // 0 and 1
+  odd,       // any odd integers: products of them wrap, but do not become 0
   anything   // any bits at all
 };
 

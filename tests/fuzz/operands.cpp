@@ -26,6 +26,14 @@ double draw_value(const Operand& operand, Draw& draw) {
   }
 }
 
+bool fill_bits(const Operand& operand, Draw& draw, uint8_t* to) {
+  if (operand.fill != Fill::anything && operand.fill != Fill::odd) return false;
+  for (uint64_t i = 0; i < bytes_of(operand); ++i) to[i] = static_cast<uint8_t>(draw.next());
+  const uint64_t unit = size_of(operand.dtype);
+  for (uint64_t i = 0; operand.fill == Fill::odd && i < operand.elements; ++i) to[i * unit] |= 1;
+  return true;
+}
+
 void look(Operand& operand, const uint8_t* from) {
   const uint64_t unit = size_of(operand.dtype);
   Seen seen;

@@ -11,6 +11,9 @@ uint64_t bytes_of(const Operand& operand);
 
 double draw_value(const Operand& operand, Draw& draw);
 
+// Fills it with any bits, if that is its fill, and returns true.
+bool fill_bits(const Operand& operand, Draw& draw, uint8_t* to);
+
 // Sets `seen`, and `values` if a description asked for them, from the elements at `from`.
 void look(Operand& operand, const uint8_t* from);
 

@@ -111,11 +111,10 @@ void fill(World& world, Operand& operand, Draw& draw, int stream) {
   uint8_t* const to = root.mirror.data() + operand.offset;
   uint64_t pattern = 16;
   while ((operand.offset - root.begin) % pattern != 0 || bytes % pattern != 0) pattern /= 2;
-  const bool repeated = operand.fill != Fill::anything && pattern >= unit && draw.one_in(3);
+  const bool bits = operand.fill == Fill::anything || operand.fill == Fill::odd;
+  const bool repeated = !bits && pattern >= unit && draw.one_in(3);
   const uint64_t count = repeated ? pattern / unit : operand.elements;
-  if (operand.fill == Fill::anything) {
-    for (uint64_t i = 0; i < bytes; ++i) to[i] = static_cast<uint8_t>(draw.next());
-  } else {
+  if (!fill_bits(operand, draw, to)) {
     for (uint64_t i = 0; i < count; ++i) encode(operand.dtype, draw_value(operand, draw), to + i * unit);
   }
   if (!repeated) {

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
 
 from elements import TYPES, Type, decode, encode
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "cmake"))
+import tables  # noqa: E402
 
 
 class Draw:
@@ -179,6 +185,11 @@ FLOATS = ("f32", "f16", "bf16")
 ALL = ("f32", "f16", "bf16", "f64", "i32", "u32", "i8", "u8")
 
 
+def types_of(table: str) -> tuple[str, ...]:
+    """The element types that a table of operations lists (kernels/*/*.def)."""
+    return tuple(name.lower() for name in tables.type_names(ROOT, table))
+
+
 def oracle(name: str, functions, types=FLOATS, forms=("",), **more):
     def register(draw):
         ORACLES[name] = Oracle(name, tuple(functions), draw, tuple(types), tuple(forms), **more)
@@ -189,5 +200,5 @@ def oracle(name: str, functions, types=FLOATS, forms=("",), **more):
 
 __all__ = [
     "ALL", "Case", "Draw", "FLOATS", "Handle", "Operand", "Oracle", "ORACLES", "TYPES", "dense", "encode", "decode",
-    "layout_strides", "operand", "oracle", "strided",
+    "layout_strides", "operand", "oracle", "strided", "types_of",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import scipy.special
 
 import libraries
 from activations import gelu, gelu_tanh, gelu_tanh_ulps, silu
-from case import ALL, FLOATS, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
+from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle, types_of
 from device import raw
 from elements import FLT_MIN, Bits, Near, round_to, ulp
 
@@ -93,7 +93,7 @@ def _arguments(draw: Draw, t, shape) -> np.ndarray:
     return encode(t, x)
 
 
-@oracle("unary", ["tuff_unary", "tuff_unary_ex"], forms=tuple(UNARY))
+@oracle("unary", ["tuff_unary", "tuff_unary_ex"], types_of("unary"), forms=tuple(UNARY))
 def unary(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
     number, function, ulps = UNARY[form]
@@ -173,10 +173,10 @@ def _torch_binary(name: str):
 
 
 def _of_integers(kind: str, form: str) -> bool:
-    return kind != "i32" or form not in ("div", "pow")
+    return TYPES[kind].float or form not in ("div", "pow")
 
 
-@oracle("binary", ["tuff_binary", "tuff_binary_ex"], (*FLOATS, "i32"), forms=tuple(BINARY), has=_of_integers)
+@oracle("binary", ["tuff_binary", "tuff_binary_ex"], types_of("binary"), forms=tuple(BINARY), has=_of_integers)
 def binary(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
     number, function, ulps = BINARY[form]

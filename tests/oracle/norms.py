@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import libraries
-from case import TYPES, Case, Draw, Handle, operand, oracle
+from case import TYPES, Case, Draw, Handle, operand, oracle, types_of
 from elements import FLT_MIN, U32, Near, gamma, round_to, sum_depth
 
 
@@ -123,12 +123,12 @@ def _row_norm(draw: Draw, kind: str, rms: bool) -> Case:
     return Case(name + "_ex", desc, operands, references)
 
 
-@oracle("layer_norm", ["tuff_layer_norm", "tuff_layer_norm_ex"])
+@oracle("layer_norm", ["tuff_layer_norm", "tuff_layer_norm_ex"], types_of("norm"))
 def layer_norm(draw: Draw, kind: str, form: str) -> Case:
     return _row_norm(draw, kind, False)
 
 
-@oracle("rms_norm", ["tuff_rms_norm", "tuff_rms_norm_ex"])
+@oracle("rms_norm", ["tuff_rms_norm", "tuff_rms_norm_ex"], types_of("norm"))
 def rms_norm(draw: Draw, kind: str, form: str) -> Case:
     return _row_norm(draw, kind, True)
 
@@ -223,11 +223,11 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
     return Case(name + "_ex", desc, operands, references)
 
 
-@oracle("group_norm", ["tuff_group_norm", "tuff_group_norm_ex"])
+@oracle("group_norm", ["tuff_group_norm", "tuff_group_norm_ex"], types_of("norm"))
 def group_norm(draw: Draw, kind: str, form: str) -> Case:
     return _channel_norm(draw, kind, False)
 
 
-@oracle("batch_norm", ["tuff_batch_norm", "tuff_batch_norm_ex"])
+@oracle("batch_norm", ["tuff_batch_norm", "tuff_batch_norm_ex"], types_of("norm"))
 def batch_norm(draw: Draw, kind: str, form: str) -> Case:
     return _channel_norm(draw, kind, True)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 
 import libraries
-from case import FLOATS, TYPES, Case, Draw, Handle, operand, oracle
+from case import TYPES, Case, Draw, Handle, operand, oracle, types_of
 from elements import FLT_MIN, U32, Near, gamma, sum_depth
 
 SUM, MAX, MIN, MEAN, PROD, ARGMAX, ARGMIN = range(1, 8)
@@ -29,10 +29,10 @@ def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
 
 
 def _of_integers(kind: str, form: str) -> bool:
-    return kind != "i32" or form in ("sum", "max", "min", "prod")
+    return TYPES[kind].float or form in ("sum", "max", "min", "prod")
 
 
-@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], (*FLOATS, "i32"), tuple(NAMES.values()), has=_of_integers)
+@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], types_of("reduce"), tuple(NAMES.values()), has=_of_integers)
 def reduce(draw: Draw, kind: str, form: str) -> Case:
     t, op = TYPES[kind], {name: number for number, name in NAMES.items()}[form]
     values = draw.pick(["whole", "normal", "spread", "special"])
@@ -91,7 +91,7 @@ def reduce(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_reduce_ex", desc, operands, references, {"values": values})
 
 
-@oracle("softmax", ["tuff_softmax", "tuff_softmax_ex"], forms=("exp", "log"))
+@oracle("softmax", ["tuff_softmax", "tuff_softmax_ex"], types_of("softmax"), forms=("exp", "log"))
 def softmax(draw: Draw, kind: str, form: str) -> Case:
     t, logarithm = TYPES[kind], form == "log"
     masked = draw.option(["none", "none", "added", "bytes"])
@@ -194,12 +194,12 @@ def softmax(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_softmax_ex", desc, operands, references, {"values": values})
 
 
-@oracle("cumsum", ["tuff_cumsum"])
+@oracle("cumsum", ["tuff_cumsum"], types_of("scan"))
 def cumsum(draw: Draw, kind: str, form: str) -> Case:
     return _scan("tuff_cumsum", draw, kind)
 
 
-@oracle("cumprod", ["tuff_cumprod"])
+@oracle("cumprod", ["tuff_cumprod"], types_of("scan"))
 def cumprod(draw: Draw, kind: str, form: str) -> Case:
     return _scan("tuff_cumprod", draw, kind)
 
@@ -209,7 +209,9 @@ def _scan(function: str, draw: Draw, kind: str) -> Case:
     exclusive, reverse, in_place = draw.maybe(0.5), draw.maybe(0.5), draw.flip(0.25)
     shape, axis = _shape(draw, 0.02)
     n = shape[axis]
-    if product:
+    if not t.float:  # odd factors, whose products wrap but do not become 0
+        x = draw.data.integers(-(2**31), 2**31, shape) | int(product)
+    elif product:
         # Near 1, so that products stay in range in any order.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
@@ -227,11 +229,18 @@ def _scan(function: str, draw: Draw, kind: str) -> Case:
             y = run(libraries.tensor(np.ascontiguousarray(along)), dim=axis).numpy()
         else:
             y = (np.cumprod if product else np.cumsum)(along, axis=axis)
+        if not t.float:  # modulo 2^32, and int64 is modulo 2^64
+            y = np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64)
         # tuff.h: for sums min(n, 6000) roundings relative to the sum of magnitudes; for products n.
         count = np.arange(1, n + 1).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        bound = gamma(count) * np.abs(y) if product else gamma(np.minimum(count, 6000)) * np.cumsum(np.abs(along), axis=axis)
+        if not t.float:
+            bound = np.zeros(y.shape)
+        elif product:
+            bound = gamma(count) * np.abs(y)
+        else:
+            bound = gamma(np.minimum(count, 6000)) * np.cumsum(np.abs(along), axis=axis)
         if exclusive and n:
-            first = np.full([1 if i == axis else size for i, size in enumerate(shape)], 1.0 if product else 0.0)
+            first = np.full([1 if i == axis else size for i, size in enumerate(shape)], int(product), y.dtype)
             keep = tuple(slice(0, n - 1) if i == axis else slice(None) for i in range(len(shape)))
             y, bound = np.concatenate([first, y[keep]], axis), np.concatenate([0 * first, bound[keep]], axis)
         if reverse:

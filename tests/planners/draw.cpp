@@ -116,6 +116,12 @@ int32_t Call::any_type() {
   return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8});
 }
 
+int32_t Call::type_of(tuff::ElementTypes types) {
+  for (;;) {
+    if (const int32_t dtype = any_type(); types.has(dtype)) return dtype;
+  }
+}
+
 const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t element, bool output) {
   const auto memory = std::make_shared<Memory>();
   tuff::Buffer& buffer = buffers_.emplace_back();

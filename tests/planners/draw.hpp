@@ -16,6 +16,7 @@
 
 #include "planners/memory.hpp"
 #include "planners/recorder.hpp"
+#include "planning/element_type.hpp"
 #include "planning/tuning_table.hpp"
 
 namespace tuff_test {
@@ -61,6 +62,7 @@ class Call {
   uint64_t size();
   int32_t float_type();
   int32_t any_type();
+  int32_t type_of(tuff::ElementTypes types);
   template <size_t n>
   std::array<uint64_t, n> sizes(uint64_t rank = n) {
     std::array<uint64_t, n> result;

@@ -424,8 +424,7 @@ void draw_reduce(Call& call) {
   Shape& shape = draw_shape(call);
   tuff::ReduceArgs& args = call.keep(tuff::ReduceArgs{});
   args.op = static_cast<int32_t>(1 + n.below(7));
-  do args.dtype = call.any_type();
-  while (!tuff::reduce::find(args.op)->types().has(args.dtype));
+  args.dtype = call.type_of(tuff::reduce::find(args.op)->types());
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   uint64_t outputs = 1;
   for (uint32_t i = 0; i < shape.rank; ++i) outputs = i == shape.axis ? outputs : times(outputs, shape.sizes[i]);
@@ -442,7 +441,7 @@ void draw_scan(Call& call) {
   Shape& shape = draw_shape(call);
   tuff::ScanArgs& args = call.keep(tuff::ScanArgs{});
   args.op = n.coin() ? tuff::ScanOp::sum : tuff::ScanOp::product;
-  args.dtype = call.float_type();
+  args.dtype = call.type_of(tuff::scan::kTypes);
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   args.exclusive = n.coin(), args.reverse = n.coin();
   call.tell("dtype", args.dtype), call.tell("exclusive", args.exclusive), call.tell("reverse", args.reverse);
@@ -470,7 +469,7 @@ void draw_softmax(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
   tuff::SoftmaxArgs& args = call.keep(tuff::SoftmaxArgs{});
-  args.dtype = call.float_type();
+  args.dtype = call.type_of(tuff::softmax::kTypes);
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   args.scale = n.coin() ? 1 : -0.5;
   args.logarithm = static_cast<int32_t>(n.below(2));
@@ -499,7 +498,7 @@ void draw_softmax(Call& call) {
 void draw_norm(Call& call) {
   Numbers& n = call.numbers;
   tuff::NormArgs& args = call.keep(tuff::NormArgs{});
-  args.dtype = call.float_type();
+  args.dtype = call.type_of(tuff::norm::kTypes);
   args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
   args.grouped = n.coin();
   args.centred = args.grouped || n.coin();
@@ -535,7 +534,7 @@ void draw_norm(Call& call) {
 void draw_batch_norm(Call& call) {
   Numbers& n = call.numbers;
   tuff::BatchNormArgs& args = call.keep(tuff::BatchNormArgs{});
-  args.dtype = call.float_type();
+  args.dtype = call.type_of(tuff::norm::kTypes);
   args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
   args.batch = call.size(), args.channels = call.size(), args.inner = call.size();
   args.epsilon = 1e-5;
@@ -686,7 +685,7 @@ void draw_rope(Call& call) {
 void draw_unary(Call& call) {
   Numbers& n = call.numbers;
   tuff::UnaryArgs& args = call.keep(tuff::UnaryArgs{});
-  args.dtype = call.float_type();
+  args.dtype = call.type_of(tuff::elementwise::kUnaryTypes);
   args.op = tuff::elementwise::kUnaryOps[n.below(std::size(tuff::elementwise::kUnaryOps))].op;
   args.n = n.coin() ? call.size() : times(call.size(), call.size());
   call.tell("dtype", args.dtype), call.tell("op", args.op), call.tell("n", args.n);
@@ -698,8 +697,9 @@ void draw_unary(Call& call) {
 void draw_binary(Call& call) {
   Numbers& n = call.numbers;
   tuff::BinaryArgs& args = call.keep(tuff::BinaryArgs{});
-  args.dtype = call.float_type();
-  args.op = static_cast<int32_t>(1 + n.below(7));
+  const tuff::elementwise::BinaryOp& op =
+      tuff::elementwise::kBinaryOps[n.below(std::size(tuff::elementwise::kBinaryOps))];
+  args.dtype = call.type_of(op.types()), args.op = op.op;
   call.tell("dtype", args.dtype), call.tell("op", args.op);
   uint64_t a = 0, b = 0, count = 0;
   if (n.coin(3)) {

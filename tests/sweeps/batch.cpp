@@ -47,9 +47,8 @@ void fill_powers(const Operand& operand, Draw& draw, uint8_t* to) {
 }
 
 void fill(const Operand& operand, Draw& draw, uint8_t* to) {
-  if (operand.fill == Fill::anything) {
-    for (uint64_t i = 0; i < bytes_of(operand); ++i) to[i] = static_cast<uint8_t>(draw.next());
-  } else if (operand.fill == Fill::powers) {
+  if (tuff_fuzz::fill_bits(operand, draw, to)) return;
+  if (operand.fill == Fill::powers) {
     fill_powers(operand, draw, to);
   } else {
     for (uint64_t i = 0; i < operand.elements; ++i) {
@@ -177,7 +176,7 @@ void Runner::note(const Placed& placed) {
     if (operand.elements == 0 || operand.same >= 0) continue;
     Coverage::Bits& bits = coverage.offsets[function + " " + operand.name];
     bits.tried |= uint64_t{1} << placed.one.offsets[i];
-    for (uint64_t at = 0; at <= kMostOffset; at += size_of(operand.dtype)) bits.possible |= uint64_t{1} << at;
+    for (uint64_t at = 0; at <= kMaxOffset; at += size_of(operand.dtype)) bits.possible |= uint64_t{1} << at;
   }
   const tuff_fuzz::Extents& extents = *placed.one.extents;
   const bool gemm = forced_.family->functions[0] == std::string_view("tuff_gemm");

@@ -80,19 +80,19 @@ std::vector<uint64_t> draw_sizes(Draw& draw, size_t count, size_t swept, uint64_
 // Makes one size longer than all that are swept, one time in four. The product stays below the elements that the
 // shortest descriptor of a limited device holds: planners rely on rows that are shorter than that.
 void lengthen(Draw& draw, std::vector<uint64_t>& sizes) {
-  constexpr uint64_t kMostElements = 120'000;
+  constexpr uint64_t kMaxElements = 120'000;
   const auto others = [&](size_t which) {
     uint64_t product = 1;
     for (size_t i = 0; i < sizes.size(); ++i) product *= i == which ? 1 : std::max<uint64_t>(sizes[i], 1);
     return product;
   };
   for (size_t i = 0; i < sizes.size(); ++i) {
-    sizes[i] = std::min(sizes[i], std::max<uint64_t>(kMostElements / others(i), 1));
+    sizes[i] = std::min(sizes[i], std::max<uint64_t>(kMaxElements / others(i), 1));
   }
   if (!draw.one_in(4)) return;
   const size_t which = draw.below(sizes.size());
   const uint64_t length = kLargest + 1 + draw.below(uint64_t{64} << draw.below(8));
-  sizes[which] = std::max(sizes[which], std::min(length, kMostElements / others(which)));
+  sizes[which] = std::max(sizes[which], std::min(length, kMaxElements / others(which)));
 }
 
 // Any offsets; or multiples of 16 bytes, as vector accesses need them, except for one operand or none.
@@ -100,7 +100,7 @@ std::vector<uint64_t> draw_offsets(Draw& draw, const std::vector<Operand>& opera
   const uint64_t way = vectors ? 3 : draw.below(4), other = operands.empty() ? 0 : draw.below(operands.size());
   std::vector<uint64_t> offsets;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const uint64_t unit = tuff_fuzz::size_of(operands[i].dtype), any = draw.below(kMostOffset / unit + 1) * unit;
+    const uint64_t unit = tuff_fuzz::size_of(operands[i].dtype), any = draw.below(kMaxOffset / unit + 1) * unit;
     const bool free = way < 2 || (way == 2 && i == other);
     offsets.push_back(free ? any : any / unit % 2 * 16);
   }

@@ -13,7 +13,7 @@
 namespace tuff_sweep {
 
 inline constexpr uint64_t kLargest = 33;         // of an extent
-inline constexpr uint64_t kMostOffset = 20;      // in bytes
+inline constexpr uint64_t kMaxOffset = 20;       // in bytes
 inline constexpr uint64_t kRequestCases = 2176;  // cases of a request: 64 times the sizes of one extent
 
 class Cases {
