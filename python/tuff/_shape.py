@@ -128,8 +128,8 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
 def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwise: bool, out: Optional[Array]) -> Array:
     require_array(x, "x")
     require_array(indices, "indices")
-    if indices.dtype not in (np.int32, np.uint32):
-        raise TypeError(f"indices of {indices.dtype}, needs int32 or uint32")
+    if indices.dtype not in (np.int32, np.uint32, np.int64, np.uint64):
+        raise TypeError(f"indices of {indices.dtype}, needs int32, uint32, int64 or uint64")
     if indices.context is not x.context:
         raise ValueError("operands are of different contexts")
     require_rank(x, "x")
@@ -147,7 +147,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
 
 
 def take(x: Array, indices: Array, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Gathers along an axis by int32 or uint32 indices, like numpy.take. An index out of range gives zeros."""
+    """Gathers along an axis by integer indices of 32 or 64 bits, like numpy.take. An index out of range gives zeros."""
     require_array(x, "x")
     require_array(indices, "indices")
     along = whole_axis(axis, x.ndim)
