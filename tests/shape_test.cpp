@@ -1,4 +1,4 @@
-// Operations that move elements (permute, slice, concat, gather) and cast, compared bit for bit.
+// Operations that move elements (permute, slice, concat, gather), compared bit for bit.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -9,7 +9,8 @@ namespace tuff_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8};
+constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32,  TUFF_U32,     TUFF_I8,     TUFF_U8,
+                              TUFF_I64, TUFF_U64, TUFF_I16,  TUFF_U16, TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2};
 
 Bytes random_bytes(uint64_t count, uint64_t seed) {
   Random random(seed);
@@ -120,104 +121,6 @@ TEST_P(ShapePermute, Exact) {
   EXPECT_TRUE(input.read() == from);
 }
 TUFF_TABLE(ShapePermute, PermuteCase, permutes());
-
-// --- cast ------------------------------------------------------------------------------------------------
-
-// Values that are difficult for some conversion, as doubles. A source type holds the nearest value it has.
-std::vector<double> difficult() {
-  std::vector<double> values = {0,          NAN,      INFINITY,       0x1p-149, 0x1p-150,
-                                0x1.8p-149, 0x1p-126, 0x1.fffffep127, 0x1p128,  0x1.ffffffp127,
-                                1e300,      1e-300,   0x1p-1074,      0x1p-1022};
-  const auto around = [&](double x) {
-    for (const double factor : {1.0, 1 + 0x1p-52, 1 - 0x1p-53, 1 + 0x1p-23, 1 - 0x1p-24, 1 + 0x1p-8, 1 + 0x1p-11}) {
-      values.push_back(x * factor);
-    }
-    for (const double step : {0.25, 0.5, 0.75, 1.0}) values.push_back(x + step), values.push_back(x - step);
-  };
-  for (int power = -160; power <= 130; ++power) values.push_back(std::ldexp(1.0 + 0x1p-12, power));
-  for (int power = 0; power <= 40; ++power) around(std::ldexp(1.0, power));
-  for (const double x : {65504.0, 65519.0, 65520.0, 65536.0, 0x1p-14, 0x1p-24, 0x1p-25, 0x1.8p-24, 127.0, 128.0, 255.0,
-                         256.0, 32768.0, 2147483647.0, 4294967295.0, 0x1.fep127, 0x1.ffp127, 0x1p-133, 0x1p-134}) {
-    around(x);
-  }
-  // Ties at 8, 11 and 24 bits, and values just beside them.
-  Random random(5);
-  for (int i = 0; i < 300; ++i) {
-    const double base = std::floor(random.uniform(128, 256)) + 0.5, small = std::ldexp(1.0, -10 - i % 45);
-    const double scale = std::ldexp(1.0, static_cast<int>(random.uniform(-30, 30)));
-    for (const double x : {base, base + small, base - small, base * 8, base * 8 + 1 + small, base * 65536 + 0.5}) {
-      values.push_back(x * scale);
-    }
-  }
-  const size_t positive = values.size();
-  for (size_t i = 0; i < positive; ++i) values.push_back(-values[i]);
-  return values;
-}
-
-// Stores the nearest value of a type, without using the library's conversions.
-void set_cast(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
-  const auto bounded = [&](double least, double most) {
-    set_element(dtype, bytes, i, std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), least), most));
-  };
-  switch (dtype) {
-    case TUFF_I32: return bounded(-0x1p31, 0x1p31 - 1);
-    case TUFF_U32: return bounded(0, 0x1p32 - 1);
-    case TUFF_I8: return bounded(-128, 127);
-    case TUFF_U8: return bounded(0, 255);
-    default: return set_element(dtype, bytes, i, value);
-  }
-}
-
-class ShapeCast : public OnBackend {
- protected:
-  void run(int32_t from, int32_t to, const std::vector<double>& values, uint64_t shift) {
-    const uint64_t n = values.size();
-    Bytes source(n * size_of(from)), wanted(n * size_of(to)), poisoned(n * size_of(to), 0x6b);
-    for (uint64_t i = 0; i < n; ++i) {
-      set_cast(from, source, i, values[i]);
-      set_cast(to, wanted, i, element(from, source, i));
-    }
-    const TypedTensor input(context(), from, source, shift), output(context(), to, poisoned, shift);
-    ASSERT_OK(tuff_cast(context(), from, to, input, output, n));
-    const Bytes got = output.read();
-    uint64_t wrong = 0;
-    for (uint64_t i = 0; i < n; ++i) {
-      const bool same = std::memcmp(got.data() + i * size_of(to), wanted.data() + i * size_of(to), size_of(to)) == 0;
-      if (same || (std::isnan(element(to, got, i)) && std::isnan(element(to, wanted, i)))) continue;
-      if (++wrong <= 5) {
-        ADD_FAILURE() << name_of(from) << " " << element(from, source, i) << " as " << name_of(to) << " is "
-                      << element(to, got, i) << ", expected " << element(to, wanted, i);
-      }
-    }
-    EXPECT_EQ(wrong, 0u) << name_of(from) << " to " << name_of(to);
-    EXPECT_TRUE(input.read() == source);
-  }
-};
-
-TEST_P(ShapeCast, EveryPairOfTypes) {
-  const std::vector<double> values = difficult();
-  uint64_t turn = 0;
-  for (const int32_t from : kTypes) {
-    for (const int32_t to : kTypes) run(from, to, values, ++turn % 9 == 0 ? 1 + turn % 3 : 0);
-  }
-}
-
-TEST_P(ShapeCast, Lengths) {
-  for (const uint64_t n : {1, 2, 3, 4, 5, 31, 1023, 4097, 300'001}) {
-    const std::vector<float> x = spreads(n, n);
-    run(TUFF_F32, TUFF_F16, {x.begin(), x.end()}, 0);
-    run(TUFF_U8, TUFF_F32, {x.begin(), x.end()}, n % 2);
-  }
-}
-
-TEST_P(ShapeCast, InPlaceOfTheSameSize) {
-  const std::vector<float> x = {1.5f, -2.5f, 3e9f, NAN, 7};
-  const Tensor tensor(context(), x);
-  ASSERT_OK(tuff_cast(context(), TUFF_F32, TUFF_I32, tensor, tensor, x.size()));
-  ASSERT_OK(tuff_cast(context(), TUFF_I32, TUFF_F32, tensor, tensor, x.size()));
-  expect_same_bits(tensor.read(), {1, -2, 0x1p31f, 0, 7});
-}
-TUFF_ON_BACKENDS(ShapeCast);
 
 // --- slice -----------------------------------------------------------------------------------------------
 
@@ -405,6 +308,14 @@ std::vector<GatherCase> gathers() {
     all.push_back({{50, 3}, 0, {77}, false, dtype, TUFF_I32, 1});
     all.push_back({{5, 9}, 1, {4, 11}, true, dtype, TUFF_I32, 1});
   }
+  for (const int32_t index_type : {TUFF_I64, TUFF_U64}) {
+    all.push_back({{100, 65}, 0, {33}, false, TUFF_BOOL, index_type});
+    all.push_back({{4, 9, 12}, 1, {5}, false, TUFF_I64, index_type, 1});
+    all.push_back({{40, 256}, 0, {77}, false, TUFF_U64, index_type});
+    all.push_back({{0, 9, 12}, 1, {5}, false, TUFF_F32, index_type});
+    all.push_back({{7, 9, 5}, 1, {7, 20, 5}, true, TUFF_I16, index_type});
+    all.push_back({{300, 1000}, 1, {300, 900}, true, TUFF_F8_E4M3, index_type, 1});
+  }
   return all;
 }
 
@@ -418,16 +329,19 @@ TEST_P(ShapeGather, Exact) {
   const uint64_t outputs = product(result), count = product(s.indices);
   const auto rank = static_cast<uint32_t>(s.shape.size());
   const Bytes from = random_bytes(inputs * size, 3);
-  Bytes numbers(count * 4);
+  const uint64_t bytes = size_of(s.index_type);
+  Bytes numbers(count * bytes);
   Random random(4);
   for (uint64_t i = 0; i < count; ++i) {
-    // Every tenth is out of range: just beyond the axis, far beyond it, or negative.
-    const uint64_t bad[3] = {extent, 0xffffffffu, 0x80000000u};
-    const uint64_t word = random.next(), index = word % 10 == 0 ? bad[word / 10 % 3] : word / 16 % extent;
-    const auto stored = static_cast<uint32_t>(index);
-    std::memcpy(numbers.data() + 4 * i, &stored, 4);
+    // Every tenth is out of range: just beyond the axis, far beyond it, or negative. The lower words of some of 64 bits
+    // are in range.
+    const uint64_t bad[6] = {
+        extent, 0xffffffffu, 0x80000000u, uint64_t{1} << 32, 0x8000000000000000u, 0xffffffff00000001u};
+    const uint64_t word = random.next();
+    const uint64_t index = word % 10 == 0 || extent == 0 ? bad[word / 10 % (bytes == 8 ? 6 : 3)] : word / 16 % extent;
+    std::memcpy(numbers.data() + bytes * i, &index, bytes);
   }
-  const TypedTensor input(context(), s.dtype, from, s.shift), indices(context(), TUFF_U32, numbers, s.shift),
+  const TypedTensor input(context(), s.dtype, from, s.shift), indices(context(), s.index_type, numbers, s.shift),
       output(context(), s.dtype, Bytes(outputs * size, 0x6b), 2 * s.shift);
   tuff_gather_desc desc{};
   desc.struct_size = sizeof desc;
@@ -446,8 +360,8 @@ TEST_P(ShapeGather, Exact) {
   for (uint64_t i = 0; i < outputs; ++i) {
     uint64_t rest = i, at = 0, stride = 1;
     const uint64_t place = s.elementwise ? i : i / inner % s.indices[0];
-    uint32_t index = 0;
-    std::memcpy(&index, numbers.data() + 4 * place, 4);
+    uint64_t index = 0;
+    std::memcpy(&index, numbers.data() + bytes * place, bytes);
     for (uint32_t d = rank; d-- > 0; rest /= result[d], stride *= s.shape[d]) {
       at += (d == s.axis ? index : rest % result[d]) * stride;
     }
@@ -488,8 +402,10 @@ TEST_P(ShapeOnce, BadArguments) {
   EXPECT_FAILS(call(TUFF_F64, shape, 2, order), kArgument, permute, "input");
   EXPECT_FAILS(tuff_permute(context(), TUFF_F32, x, x, shape, 2, order), kArgument, permute, "output");
   const char* cast = "tuff_cast";
-  EXPECT_FAILS(tuff_cast(context(), 9, TUFF_F32, x, y, 10), kArgument, cast, "input_type");
+  EXPECT_FAILS(tuff_cast(context(), 16, TUFF_F32, x, y, 10), kArgument, cast, "input_type");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, 0, x, y, 10), kArgument, cast, "output_type");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_BOOL, x, x, 10), kArgument, cast, "output");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_I64, x, y, 51), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F64, x, y, 100), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, x, 10), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_F16, x, y, ~uint64_t{0}), kArgument, cast, "n");
@@ -596,7 +512,7 @@ TEST_P(ShapeOnce, GatherOfAnEmptyAxisGivesZeros) {
 }
 
 // An axis with more than 2^31 or 2^32 elements. Indices of type u32 reach the elements whose number has 32 bits, those
-// of type i32 the ones whose number has 31.
+// of type i32 the ones whose number has 31, and those of 64 bits all.
 TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
   for (const uint64_t extent : {(uint64_t{1} << 31) + 16, (uint64_t{1} << 32) + 16}) {
     tuff_buffer handle = 0;
@@ -607,27 +523,34 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
     if (refused && std::string(GetParam()) == "vulkan") return;
     ASSERT_OK(allocated);
     const OwnBuffer input(handle);
-    const uint32_t names[6] = {3, 0x7fffffffu, 0x80000000u, 0x80000005u, 0xffffffffu, 0xfffffff0u};
-    const unsigned char values[6] = {11, 12, 13, 14, 15, 16};
-    for (int i = 0; i < 6; ++i) {
+    // The last two are indices of 64 bits only.
+    constexpr int kCount = 8;
+    const uint64_t names[kCount] = {3,           0x7fffffffu, 0x80000000u,    0x80000005u,
+                                    0xffffffffu, 0xfffffff0u, 0x1'0000'0003u, ~uint64_t{0} - 1};
+    const unsigned char values[kCount] = {11, 12, 13, 14, 15, 16, 17, 18};
+    for (int i = 0; i < kCount; ++i) {
       if (names[i] >= extent) continue;
       ASSERT_OK(tuff_copy_htod(context(), input, names[i], &values[i], 1));
     }
-    const OwnBuffer indices(context(), sizeof names), output(context(), 6);
-    ASSERT_OK(tuff_copy_htod(context(), indices, 0, names, sizeof names));
-    for (const int32_t index_type : {TUFF_U32, TUFF_I32}) {
+    const OwnBuffer output(context(), kCount);
+    for (const int32_t index_type : {TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64}) {
+      const uint64_t bytes = size_of(index_type), count = bytes == 8 ? kCount : kCount - 2;
+      Bytes stored(count * bytes);
+      for (uint64_t i = 0; i < count; ++i) std::memcpy(stored.data() + i * bytes, &names[i], bytes);
+      const OwnBuffer indices(context(), stored.size());
+      ASSERT_OK(tuff_copy_htod(context(), indices, 0, stored.data(), stored.size()));
       for (const bool elementwise : {false, true}) {
         tuff_gather_desc desc{};
         desc.struct_size = sizeof desc;
         desc.dtype = TUFF_U8, desc.index_type = index_type, desc.elementwise = elementwise ? 1 : 0;
         desc.input = input, desc.indices = indices, desc.output = output;
         desc.rank = 1, desc.shape[0] = extent;
-        (elementwise ? desc.index_shape[0] : desc.count) = 6;
+        (elementwise ? desc.index_shape[0] : desc.count) = count;
         ASSERT_OK(tuff_gather_ex(context(), &desc));
-        unsigned char got[6];
+        unsigned char got[kCount];
         ASSERT_OK(tuff_copy_dtoh(context(), got, output, 0, sizeof got));
-        for (int i = 0; i < 6; ++i) {
-          const bool named = names[i] < extent && (index_type == TUFF_U32 || names[i] < 0x80000000u);
+        for (uint64_t i = 0; i < count; ++i) {
+          const bool named = names[i] < extent && (index_type != TUFF_I32 || names[i] < 0x80000000u);
           EXPECT_EQ(got[i], named ? values[i] : 0) << names[i] << " of " << extent << ", type " << index_type;
         }
       }

@@ -13,9 +13,11 @@ using tuff::Activation;
 using tuff::DType;
 using tuff::Transpose;
 
-constexpr std::pair<const char*, DType> kTypes[] = {{"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16},
-                                                    {"f64", DType::f64}, {"i32", DType::i32}, {"u32", DType::u32},
-                                                    {"i8", DType::i8},   {"u8", DType::u8}};
+constexpr std::pair<const char*, DType> kTypes[] = {
+    {"f32", DType::f32},      {"f16", DType::f16},         {"bf16", DType::bf16},      {"f64", DType::f64},
+    {"i32", DType::i32},      {"u32", DType::u32},         {"i8", DType::i8},          {"u8", DType::u8},
+    {"i64", DType::i64},      {"u64", DType::u64},         {"i16", DType::i16},        {"u16", DType::u16},
+    {"bool", DType::boolean}, {"f8_e4m3", DType::f8_e4m3}, {"f8_e5m2", DType::f8_e5m2}};
 constexpr std::pair<const char*, Activation> kActivations[] = {
     {"none", Activation::none},           {"relu", Activation::relu}, {"gelu", Activation::gelu},
     {"gelu_tanh", Activation::gelu_tanh}, {"silu", Activation::silu}, {"relu6", Activation::relu6}};
@@ -238,10 +240,11 @@ Case batch_norm_case(const Images& s) {
 }  // namespace
 
 void add_type_cases(std::vector<Case>& cases) {
-  for (const auto& [name, type] : kTypes) {
-    cases.push_back(cast_case(name, type));
-    const bool multiplies = type != DType::i32 && type != DType::u32 && type != DType::u8;
-    if (multiplies) cases.push_back(product_case(name, type));
+  for (const auto& [name, type] : kTypes) cases.push_back(cast_case(name, type));
+  for (const DType factor : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8}) {
+    const auto* const found = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                           [factor](const auto& known) { return known.second == factor; });
+    cases.push_back(product_case(found->first, factor));
   }
   for (const auto& [name, activation] : kActivations) cases.push_back(activation_case(name, activation));
   cases.push_back(conv1d_case());

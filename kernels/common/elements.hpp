@@ -1,5 +1,4 @@
-// The 16-bit element types as C++ types for the host: conversion to double is exact, conversion from double rounds
-// once.
+// The element types that C++ lacks, for the host: conversion to double is exact, conversion from double rounds once.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +68,57 @@ struct Bfloat {
   uint16_t bits;
 };
 
-static_assert(sizeof(Half) == 2 && sizeof(Bfloat) == 2);
+// An 8-bit float of `fraction` bits of fraction. What is beyond `most`, the largest number as stored, becomes `most`.
+template <int fraction, uint8_t most, uint8_t nan, bool has_infinity>
+struct Float8 {
+  static constexpr int kBias = fraction == 3 ? 7 : 15, kLeast = 1 - kBias - fraction;
+
+  Float8() = default;
+  explicit Float8(double value) {
+    const double result = rounded_to(value, fraction + 1, kLeast, double{Float8(most)});
+    const uint8_t sign = std::signbit(value) ? 0x80 : 0;
+    const double magnitude = std::fabs(result);
+    if (std::isnan(result)) {
+      bits = sign | nan;
+    } else if (std::isinf(result)) {
+      bits = sign | most;
+    } else if (magnitude < std::ldexp(1.0, 1 - kBias)) {
+      bits = static_cast<uint8_t>(sign | static_cast<uint8_t>(std::ldexp(magnitude, -kLeast)));
+    } else {
+      int exponent = 0;
+      const double significand = std::frexp(magnitude, &exponent);  // in [1/2, 1)
+      const int digits = static_cast<int>(std::ldexp(significand, fraction + 1)) - (1 << fraction);
+      bits = static_cast<uint8_t>(sign | (((exponent - 1 + kBias) << fraction) + digits));
+    }
+  }
+  operator double() const {  // NOLINT(google-explicit-constructor)
+    const int magnitude = bits & 0x7f, exponent = magnitude >> fraction, digits = magnitude & ((1 << fraction) - 1);
+    double value =
+        exponent == 0 ? std::ldexp(digits, kLeast) : std::ldexp(digits + (1 << fraction), exponent - 1 + kLeast);
+    if (magnitude > most) {
+      value = has_infinity && digits == 0 ? std::numeric_limits<double>::infinity()
+                                          : std::numeric_limits<double>::quiet_NaN();
+    }
+    return (bits & 0x80) != 0 ? -value : value;
+  }
+  uint8_t bits;
+
+ private:
+  explicit Float8(uint8_t stored) : bits(stored) {}
+};
+using FloatE4M3 = Float8<3, 0x7e, 0x7f, false>;
+using FloatE5M2 = Float8<2, 0x7b, 0x7e, true>;
+
+// TUFF_BOOL: any byte other than 0 counts as 1.
+struct Bool {
+  Bool() = default;
+  explicit Bool(double value) : bits(value != 0 ? 1 : 0) {}  // 1 for NaN
+  operator double() const { return bits != 0 ? 1 : 0; }      // NOLINT(google-explicit-constructor)
+  uint8_t bits;
+};
+
+static_assert(sizeof(Half) == 2 && sizeof(Bfloat) == 2 && sizeof(FloatE4M3) == 1 && sizeof(FloatE5M2) == 1);
+static_assert(sizeof(Bool) == 1);
 
 // Calls body(T{}) with the C++ type of TUFF_F32, TUFF_F16 or TUFF_BF16: T(double) rounds once, double(T) is exact.
 template <typename Body>
@@ -79,7 +128,8 @@ void with_float_type(int32_t dtype, const Body& body) {
   body(float{});
 }
 
-// The same for any dtype. Integers are converted from double by truncation; the caller must keep the value in range.
+// The same for f64 and the integers of 8 and 32 bits too. Integers are converted from double by truncation; the caller
+// must keep the value in range.
 template <typename Body>
 void with_element_type(int32_t dtype, const Body& body) {
   switch (dtype) {
@@ -89,6 +139,21 @@ void with_element_type(int32_t dtype, const Body& body) {
     case TUFF_I8: return body(int8_t{});
     case TUFF_U8: return body(uint8_t{});
     default: with_float_type(dtype, body);
+  }
+}
+
+// The same for any dtype. A double does not hold every integer of 64 bits.
+template <typename Body>
+void with_any_type(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case TUFF_I64: return body(int64_t{});
+    case TUFF_U64: return body(uint64_t{});
+    case TUFF_I16: return body(int16_t{});
+    case TUFF_U16: return body(uint16_t{});
+    case TUFF_BOOL: return body(Bool{});
+    case TUFF_F8_E4M3: return body(FloatE4M3{});
+    case TUFF_F8_E5M2: return body(FloatE5M2{});
+    default: with_element_type(dtype, body);
   }
 }
 

@@ -3,8 +3,9 @@
 // Loads and stores elements of any type. A kernel gets types as the numbers of tuff.h:
 //
 //   TUFF_READ(0, X, TUFF_STORED(X_TYPE), TUFF_BYTES(X_TYPE))
-//   … TUFF_LOADED(X_TYPE, TUFF_AT(X, i))                 as float, int or double, exactly
-//   … TUFF_AT(Y, i) = TUFF_ROUNDED(Y_TYPE, value)        rounded once, to nearest even
+//   … TUFF_LOADED(X_TYPE, TUFF_AT(X, i))                 as float, double, int or uint, exactly; 64 bits as uvec2
+//   … TUFF_AT(Y, i) = TUFF_ROUNDED(Y_TYPE, value)        floats: rounded once, to nearest even; integers: their lowest
+//                                                        bits; bool: whether the value differs from 0
 //
 // 8- and 16-bit types are for storage only, so that devices need no arithmetic for them. Results are rounded by integer
 // arithmetic, because drivers may round their own conversions either way. If a device can be told the rounding mode
@@ -159,13 +160,106 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_VALUE_TYPE 5
 #endif
 
+// -- u32
+#define TUFF_U32 6
+#define TUFF_STORED_6 uint
+#define TUFF_BYTES_6 4
+#define TUFF_LOADED_6(stored) (stored)
+#define TUFF_COMPUTED_6 uint
+#define TUFF_ROUNDED_6(value) (value)
+
 // -- i8
 #define TUFF_I8 7
 #define TUFF_STORED_7 int8_t
 #define TUFF_BYTES_7 1
 #define TUFF_LOADED_7(stored) int(stored)
 #define TUFF_COMPUTED_7 int
+#define TUFF_ROUNDED_7(value) int8_t(value)
 ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
+
+// -- u8
+#define TUFF_U8 8
+#define TUFF_STORED_8 uint8_t
+#define TUFF_BYTES_8 1
+#define TUFF_LOADED_8(stored) uint(stored)
+#define TUFF_COMPUTED_8 uint
+#define TUFF_ROUNDED_8(value) uint8_t(value)
+
+// -- i64 and u64, as low and high word: not every device has integers of 64 bits
+#define TUFF_I64 9
+#define TUFF_STORED_9 uvec2
+#define TUFF_BYTES_9 8
+#define TUFF_LOADED_9(stored) (stored)
+#define TUFF_COMPUTED_9 uvec2
+#define TUFF_ROUNDED_9(value) (value)
+#define TUFF_U64 10
+#define TUFF_STORED_10 uvec2
+#define TUFF_BYTES_10 8
+#define TUFF_LOADED_10(stored) (stored)
+#define TUFF_COMPUTED_10 uvec2
+#define TUFF_ROUNDED_10(value) (value)
+
+// -- i16
+#define TUFF_I16 11
+#define TUFF_STORED_11 int16_t
+#define TUFF_BYTES_11 2
+#define TUFF_LOADED_11(stored) int(stored)
+#define TUFF_COMPUTED_11 int
+#define TUFF_ROUNDED_11(value) int16_t(value)
+
+// -- u16
+#define TUFF_U16 12
+#define TUFF_STORED_12 uint16_t
+#define TUFF_BYTES_12 2
+#define TUFF_LOADED_12(stored) uint(stored)
+#define TUFF_COMPUTED_12 uint
+#define TUFF_ROUNDED_12(value) uint16_t(value)
+
+// -- bool: any byte other than 0 counts as 1
+#define TUFF_BOOL 13
+#define TUFF_STORED_13 uint8_t
+#define TUFF_BYTES_13 1
+#define TUFF_LOADED_13(stored) uint(uint(stored) != 0u)
+#define TUFF_COMPUTED_13 uint
+#define TUFF_ROUNDED_13(value) uint8_t(uint((value) != 0))
+
+// -- f8 E4M3 and E5M2
+#define TUFF_F8_E4M3 14
+#define TUFF_STORED_14 uint8_t
+#define TUFF_BYTES_14 1
+#define TUFF_LOADED_14(stored) uintBitsToFloat(tuff_e4m3_word(uint(stored)))
+#define TUFF_COMPUTED_14 float
+#define TUFF_ROUNDED_14(value) uint8_t(tuff_e4m3_bits(floatBitsToUint(value)))
+#define TUFF_F8_E5M2 15
+#define TUFF_STORED_15 uint8_t
+#define TUFF_BYTES_15 1
+#define TUFF_LOADED_15(stored) uintBitsToFloat(tuff_e5m2_word(uint(stored)))
+#define TUFF_COMPUTED_15 float
+#define TUFF_ROUNDED_15(value) uint8_t(tuff_e5m2_bits(floatBitsToUint(value)))
+
+// To and from the bits of an f32, by integer arithmetic. Rounds to the nearest number, ties to even, and saturates. The type has `fraction` bits of fraction, an exponent
+// whose bias is `biases` below f32's, and `most` as its largest finite number.
+uint tuff_float8_bits(uint bits, uint fraction, uint biases, uint most, uint nan) {
+  const uint sign = (bits >> 24) & 0x80u, magnitude = bits & 0x7fffffffu, exponent = magnitude >> 23;
+  const uint drop = 23u - fraction;  // bits of a normal number
+  const bool normal = exponent > biases;
+  // A denormal has the unit of the smallest normal numbers. Numbers far below it give 0 with any distance from 25 on.
+  const uint down = normal ? drop : min(drop + 1u + biases - exponent, 31u);
+  const uint kept = normal ? magnitude - (biases << 23) : (magnitude & 0x7fffffu) | 0x800000u;
+  const uint rounded = min((kept + (1u << (down - 1u)) - 1u + ((kept >> down) & 1u)) >> down, most);
+  return sign | (magnitude > 0x7f800000u ? nan : rounded);
+}
+uint tuff_e4m3_bits(uint bits) { return tuff_float8_bits(bits, 3u, 120u, 0x7eu, 0x7fu); }
+uint tuff_e5m2_bits(uint bits) { return tuff_float8_bits(bits, 2u, 112u, 0x7bu, 0x7eu); }
+
+uint tuff_e4m3_word(uint byte) {
+  const uint sign = (byte & 0x80u) << 24, magnitude = byte & 0x7fu;
+  const uint denormal = floatBitsToUint(float(magnitude) * 0.001953125);  // 2^-9
+  const uint word = magnitude < 8u ? denormal : (magnitude << 20) + (120u << 23);
+  return sign | (magnitude == 0x7fu ? 0x7fc00000u : word);
+}
+// E5M2 is the upper half of an f16.
+uint tuff_e5m2_word(uint byte) { return floatBitsToUint(unpackHalf2x16(byte << 8).x); }
 
 // ---- Value types ---------------------------------------------------------------------------------------------------
 // Each is one block too. TUFF_VALUE_TYPE is also the element type as which values are stored between dispatches. An

@@ -31,7 +31,10 @@ void check_types(const GemmArgs& args) {
       args.a_type == TUFF_I8 && args.b_type == TUFF_I8 && (args.c_type == TUFF_I32 || is_float(args.c_type));
   const bool doubles = args.a_type == TUFF_F64 && args.b_type == TUFF_F64 && args.c_type == TUFF_F64;
   if (!floats && !integers && !doubles) {
-    fail(TUFF_ERROR_UNSUPPORTED, "dtype or a_type, b_type, c_type request {} x {} to {}, which is not supported",
+    fail(TUFF_ERROR_UNSUPPORTED,
+         "dtype or a_type, b_type, c_type request {} x {} to {}, which is not supported: needs f32, f16 and bf16, i8 x "
+         "i8 "
+         "to i32 or one of these, or f64 x f64 to f64",
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.c_type));
   }
   const bool f16_sums = args.accumulate == TUFF_F16 && args.a_type == TUFF_F16 && args.b_type == TUFF_F16;

@@ -4,7 +4,7 @@
 //# TUFF_SOURCE_BYTES : 1|2|4|8 : bytes of an element of the source
 //# TUFF_TARGET_BYTES : 1|2|4|8 : bytes of an element of the target
 //# TUFF_UNROLL : 1|2 : items that a lane has in flight; divides RUN
-//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for f64); 0: unaligned
+//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for 64-bit types); 0: unaligned
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 
@@ -15,28 +15,24 @@ layout(push_constant, std430) uniform Push {
 
 #include "kernels/shape/cast.glsl"
 
-#define STORED_1 uint
+#define STORED_1 uint8_t
 #define STORED_2 uint16_t
-#define STORED_3 uint16_t
-#define STORED_4 uvec2
-#define STORED_5 uint
-#define STORED_6 uint
-#define STORED_7 uint8_t
-#define STORED_8 uint8_t
-#define STORED(type) TUFF_PASTE(STORED_, type)
+#define STORED_4 uint
+#define STORED_8 uvec2
+#define STORED(bytes) TUFF_PASTE(STORED_, bytes)
 
-TUFF_READ(0, X, STORED(TUFF_SOURCE), TUFF_SOURCE_BYTES)
-TUFF_WRITE(1, Y, STORED(TUFF_TARGET), TUFF_TARGET_BYTES)
+TUFF_READ(0, X, STORED(TUFF_SOURCE_BYTES), TUFF_SOURCE_BYTES)
+TUFF_WRITE(1, Y, STORED(TUFF_TARGET_BYTES), TUFF_TARGET_BYTES)
 
-#if TUFF_SOURCE == 4
+#if TUFF_SOURCE_BYTES == 8
 uvec2 load(uint i) { return TUFF_AT(X, i); }
 #else
 uvec2 load(uint i) { return uvec2(uint(TUFF_AT(X, i)), 0u); }
 #endif
-#if TUFF_TARGET == 4
+#if TUFF_TARGET_BYTES == 8
 void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = bits; }
 #else
-void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = STORED(TUFF_TARGET)(bits.x); }
+void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = STORED(TUFF_TARGET_BYTES)(bits.x); }
 #endif
 
 #if TUFF_VECTOR
@@ -61,14 +57,14 @@ TUFF_WRITE(1, Y4, uint, 4)
 #define JOINED(a, b, c, d) ((a.x & 0xffu) | ((b.x & 0xffu) << 8) | ((c.x & 0xffu) << 16) | (d.x << 24))
 #elif TUFF_TARGET_BYTES == 2
 TUFF_WRITE(1, Y4, uvec2, 8)
-#define JOINED(a, b, c, d) uvec2(a.x | (b.x << 16), c.x | (d.x << 16))
+#define JOINED(a, b, c, d) uvec2((a.x & 0xffffu) | (b.x << 16), (c.x & 0xffffu) | (d.x << 16))
 #elif TUFF_TARGET_BYTES == 4
 TUFF_WRITE(1, Y4, uvec4, 16)
 #define JOINED(a, b, c, d) uvec4(a.x, b.x, c.x, d.x)
 #else
 TUFF_WRITE(1, Y4, uvec4, 16)
 #endif
-#if TUFF_SOURCE == 4
+#if TUFF_SOURCE_BYTES == 8
 struct Four {
   uvec4 low, high;
 };
@@ -78,14 +74,14 @@ Four load_four(uint i) { return Four(TUFF_AT(X4, 2 * i), TUFF_AT(X4, 2 * i + 1))
 Four load_four(uint i) { return TUFF_AT(X4, i); }
 #endif
 void store_four(uint i, Four four) {
-#if TUFF_SOURCE == 4
+#if TUFF_SOURCE_BYTES == 8
   const uvec2 a = tuff_cast(four.low.xy), b = tuff_cast(four.low.zw), c = tuff_cast(four.high.xy),
               d = tuff_cast(four.high.zw);
 #else
   const uvec2 a = tuff_cast(PART(four, 0)), b = tuff_cast(PART(four, 1)), c = tuff_cast(PART(four, 2)),
               d = tuff_cast(PART(four, 3));
 #endif
-#if TUFF_TARGET == 4
+#if TUFF_TARGET_BYTES == 8
   TUFF_AT(Y4, 2 * i) = uvec4(a, b);
   TUFF_AT(Y4, 2 * i + 1) = uvec4(c, d);
 #else

@@ -1,8 +1,10 @@
-// Cast: argument check and reference implementation, in double precision, which represents every number of every type.
+// Cast: argument check and reference implementation, in double precision, which represents every number of every type
+// except integers of 64 bits.
 #include <cmath>
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/elements.hpp"
@@ -14,11 +16,40 @@ namespace {
 template <typename T>
 T converted(double value) {
   if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
     if (std::isnan(value)) return 0;
-    constexpr double kMin = std::numeric_limits<T>::min(), kMax = std::numeric_limits<T>::max();
-    return static_cast<T>(std::fmin(std::fmax(std::trunc(value), kMin), kMax));
+    if (value >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    if (value <= static_cast<double>(Limits::min())) return Limits::min();
+    return static_cast<T>(value);
   } else {
     return T(value);
+  }
+}
+
+// An integer of 64 bits as a double. If it does not fit, the last bit of its significand is set ("round to odd"), so
+// that rounding the double to fewer digits gives the same as rounding the integer once.
+template <typename From>
+double rounded_to_odd(From value) {
+  const uint64_t magnitude = value < 0 ? 0 - static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+  int lost = 0;  // bits
+  while (magnitude >> lost >> 53 != 0) ++lost;
+  const uint64_t rest = magnitude & ((uint64_t{1} << lost) - 1);
+  const double result = std::ldexp(static_cast<double>((magnitude >> lost) | (rest != 0 ? 1u : 0u)), lost);
+  return value < 0 ? -result : result;
+}
+
+template <typename To, typename From>
+To converted_from(From value) {
+  if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) {
+    if (std::cmp_greater(value, std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (std::cmp_less(value, std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    return static_cast<To>(value);
+  } else if constexpr (std::is_integral_v<From> && std::is_floating_point_v<To>) {
+    return static_cast<To>(value);  // rounds once
+  } else if constexpr (std::is_integral_v<From> && sizeof(From) == 8) {
+    return converted<To>(rounded_to_odd(value));
+  } else {
+    return converted<To>(static_cast<double>(value));
   }
 }
 
@@ -42,11 +73,11 @@ void host_cast(const CastArgs& args) {
     std::memmove(args.output->host<std::byte>(), args.input->host<std::byte>(), args.n * dtype_size(args.to));
     return;
   }
-  with_element_type(args.from, [&]<typename From>(From) {
-    with_element_type(args.to, [&]<typename To>(To) {
+  with_any_type(args.from, [&]<typename From>(From) {
+    with_any_type(args.to, [&]<typename To>(To) {
       const From* input = args.input->host<From>();
       To* output = args.output->host<To>();
-      for (uint64_t i = 0; i < args.n; ++i) output[i] = converted<To>(static_cast<double>(input[i]));
+      for (uint64_t i = 0; i < args.n; ++i) output[i] = converted_from<To>(input[i]);
     });
   });
 }

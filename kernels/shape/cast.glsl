@@ -1,22 +1,31 @@
-// Converts one element from bits to bits, by integer arithmetic alone. All devices thus give the same bits, f64 works
-// without 64-bit arithmetic, and the result does not depend on a driver's rounding. An element is a uvec2, whose y is
-// used by f64 only.
-//# TUFF_SOURCE : 1..8 : source type, as in tuff.h
-//# TUFF_TARGET : 1..8 : target type, another one
+// Converts one element from bits to bits, by integer arithmetic of 32 bits alone. All devices thus give the same bits,
+// 64-bit types work without 64-bit arithmetic, and the result does not depend on a driver's rounding. An element is a
+// uvec2, whose y is used by 64-bit types only.
+//# TUFF_SOURCE : 1..15 : source type, as in tuff.h
+//# TUFF_TARGET : 1..15 : target type, another one
 //
-// Conversion to a float rounds once, to nearest even. Conversion to an integer truncates towards zero and saturates;
-// NaN gives 0.
+// Conversion to a float rounds once, to nearest even; 8-bit floats saturate. Conversion to an integer truncates towards
+// zero and saturates; NaN gives 0. A bool is whether the element differs from zero.
+//
+// Everything passes through one of four intermediate forms, which hold every number of the source exactly: the bits of
+// an f32 (for floats of up to 32 bits), those of an f64, or sign and magnitude of an integer with 32 or 64 bits.
 #include "kernels/common/types.glsl"
 
-#define TUFF_IS_SMALL_FLOAT(type) (type == 1 || type == 2 || type == 3)
-#define TUFF_IS_INTEGER(type) (type >= 5)
+#define TUFF_IS_SMALL_FLOAT(type) (type == 1 || type == 2 || type == 3 || type == 14 || type == 15)
+#define TUFF_IS_LONG(type) (type == 9 || type == 10)
+#define TUFF_IS_SIGNED(type) (type == 5 || type == 7 || type == 9 || type == 11)
 
 // An integer as sign and magnitude, the intermediate form of conversions from and to integers.
 struct TuffWhole {
   bool negative;
   uint magnitude;  // 2^32 - 1 for everything beyond it
 };
+struct TuffLong {
+  bool negative;
+  uvec2 magnitude;  // low and high word; 2^64 - 1 for everything beyond it
+};
 
+// Saturates to an integer type of up to 32 bits.
 uint tuff_whole_bits(TuffWhole w) {
 #if TUFF_TARGET == 5
   const uint most = 0x7fffffffu, least = 0x80000000u;
@@ -24,10 +33,36 @@ uint tuff_whole_bits(TuffWhole w) {
   const uint most = 0xffffffffu, least = 0u;
 #elif TUFF_TARGET == 7
   const uint most = 127u, least = 128u;
+#elif TUFF_TARGET == 11
+  const uint most = 32767u, least = 32768u;
+#elif TUFF_TARGET == 12
+  const uint most = 65535u, least = 0u;
 #else
   const uint most = 255u, least = 0u;
 #endif
   return w.negative ? 0u - min(w.magnitude, least) : min(w.magnitude, most);
+}
+
+// Saturates to TUFF_I64 or TUFF_U64.
+uvec2 tuff_long_bits(TuffLong w) {
+#if TUFF_TARGET == 9
+  if (!w.negative) return w.magnitude.y > 0x7fffffffu ? uvec2(0xffffffffu, 0x7fffffffu) : w.magnitude;
+  if (w.magnitude.y > 0x7fffffffu) return uvec2(0u, 0x80000000u);
+  return uvec2(0u - w.magnitude.x, ~w.magnitude.y + uint(w.magnitude.x == 0u));
+#else
+  return w.negative ? uvec2(0u) : w.magnitude;
+#endif
+}
+
+TuffWhole tuff_shortened(TuffLong w) {
+  return TuffWhole(w.negative, w.magnitude.y != 0u ? 0xffffffffu : w.magnitude.x);
+}
+
+// value << by for by < 64.
+uvec2 tuff_shift_left(uvec2 value, uint by) {
+  if (by >= 32u) return uvec2(0u, value.x << (by - 32u));
+  if (by == 0u) return value;
+  return uvec2(value.x << by, (value.y << by) | (value.x >> (32u - by)));
 }
 
 // significand * 2^exponent as an f64.
@@ -40,6 +75,16 @@ uvec2 tuff_f64_of(bool negative, uint significand, int exponent) {
   return uvec2(low, (negative ? 0x80000000u : 0u) | (uint(1023 + top + exponent) << 20) | (high & 0xfffffu));
 }
 
+uvec2 tuff_f64_of(TuffLong w) {
+  if (w.magnitude.y == 0u) return tuff_f64_of(w.negative, w.magnitude.x, 0);
+  const uint up = 31u - uint(findMSB(w.magnitude.y));
+  const uvec2 m = tuff_shift_left(w.magnitude, up);  // its highest bit is set; the 11 lowest are rounded away
+  const uint low = (m.x >> 11) | (m.y << 21), rest = m.x & 0x7ffu;
+  const uint rounded = low + uint(rest > 0x400u || (rest == 0x400u && (low & 1u) != 0u));
+  const uint carry = uint(rounded < low);  // may go up to the exponent, which is right
+  return uvec2(rounded, (w.negative ? 0x80000000u : 0u) + ((1085u - up) << 20) + (m.y >> 11) + carry);
+}
+
 uvec2 tuff_widened(uint bits) {
   const uint sign = bits & 0x80000000u, exponent = (bits >> 23) & 255u, fraction = bits & 0x7fffffu;
   if (exponent == 0u) return tuff_f64_of(sign != 0u, fraction, -149);
@@ -48,7 +93,7 @@ uvec2 tuff_widened(uint bits) {
 }
 
 // Converts an f64 to the bits of an f32. Rounds to nearest even, or (`odd`) sets the last bit if anything was lost
-// ("round to odd"), so that rounding again to 16 bits gives the same as rounding once (Boldo and Melquiond 2008).
+// ("round to odd"), so that rounding again to 16 or 8 bits gives the same as rounding once (Boldo and Melquiond 2008).
 uint tuff_narrowed(uvec2 bits, bool odd) {
   const uint sign = bits.y & 0x80000000u;
   const int exponent = int((bits.y >> 20) & 2047u) - 896;  // f32's
@@ -84,6 +129,26 @@ TuffWhole tuff_whole_of_f64(uvec2 bits) {
   return w;
 }
 
+TuffLong tuff_long_of_f64(uvec2 bits) {
+  const int exponent = int((bits.y >> 20) & 2047u) - 1023;
+  if (exponent < 32) {
+    const TuffWhole w = tuff_whole_of_f64(bits);
+    return TuffLong(w.negative, uvec2(w.magnitude, 0u));
+  }
+  TuffLong w = TuffLong((bits.y & 0x80000000u) != 0u, uvec2(0xffffffffu));
+  const uvec2 significand = uvec2(bits.x, (bits.y & 0xfffffu) | 0x100000u);
+  if (exponent >= 64) {
+    const bool nan = exponent == 1024 && ((bits.y & 0xfffffu) | bits.x) != 0u;
+    if (nan) w.magnitude = uvec2(0u);
+  } else if (exponent >= 52) {
+    w.magnitude = tuff_shift_left(significand, uint(exponent - 52));
+  } else {
+    const uint down = uint(52 - exponent);  // 1 .. 20
+    w.magnitude = uvec2((significand.x >> down) | (significand.y << (32u - down)), significand.y >> down);
+  }
+  return w;
+}
+
 TuffWhole tuff_whole_of(uint bits) {
   const int exponent = int((bits >> 23) & 255u) - 127;
   TuffWhole w = TuffWhole((bits & 0x80000000u) != 0u, 0u);
@@ -94,6 +159,21 @@ TuffWhole tuff_whole_of(uint bits) {
   }
   const uint significand = (bits & 0x7fffffu) | 0x800000u;
   w.magnitude = exponent >= 23 ? significand << (exponent - 23) : significand >> (23 - exponent);
+  return w;
+}
+
+TuffLong tuff_long_of(uint bits) {
+  const int exponent = int((bits >> 23) & 255u) - 127;
+  if (exponent < 32) {
+    const TuffWhole w = tuff_whole_of(bits);
+    return TuffLong(w.negative, uvec2(w.magnitude, 0u));
+  }
+  TuffLong w = TuffLong((bits & 0x80000000u) != 0u, uvec2(0xffffffffu));
+  if (exponent < 64) {
+    w.magnitude = tuff_shift_left(uvec2((bits & 0x7fffffu) | 0x800000u, 0u), uint(exponent - 23));
+  } else if ((bits & 0x7fffffffu) > 0x7f800000u) {
+    w.magnitude = uvec2(0u);
+  }
   return w;
 }
 
@@ -111,55 +191,101 @@ uint tuff_f32_of(TuffWhole w, bool odd) {
   return sign | ((uint(126 + top) << 23) + base);
 }
 
-uvec2 tuff_cast(uvec2 bits) {
+// The same from 64 bits. The 32 highest ones, the last of which is set if any below them is, round like all of them.
+uint tuff_f32_of(TuffLong w, bool odd) {
+  if (w.magnitude.y == 0u) return tuff_f32_of(TuffWhole(w.negative, w.magnitude.x), odd);
+  const uint up = 31u - uint(findMSB(w.magnitude.y));
+  const uvec2 m = tuff_shift_left(w.magnitude, up);
+  return tuff_f32_of(TuffWhole(w.negative, m.y | uint(m.x != 0u)), odd) + ((32u - up) << 23);
+}
+
+// Converts the bits of an f32 to those of a smaller float.
+uint tuff_small(uint x) {
+#if TUFF_TARGET == 2
+  return tuff_f16_bits(uintBitsToFloat(x));
+#elif TUFF_TARGET == 3
+  return tuff_bf16_bits(uintBitsToFloat(x));
+#elif TUFF_TARGET == 14
+  return tuff_e4m3_bits(x);
+#elif TUFF_TARGET == 15
+  return tuff_e5m2_bits(x);
+#else
+  return x;
+#endif
+}
+
 #if TUFF_IS_SMALL_FLOAT(TUFF_SOURCE)
+#define TUFF_FORM uint
+TUFF_FORM tuff_taken(uvec2 bits) {
 #if TUFF_SOURCE == 1
-  const uint x = bits.x;
+  return bits.x;
+#elif TUFF_SOURCE == 14
+  return tuff_e4m3_word(bits.x);
+#elif TUFF_SOURCE == 15
+  return tuff_e5m2_word(bits.x);
 #else
-  const uint x = floatBitsToUint(TUFF_LOADED(TUFF_SOURCE, bits.x));
+  return floatBitsToUint(TUFF_LOADED(TUFF_SOURCE, bits.x));
 #endif
-#if TUFF_TARGET == 1
-  return uvec2(x, 0u);
-#elif TUFF_TARGET == 2
-  return uvec2(tuff_f16_bits(uintBitsToFloat(x)), 0u);
-#elif TUFF_TARGET == 3
-  return uvec2(tuff_bf16_bits(uintBitsToFloat(x)), 0u);
-#elif TUFF_TARGET == 4
-  return tuff_widened(x);
-#else
-  return uvec2(tuff_whole_bits(tuff_whole_of(x)), 0u);
-#endif
+}
+#define TUFF_TO_F32(x, odd) (x)
+#define TUFF_TO_F64(x) tuff_widened(x)
+#define TUFF_TO_WHOLE(x) tuff_whole_of(x)
+#define TUFF_TO_LONG(x) tuff_long_of(x)
+#define TUFF_DIFFERS(x) (((x) & 0x7fffffffu) != 0u)
+
 #elif TUFF_SOURCE == 4
-#if TUFF_TARGET == 1
-  return uvec2(tuff_narrowed(bits, false), 0u);
-#elif TUFF_TARGET == 2
-  return uvec2(tuff_f16_bits(uintBitsToFloat(tuff_narrowed(bits, true))), 0u);
-#elif TUFF_TARGET == 3
-  return uvec2(tuff_bf16_bits(uintBitsToFloat(tuff_narrowed(bits, true))), 0u);
-#else
-  return uvec2(tuff_whole_bits(tuff_whole_of_f64(bits)), 0u);
+#define TUFF_FORM uvec2
+TUFF_FORM tuff_taken(uvec2 bits) { return bits; }
+#define TUFF_TO_F32(x, odd) tuff_narrowed(x, odd)
+#define TUFF_TO_F64(x) (x)
+#define TUFF_TO_WHOLE(x) tuff_whole_of_f64(x)
+#define TUFF_TO_LONG(x) tuff_long_of_f64(x)
+#define TUFF_DIFFERS(x) (((x.y & 0x7fffffffu) | x.x) != 0u)
+
+#elif TUFF_IS_LONG(TUFF_SOURCE)
+#define TUFF_FORM TuffLong
+TUFF_FORM tuff_taken(uvec2 bits) {
+#if TUFF_IS_SIGNED(TUFF_SOURCE)
+  if ((bits.y & 0x80000000u) != 0u) return TuffLong(true, uvec2(0u - bits.x, ~bits.y + uint(bits.x == 0u)));
 #endif
+  return TuffLong(false, bits);
+}
+#define TUFF_TO_F32(x, odd) tuff_f32_of(x, odd)
+#define TUFF_TO_F64(x) tuff_f64_of(x)
+#define TUFF_TO_WHOLE(x) tuff_shortened(x)
+#define TUFF_TO_LONG(x) (x)
+#define TUFF_DIFFERS(x) ((x.magnitude.x | x.magnitude.y) != 0u)
+
 #else
-#if TUFF_SOURCE == 5 || TUFF_SOURCE == 7
-#if TUFF_SOURCE == 7
-  const int x = int(bits.x << 24) >> 24;
+#define TUFF_FORM TuffWhole
+TUFF_FORM tuff_taken(uvec2 bits) {
+#if TUFF_IS_SIGNED(TUFF_SOURCE)
+  const int unused = 32 - 8 * TUFF_SOURCE_BYTES, x = int(bits.x << unused) >> unused;
+  return TuffWhole(x < 0, x < 0 ? 0u - uint(x) : uint(x));
+#elif TUFF_SOURCE == 13
+  return TuffWhole(false, uint(bits.x != 0u));
 #else
-  const int x = int(bits.x);
+  return TuffWhole(false, bits.x);
 #endif
-  const TuffWhole w = TuffWhole(x < 0, x < 0 ? 0u - uint(x) : uint(x));
-#else
-  const TuffWhole w = TuffWhole(false, bits.x);
+}
+#define TUFF_TO_F32(x, odd) tuff_f32_of(x, odd)
+#define TUFF_TO_F64(x) tuff_f64_of(x.negative, x.magnitude, 0)
+#define TUFF_TO_WHOLE(x) (x)
+#define TUFF_TO_LONG(x) TuffLong(x.negative, uvec2(x.magnitude, 0u))
+#define TUFF_DIFFERS(x) (x.magnitude != 0u)
 #endif
-#if TUFF_TARGET == 1
-  return uvec2(tuff_f32_of(w, false), 0u);
-#elif TUFF_TARGET == 2
-  return uvec2(tuff_f16_bits(uintBitsToFloat(tuff_f32_of(w, true))), 0u);
-#elif TUFF_TARGET == 3
-  return uvec2(tuff_bf16_bits(uintBitsToFloat(tuff_f32_of(w, true))), 0u);
+
+uvec2 tuff_cast(uvec2 bits) {
+  const TUFF_FORM x = tuff_taken(bits);
+#if TUFF_IS_SMALL_FLOAT(TUFF_TARGET)
+  return uvec2(tuff_small(TUFF_TO_F32(x, TUFF_TARGET != 1)), 0u);
 #elif TUFF_TARGET == 4
-  return tuff_f64_of(w.negative, w.magnitude, 0);
+  return TUFF_TO_F64(x);
+#elif TUFF_TARGET == 13
+  return uvec2(uint(TUFF_DIFFERS(x)), 0u);
+#elif TUFF_IS_LONG(TUFF_TARGET)
+  return tuff_long_bits(TUFF_TO_LONG(x));
 #else
-  return uvec2(tuff_whole_bits(w), 0u);
-#endif
+  return uvec2(tuff_whole_bits(TUFF_TO_WHOLE(x)), 0u);
 #endif
 }

@@ -4,6 +4,7 @@
 //# TUFF_ROWS : 0|1 : 1: all units of a row use one index; 0: each unit has its own index
 //# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane copies four units of a row, a quarter of the row apart
 //# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
+//# TUFF_INDEX_BYTES : 4|8 : bytes of an index
 // With TUFF_ROWS units are stored as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices. With TUFF_REPEAT
 // 4 four units count as one, and sizes[0] is a quarter of a row. Without TUFF_ROWS a unit's coordinates outside the
 // axis follow from its place in the output.
@@ -15,7 +16,8 @@ layout(constant_id = 1) const uint RANK = 1;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint n, run;
-  uint named, stride;  // of the input's axis: how many elements indices can select (TUFF_NAMES), and their stride
+  uint named, named_high;  // how many elements of the input's axis indices can select (TUFF_NAMES)
+  uint stride;             // of the axis
 #if TUFF_ROWS
   uint outer_stride;
   uint sizes[2], multipliers[2], shifts[2];
@@ -27,18 +29,35 @@ layout(push_constant, std430) uniform Push {
 
 #include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
-TUFF_READ(1, I, uint, 4)
+#if TUFF_INDEX_BYTES == 8
+#define NAME uvec2  // low and high word
+#else
+#define NAME uint
+#endif
+TUFF_READ(1, I, NAME, TUFF_INDEX_BYTES)
 TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 
 #include "kernels/common/coordinates.glsl"
 
-// If indices can select 2^32 elements the kernel is wide. The axis of a wide kernel is never empty, so 0 means 2^32
-// there.
+// TUFF_NAMES: whether an index of 4 or 8 bytes selects an element. A negative one is as large as an unsigned number, and
+// beyond every axis. If indices can select 2^32 elements the kernel is wide.
 #if TUFF_WIDE
-#define TUFF_NAMES(index) ((index) <= push.named - 1)
+#define TUFF_NAMED ((uint64_t(push.named_high) << 32) | push.named)
+#if TUFF_INDEX_BYTES == 8
+#define POSITION(index) ((uint64_t(index.y) << 32) | index.x)
+#else
+#define POSITION(index) uint64_t(index)
+#endif
+#define TUFF_NAMES(index) (POSITION(index) < TUFF_NAMED)
 #define OFFSET(c, stride) (uint64_t(c) * uint64_t(stride))
 #else
+#if TUFF_INDEX_BYTES == 8
+#define POSITION(index) index.x
+#define TUFF_NAMES(index) (index.y == 0u && index.x < push.named)
+#else
+#define POSITION(index) index
 #define TUFF_NAMES(index) ((index) < push.named)
+#endif
 #define OFFSET(c, stride) ((c) * (stride))
 #endif
 
@@ -46,11 +65,12 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 void gather(uint i) {
   const uint quarter = push.sizes[0], row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
   const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
-  const uint index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1])), place = i - row * quarter;
+  const NAME index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
+  const uint place = i - row * quarter;
   const TUFF_INDEX to = TUFF_INDEX(4 * row * quarter + place);
   HELD a = HELD(0), b = HELD(0), c = HELD(0), d = HELD(0);
   if (TUFF_NAMES(index)) {
-    const TUFF_INDEX from = TUFF_INDEX(place) + OFFSET(outer, push.outer_stride) + OFFSET(index, push.stride);
+    const TUFF_INDEX from = TUFF_INDEX(place) + OFFSET(outer, push.outer_stride) + OFFSET(POSITION(index), push.stride);
     a = HELD(TUFF_AT(X, from));
     b = HELD(TUFF_AT(X, from + quarter));
     c = HELD(TUFF_AT(X, from + 2 * quarter));
@@ -66,10 +86,10 @@ void gather(uint i) {
 #if TUFF_ROWS
   const uint row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
   const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
-  const uint index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
+  const NAME index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
   TUFF_INDEX from = TUFF_INDEX(i - row * push.sizes[0]) + OFFSET(outer, push.outer_stride);
 #else
-  const uint index = TUFF_AT(I, TUFF_INDEX(i));
+  const NAME index = TUFF_AT(I, TUFF_INDEX(i));
   TUFF_INDEX from = TUFF_INDEX(0);
   uint rest = i;
   for (uint d = 0; d < RANK; ++d) {
@@ -78,7 +98,7 @@ void gather(uint i) {
   }
 #endif
   HELD value = HELD(0);
-  if (TUFF_NAMES(index)) value = HELD(TUFF_AT(X, from + OFFSET(index, push.stride)));
+  if (TUFF_NAMES(index)) value = HELD(TUFF_AT(X, from + OFFSET(POSITION(index), push.stride)));
   TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(value);
 }
 #endif

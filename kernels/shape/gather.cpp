@@ -10,8 +10,13 @@ namespace {
 
 // Index i as a position along the axis; the axis' size or more if it is out of range.
 uint64_t index_at(const GatherArgs& args, uint64_t i) {
+  constexpr uint64_t kNone = ~uint64_t{0};  // negative: beyond any axis
+  if (dtype_size(args.index_type) == 8) {
+    const uint64_t index = args.indices->host<uint64_t>()[i];
+    return args.index_type == TUFF_I64 && index >> 63 != 0 ? kNone : index;
+  }
   const uint32_t index = args.indices->host<uint32_t>()[i];
-  return args.index_type == TUFF_I32 && index > 0x7fffffffu ? ~uint64_t{0} : index;  // negative: beyond any axis
+  return args.index_type == TUFF_I32 && index >> 31 != 0 ? kNone : index;
 }
 
 uint64_t results_of(const GatherArgs& args) {
@@ -25,8 +30,9 @@ uint64_t results_of(const GatherArgs& args) {
 void check_gather(const GatherArgs& args) {
   const uint64_t size = dtype_size(args.dtype);
   check_known_type(args.index_type, "index_type");
-  if (args.index_type != TUFF_I32 && args.index_type != TUFF_U32) {
-    fail(TUFF_ERROR_UNSUPPORTED, "index_type is {}, needs i32 or u32", dtype_name(args.index_type));
+  constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64};
+  if (!kIndexTypes.has(args.index_type)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "index_type is {}, needs {}", dtype_name(args.index_type), names_of(kIndexTypes));
   }
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   for (uint32_t i = 0; args.index_shape != nullptr && i < args.rank; ++i) {
@@ -42,7 +48,7 @@ void check_gather(const GatherArgs& args) {
   check_operand(args.indices, "indices", indices, args.index_type, detail);
   check_operand(args.output, "output", results, args.dtype, detail);
   check_overlap(args.output, "output", bytes, args.input, "input", inputs * size, false);
-  check_overlap(args.output, "output", bytes, args.indices, "indices", indices * 4, false);
+  check_overlap(args.output, "output", bytes, args.indices, "indices", indices * dtype_size(args.index_type), false);
 }
 
 void host_gather(const GatherArgs& args) {

@@ -30,19 +30,24 @@ struct Place {
   uint64_t n, output, input, span, index, indices;
 };
 
-// How many elements of the axis indices can select. 2^32 becomes 0, which the kernel recognises by being wide.
-uint32_t named_of(const GatherArgs& args) {
-  const uint64_t most = uint64_t{1} << (args.index_type == TUFF_I32 ? 31 : 32);
-  return static_cast<uint32_t>(std::min(args.shape[args.axis], most) & 0xffffffffu);
+// How many elements of the axis indices can select. An unsigned index of 64 bits selects any.
+uint64_t named_of(const GatherArgs& args) {
+  const uint64_t extent = args.shape[args.axis];
+  if (args.index_type == TUFF_U64) return extent;
+  const int bits = args.index_type == TUFF_I64 ? 63 : args.index_type == TUFF_I32 ? 31 : 32;
+  return std::min(extent, uint64_t{1} << bits);
 }
 
 template <bool rows>
 void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> push, uint32_t rank, uint64_t repeat) {
   const DeviceTraits& traits = task.recorder.traits();
-  const uint64_t items = place.n / repeat;
+  const uint64_t items = place.n / repeat, named = named_of(task.args), index = dtype_size(task.args.index_type);
+  push.named = static_cast<uint32_t>(named & 0xffffffffu);
+  push.named_high = static_cast<uint32_t>(named >> 32);
   const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : (task.unit * repeat < 16 ? 4 : 1);
   push.run = static_cast<uint32_t>(run);
-  KernelRequest kernel = shaders::Gather::request({.long_ = traits.cpu && traits.addresses && task.unit >= 8,
+  KernelRequest kernel = shaders::Gather::request({.index_bytes = index,
+                                                   .long_ = traits.cpu && traits.addresses && task.unit >= 8,
                                                    .repeat = repeat,
                                                    .rows = rows,
                                                    .run = task.device.fixed_run(run),
@@ -51,11 +56,11 @@ void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> 
   Dispatch dispatch("gather");
   const Buffer* input = place.span == 0 ? nullptr : task.args.input;
   dispatch.operand(input, place.input * task.unit, place.span * task.unit, Access::read)
-      .operand(task.args.indices, place.index * 4, place.indices * 4, Access::read)
+      .operand(task.args.indices, place.index * index, place.indices * index, Access::read)
       .operand(task.args.output, place.output * task.unit, place.n * task.unit, Access::write)
       .push(push)
       .groups_linear(ceil_div(items, task.device.workgroup * run), traits)
-      .work(static_cast<double>(2 * place.n * task.unit + place.indices * 4), 0);
+      .work(static_cast<double>(2 * place.n * task.unit + place.indices * index), 0);
   log(TUFF_LOG_DISPATCH, "gather n={}: units of {} bytes, {}, {} lanes, {} times {} each", place.n, task.unit,
       rows ? "rows" : "elements", task.device.workgroup, run, repeat);
   task.recorder.dispatch(kernel, dispatch);
@@ -89,7 +94,6 @@ void record_rows(Task task) {
       axes.rank = 3;
       axes.sizes = {outers, rows, inner / repeat};
       shaders::Gather::Push<true> push{.n = static_cast<uint32_t>(outers * rows * inner / repeat),
-                                       .named = named_of(args),
                                        .stride = static_cast<uint32_t>(inner),
                                        .outer_stride = outers == 1 ? 0 : static_cast<uint32_t>(view.axis * inner)};
       AxisDividers<3>(axes).store(push);
@@ -111,8 +115,7 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
     bool reach = stride <= kMaxStride;
     for (uint32_t i = 0; i < axes.rank; ++i) reach = reach && static_cast<uint64_t>(axes.strides[i][0]) <= kMaxStride;
     if (!reach) fail(TUFF_ERROR_UNSUPPORTED, "elements of one axis are 2^31 elements or more apart");
-    shaders::Gather::Push<false> push{
-        .n = static_cast<uint32_t>(n), .named = named_of(task.args), .stride = static_cast<uint32_t>(stride)};
+    shaders::Gather::Push<false> push{.n = static_cast<uint32_t>(n), .stride = static_cast<uint32_t>(stride)};
     AxisDividers<kMaxAxes>(axes).store(push);
     for (uint32_t i = 0; i < axes.rank; ++i) {
       push.strides[i] = static_cast<int32_t>(axes.strides[axes.rank - 1 - i][0]);

@@ -41,7 +41,10 @@ def test_any_layout_uploads(ctx):
     exact(ctx.array(range(4)), np.arange(4))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int32, np.uint32, np.int8, np.uint8])
+@pytest.mark.parametrize(
+    "dtype",
+    [np.float16, np.float32, np.int64, np.uint64, np.int32, np.uint32, np.int16, np.uint16, np.int8, np.uint8, np.bool_],
+)
 def test_numpy_s_arrays_keep_their_type(ctx, dtype):
     values = np.array([0, 1, 100], dtype)
     assert ctx.array(values).dtype == dtype
@@ -51,14 +54,19 @@ def test_numpy_s_arrays_keep_their_type(ctx, dtype):
 
 
 def test_other_numbers_become_float32_or_say_so(ctx):
-    for values in ([1, 2], [0.5], 3, np.arange(3), np.array([0.1]), np.array([True, False]), [], [2**24, -(2**24), 2**40]):
+    for values in ([1, 2], [0.5], 3, np.array([0.1]), [], [2**24, -(2**24), 2**40]):
         result = ctx.array(values)
         assert result.dtype == np.float32
         np.testing.assert_array_equal(result.numpy(), np.asarray(values, np.float32))
-    for values in ([2**24 + 1], np.array([[0, -(2**24) - 1]]), np.array([2**63 - 1]), np.array([2**64 - 1], np.uint64)):
+    for values in ([2**24 + 1], [[0, -(2**24) - 1]], [2**63 - 1], 2**64 - 1):
         with pytest.raises(ValueError, match="is no float32; name the type"):
             ctx.array(values)
-    assert ctx.array(np.array([2**24 + 1]), np.int32).numpy()[0] == 2**24 + 1
+    for values, dtype in (([2**24 + 1], np.int32), ([-(2**63), 2**63 - 1], np.int64), ([2**64 - 1], np.uint64)):
+        for stored in (ctx.array(np.array(values, dtype)), ctx.array(values, dtype)):
+            assert stored.dtype == dtype and stored.numpy().tolist() == values
+    for values in ([True, False], True, [[np.True_]]):
+        truth = ctx.array(values)
+        assert truth.dtype == np.bool_ and truth.numpy().tolist() == np.asarray(values).tolist()
     assert ctx.array([2**24 + 1], np.float32).numpy()[0] == 2**24, "an explicit type rounds"
 
 
@@ -186,7 +194,7 @@ def test_stacked_products(ctx, rng):
     exact(y.mT @ x.mT, np.swapaxes(b, -1, -2) @ np.swapaxes(a, -1, -2))
     exact(z.T @ x.mT, m.T @ np.swapaxes(a, -1, -2))
     exact(x.mT @ ctx.array(np.ones((4, 2), F32)), np.swapaxes(a, -1, -2) @ np.ones((4, 2), F32))
-    exact(x @ ctx.array(np.arange(5)), a @ np.arange(5, dtype=F32))
+    exact(x @ ctx.array(range(5)), a @ np.arange(5, dtype=F32))
 
 
 @pytest.mark.parametrize("m, k, n", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])

@@ -199,7 +199,7 @@ def test_host_visible_buffers_map(ctx):
 
 
 def test_threads_share_a_context(ctx):
-    a = ctx.array(np.arange(64).reshape(8, 8))
+    a = ctx.array(np.arange(64, dtype=np.float32).reshape(8, 8))
     wanted = (a.numpy() @ a.numpy()).sum()
     results = []
 

@@ -127,7 +127,7 @@ def test_dtypes(ctx):
         tuff.matmul(half, half, bias=x)
     with pytest.raises(ValueError, match="residual"):
         tuff.matmul(half, half, residual=ctx.ones((3, 2), dtype=np.float16))
-    for dtype in (np.int64, np.complex64, object):
+    for dtype in (np.longdouble, np.complex64, object):
         with pytest.raises(TypeError):
             ctx.zeros(2, dtype=dtype)
     with pytest.raises((TypeError, ValueError)):
@@ -135,7 +135,7 @@ def test_dtypes(ctx):
 
 
 def test_overlapping_operands_are_refused_and_nothing_happens(ctx):
-    x = ctx.array(np.arange(8))
+    x = ctx.array(range(8))
     with pytest.raises(tuff.TuffError) as caught:
         x[:6] += x[2:]
     assert caught.value.status == raw.ERROR_INVALID_ARGUMENT

@@ -9,7 +9,7 @@ import tuff
 
 
 def test_transpose(ctx, rng):
-    for dtype in (np.float32, np.float16, np.float64, np.int8, np.uint32):
+    for dtype in (np.float32, np.float16, np.float64, np.int8, np.uint32, np.int64, np.uint16, np.bool_):
         host = rng.integers(0, 100, (3, 4, 5, 6)).astype(dtype)
         x = ctx.array(host, dtype=dtype)
         for order in itertools.permutations(range(4)):
@@ -34,15 +34,52 @@ def test_astype(ctx, rng):
     for dtype in (np.float32, np.float16):
         with np.errstate(over="ignore"):
             assert np.array_equal(x.astype(dtype).numpy(), host.astype(dtype))
-    for dtype in (np.int32, np.uint32, np.int8, np.uint8):
+    for dtype in (np.int32, np.uint32, np.int8, np.uint8, np.int16, np.uint16, np.int64, np.uint64):
         info = np.iinfo(dtype)
         whole = x.astype(dtype)
         assert whole.dtype == dtype
-        assert np.array_equal(whole.numpy(), np.clip(np.trunc(host), info.min, info.max).astype(dtype))
+        clipped = [info.max if np.isinf(v) and v > 0 else max(int(max(v, -(2.0**64))), info.min) for v in host]
+        assert np.array_equal(whole.numpy(), np.array([min(v, info.max) for v in clipped], dtype))
         assert np.array_equal(whole.astype(np.float64).numpy(), whole.numpy().astype(np.float64))
     assert ctx.array([np.nan]).astype(np.int32).item() == 0
+    truth = ctx.array([0.0, -0.0, 1e-30, np.nan, 2]).astype(np.bool_)
+    assert truth.numpy().tolist() == [False, False, True, True, True]
+    assert truth.astype(np.int64).numpy().tolist() == [0, 0, 1, 1, 1]
     with pytest.raises(TypeError):
-        x.astype(np.int64)
+        x.astype(np.complex64)
+
+
+def test_astype_of_64_bit_integers_rounds_once(ctx):
+    # 2**53 + 2**29 + 1 rounds up to float32; rounded to float64 first, it is a tie and goes down.
+    host = np.array([2**53 + 2**29 + 1, -(2**53) - 2**29 - 1, 2**63 - 1, -(2**63), 0, 2**62 + 2**38 + 1], np.int64)
+    x = ctx.array(host)
+    for dtype in (np.float32, np.float64, np.float16):
+        with np.errstate(over="ignore"):
+            assert np.array_equal(x.astype(dtype).numpy(), host.astype(dtype))
+    assert np.array_equal(x.astype(np.uint64).numpy(), np.maximum(host, 0).astype(np.uint64))
+    big = np.array([2**64 - 1, 2**63, 2**63 + 2**39 + 1], np.uint64)
+    assert np.array_equal(ctx.array(big).astype(np.float32).numpy(), big.astype(np.float32))
+    assert ctx.array(big).astype(np.int64).numpy().tolist() == [2**63 - 1] * 3
+
+
+def test_types_of_ml_dtypes(ctx, rng):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    host = rng.standard_normal(1000).astype(np.float32) * 100
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        most = float(ml_dtypes.finfo(dtype).max)
+        stored = ctx.array(host).astype(name)
+        assert stored.dtype == dtype
+        wanted = np.clip(host, -most, most).astype(dtype)
+        assert stored.numpy().tobytes() == wanted.tobytes()
+        assert np.array_equal(stored.astype(np.float32).numpy(), wanted.astype(np.float32))
+        every = np.arange(2 ** (8 * min(dtype.itemsize, 2)), dtype=f"u{dtype.itemsize}").view(dtype)
+        assert ctx.array(every).numpy().tobytes() == every.tobytes()
+        wide = ctx.array(every).astype(np.float32).numpy()
+        assert np.array_equal(wide, every.astype(np.float32), equal_nan=True)
+        rows = tuff.take(ctx.array(every.reshape(-1, 16)), ctx.array(np.array([3, -1, 0])))
+        assert rows.numpy()[0].tobytes() == every.reshape(-1, 16)[3].tobytes()
+        assert not rows.numpy()[1].view(np.uint8).any()
 
 
 def test_section(ctx, rng):
@@ -92,5 +129,27 @@ def test_gather(ctx, rng):
     assert np.array_equal(
         tuff.gather(x, ctx.array(along, dtype=np.uint32), 1).numpy(), np.take_along_axis(host, along.astype(int), 1)
     )
+    for dtype in (np.int64, np.uint64):
+        wide = np.array([8, 9, 2**32, 2**32 + 3, 0, 2**63 - 1]).astype(dtype)
+        rows = tuff.take(x, ctx.array(wide), 1).numpy()
+        zero = np.zeros((5, 4))
+        assert np.array_equal(rows, np.stack([host[:, 8], zero, zero, zero, host[:, 0], zero], axis=1))
+    order = np.argsort(host, axis=1)  # NumPy's indices are int64
+    assert np.array_equal(tuff.gather(x, ctx.array(order), 1).numpy(), np.take_along_axis(host, order, 1))
     with pytest.raises(TypeError):
         tuff.take(x, x)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int16, np.uint16, np.bool_])
+def test_moving_any_type(ctx, rng, dtype):
+    host = rng.integers(0, 2**8, 8 * 4 * 5 * 3).astype(np.uint8).view(np.uint8)[: 4 * 5 * 3 * np.dtype(dtype).itemsize]
+    host = (host % 2 if dtype is np.bool_ else host).view(dtype).reshape(4, 5, 3)
+    x = ctx.array(host)
+    assert x.dtype == dtype and np.array_equal(x.numpy(), host)
+    assert np.array_equal(x.transpose(2, 0, 1).numpy(), host.transpose(2, 0, 1))
+    assert np.array_equal(tuff.section(x, np.s_[::-1, 1:4:2]).numpy(), host[::-1, 1:4:2])
+    assert np.array_equal(tuff.concat([x, x[:2]]).numpy(), np.concatenate([host, host[:2]]))
+    assert np.array_equal(tuff.take(x, ctx.array(np.array([2, 0])), 1).numpy(), host[:, [2, 0]])
+    assert ctx.full(3, 1, dtype).numpy().tolist() == [1, 1, 1]
+    with pytest.raises(tuff.TuffError, match="dtype"):
+        x.exp()

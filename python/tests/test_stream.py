@@ -26,7 +26,7 @@ def refused(status, function, *arguments):
 
 def test_work_goes_from_stream_to_stream(ctx):
     first, second = ctx.stream("first"), ctx.stream("second")
-    x = ctx.array(np.arange(1000))
+    x = ctx.array(range(1000))
     for step in range(50):
         mine, other = (first, second) if step % 2 == 0 else (second, first)
         with mine:
@@ -104,7 +104,7 @@ def test_uploads_and_zeros_need_no_event(ctx):
     streams = [ctx.stream() for _ in range(3)]
     for round in range(12):
         with streams[round % 3]:
-            x = ctx.array(np.full(5000, 3))
+            x = ctx.array(np.full(5000, 3.0))
         with streams[(round + 1) % 3]:
             y = x + ctx.zeros(5000)
             z = tuff.broadcast_to(y[:5], (4, 5))  # through the context's own vector of ones

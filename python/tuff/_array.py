@@ -59,8 +59,9 @@ class Array(Functions, Storage):
         return shapes.permute(self, order)
 
     def astype(self, dtype: object) -> Array:
-        """Returns a new array of another dtype. Conversion to a float rounds to nearest even. Conversion to an integer
-        truncates towards zero and saturates; NaN becomes 0."""
+        """Returns a new array of another dtype. Conversion to a float rounds to nearest even; to 8-bit floats it
+        saturates. Conversion to an integer truncates towards zero and saturates; NaN becomes 0. A bool is whether the
+        element differs from 0."""
         return shapes.cast(self, dtype)
 
     @property

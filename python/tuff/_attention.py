@@ -60,7 +60,7 @@ def attention(
                at the position. A number n means (n, None); None is unlimited
     softcap    replaces a score s by softcap * tanh(s / softcap)
     bias       is added to the scores; float32 or q's dtype
-    mask       hides keys where it is 0; uint8. bias and mask have shape (batch, heads, seq_q, seq_kv), where an axis
+    mask       hides keys where it is 0; uint8 or bool. bias and mask have shape (batch, heads, seq_q, seq_kv), where an axis
                may be 1 or, if leading, omitted to share one value; the last axis is always whole
     q_lengths, kv_lengths
                the lengths of each batch element's sequences: (batch,), int32
@@ -122,8 +122,8 @@ def attention(
         desc.bias_strides[:] = _broadcast_strides(bias, scores, "bias")
     if mask is not None:
         require_array(mask, "mask")
-        if mask.dtype != np.uint8:
-            raise TypeError(f"mask is of {mask.dtype}, needs uint8")
+        if mask.dtype not in (np.uint8, np.bool_):
+            raise TypeError(f"mask is of {mask.dtype}, needs uint8 or bool")
         desc.mask = mask.buffer.handle
         desc.mask_strides[:] = _broadcast_strides(mask, scores, "mask")
     for lengths, name in ((q_lengths, "q_lengths"), (kv_lengths, "kv_lengths")):

@@ -68,8 +68,8 @@ def checked_integer(kind: type) -> type:
 
 
 def is_number(value: object) -> bool:
-    """Whether the value is a real number of Python or NumPy."""
-    return isinstance(value, (float, int, np.floating, np.integer, numbers.Real))
+    """Whether the value is a real number or a bool of Python or NumPy."""
+    return isinstance(value, (float, int, np.floating, np.integer, np.bool_, numbers.Real))
 
 
 def real(value: object, name: str) -> float:

@@ -65,6 +65,7 @@ class Device:
         found = self.properties.matrix_shapes[: self.properties.matrix_shape_count]
         name = {raw.F32: "f32", raw.F16: "f16", raw.BF16: "bf16", raw.F64: "f64"}
         name.update({raw.I32: "i32", raw.U32: "u32", raw.I8: "i8", raw.U8: "u8"})
+        name.update({raw.I16: "i16", raw.U16: "u16", raw.F8_E4M3: "f8_e4m3", raw.F8_E5M2: "f8_e5m2"})
         return [(s.m, s.n, s.k, name[s.a_type], name[s.b_type], name[s.c_type]) for s in found]
 
     @classmethod
@@ -308,8 +309,8 @@ class Context(OnDevice):
         return Buffer._of(self, handle.value, info.bytes, memory=object())
 
     def array(self, values: object, dtype: object = None) -> Array:
-        """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of float16,
-        float32 and integers of up to 32 bits keep their type, and everything else becomes float32."""
+        """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of integers,
+        bool, float16 and float32 keep their type, and float64 and lists of numbers become float32."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))

@@ -380,7 +380,7 @@ def softmax(
 ) -> Array:
     """exp(z - max) / sum(exp(z - max)) along one axis, where z = scale * x + mask; out may be x.
 
-    A mask of x's dtype is added. A uint8 mask hides elements where it is 0; their results are 0. The mask's shape is
+    A mask of x's dtype is added. A uint8 or bool mask hides elements where it is 0; their results are 0. The mask's shape is
     that of the last axes of x, starting at or before `axis`; it repeats over the others.
     """
     return _softmax(x, axis, scale, mask, out, logarithm=False)
@@ -424,12 +424,12 @@ def _softmax(
         require_array(mask, "mask")
         if mask.context is not x.context:
             raise ValueError("operands are of different contexts")
-        if mask.dtype not in (x.dtype, np.uint8):
-            raise TypeError(f"mask is of {mask.dtype}, needs {x.dtype} or uint8")
+        if mask.dtype not in (x.dtype, np.uint8, np.bool_):
+            raise TypeError(f"mask is of {mask.dtype}, needs {x.dtype}, uint8 or bool")
         if mask.ndim < x.ndim - along or mask.shape != x.shape[x.ndim - mask.ndim :]:
             raise ValueError(f"mask has shape {mask.shape}, needs the last {x.ndim - along} or more axes of {x.shape}")
         desc.mask = mask.buffer.handle
-        desc.mask_type = DTYPES[mask.dtype]
+        desc.mask_type = raw.U8 if mask.dtype == np.bool_ else DTYPES[mask.dtype]
         desc.mask_rows = math.prod(mask.shape[: mask.ndim - (x.ndim - along)])
     check(raw.tuff_softmax_ex(x.context.stream_handle, desc))
     return result

@@ -130,8 +130,8 @@ def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = No
 def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwise: bool, out: Optional[Array]) -> Array:
     require_array(x, "x")
     require_array(indices, "indices")
-    if indices.dtype not in (np.int32, np.uint32):
-        raise TypeError(f"indices of {indices.dtype}, needs int32 or uint32")
+    if indices.dtype not in (np.int32, np.uint32, np.int64, np.uint64):
+        raise TypeError(f"indices of {indices.dtype}, needs int32, uint32, int64 or uint64")
     if indices.context is not x.context:
         raise ValueError("operands are of different contexts")
     require_rank(x, "x")
@@ -164,14 +164,13 @@ def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
     wrong = host[np.asarray((host < -size) | (host >= size))]
     if wrong.size != 0:
         raise IndexError(f"index {wrong[0]} is out of axis {axis} of size {size}")
-    if size > 2**32:
-        raise ValueError(f"axis {axis} of size {size} is too long for indices from the host")
-    return x.context.array(np.where(host < 0, host.astype(np.int64) + size, host), np.uint32)
+    whole = host.astype(np.int64)
+    return x.context.array(np.where(whole < 0, whole + size, whole), np.uint32 if size <= 2**32 else np.int64)
 
 
 def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Gathers along an axis, like numpy.take. Of an array on the device, int32 or uint32, an index out of range gives
-    zeros; in a list or NumPy array it is an IndexError, and negative ones count from the end."""
+    """Gathers along an axis, like numpy.take. Of an array on the device, integers of 32 or 64 bits, an index out of
+    range gives zeros; in a list or NumPy array it is an IndexError, and negative ones count from the end."""
     require_array(x, "x")
     along = whole_axis(axis, x.ndim)
     indices = _indices_of(indices, x, along)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 Axis = Union[None, int, Sequence[int]]
 
 #: The library's type for each NumPy dtype. Matrix multiplication takes float16, float32, float64 and int8. Operations
-#: that move elements take every type. All others take float16 and float32; reductions and + - * maximum minimum take
-#: int32 too.
+#: that move elements or convert them take every type. All others take float16 and float32; reductions and + - * maximum
+#: minimum take int32 too. The types that NumPy lacks, EXTENSION_TYPES, are added when they are first used.
 DTYPES = {
     np.dtype(np.float32): raw.F32,
     np.dtype(np.float16): raw.F16,
@@ -31,7 +32,15 @@ DTYPES = {
     np.dtype(np.uint32): raw.U32,
     np.dtype(np.int8): raw.I8,
     np.dtype(np.uint8): raw.U8,
+    np.dtype(np.int64): raw.I64,
+    np.dtype(np.uint64): raw.U64,
+    np.dtype(np.int16): raw.I16,
+    np.dtype(np.uint16): raw.U16,
+    np.dtype(np.bool_): raw.BOOL,
 }
+
+#: The library's types that NumPy has only through the package ml_dtypes, by their names there.
+EXTENSION_TYPES = {"bfloat16": raw.BF16, "float8_e4m3fn": raw.F8_E4M3, "float8_e5m2": raw.F8_E5M2}
 
 
 def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
@@ -49,11 +58,27 @@ def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
 
 
 def as_dtype(dtype: object) -> np.dtype:
-    """Converts to a dtype that arrays support; others are a TypeError."""
+    """Converts to a dtype that arrays support; others are a TypeError. "bfloat16", "float8_e4m3fn" and "float8_e5m2" are
+    those of the package ml_dtypes, if it is installed."""
+    if isinstance(dtype, str) and dtype in EXTENSION_TYPES:
+        try:
+            dtype = getattr(importlib.import_module("ml_dtypes"), dtype)
+        except ImportError:
+            raise TypeError(f"dtype {dtype} needs the package ml_dtypes, which is not installed") from None
     kind = np.dtype(dtype)
-    if kind not in DTYPES:
-        raise TypeError(f"dtype {kind} is not one of {', '.join(str(known) for known in DTYPES)}")
+    if not _is_supported(kind):
+        raise TypeError(f"dtype {kind} is not one of {', '.join([*map(str, _NUMPY_TYPES), *EXTENSION_TYPES])}")
     return kind
+
+
+_NUMPY_TYPES = tuple(DTYPES)
+
+
+def _is_supported(kind: np.dtype) -> bool:
+    """Whether arrays support a dtype. Those of ml_dtypes are added to DTYPES."""
+    if kind not in DTYPES and kind.type.__module__ == "ml_dtypes" and kind.type.__name__ in EXTENSION_TYPES:
+        DTYPES[kind] = EXTENSION_TYPES[kind.type.__name__]
+    return kind in DTYPES
 
 
 def as_numpy(values: object, dtype: object) -> np.ndarray:
@@ -65,16 +90,19 @@ def as_numpy(values: object, dtype: object) -> np.ndarray:
 
 
 def as_natural(values: object) -> np.ndarray:
-    """Converts anything that NumPy accepts where no dtype is given. NumPy's arrays keep a type that arrays support;
-    float64, lists and 64-bit integers become float32. A ValueError says so if that would change an integer."""
+    """Converts anything that NumPy accepts where no dtype is given. NumPy's arrays keep a type that arrays support, and
+    True and False are bools; float64 and numbers in lists become float32. A ValueError says so if that would change an
+    integer."""
     data = np.asarray(values)
-    if isinstance(values, (np.ndarray, np.generic)) and data.dtype in DTYPES and data.dtype != np.float64:
+    if data.dtype == np.bool_:
+        return data
+    if isinstance(values, (np.ndarray, np.generic)) and _is_supported(data.dtype) and data.dtype != np.float64:
         return data
     result = as_numpy(values, np.float32)
     if data.dtype.kind in "iu" and data.size != 0 and max(data.max(), -int(data.min())) > 2**24:
         changed = data[result.astype(np.longdouble) != data.astype(np.longdouble)]
         if changed.size != 0:
-            raise ValueError(f"{changed[0]} is no float32; name the type that keeps it, such as dtype=numpy.int32")
+            raise ValueError(f"{changed[0]} is no float32; name the type that keeps it, such as dtype=numpy.int64")
     return result
 
 

@@ -11,7 +11,7 @@
 namespace tuff_fuzz {
 namespace {
 
-int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(1, 8)); }
+int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_F8_E5M2)); }
 
 std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
   Draw& draw = d.shape;
@@ -108,7 +108,7 @@ void draw_concat(Draft& d) {
 
 void draw_gather(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32});
+  const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32, TUFF_I64, TUFF_U64});
   const std::vector<uint64_t> shape = draw_shape(d, 800);
   const uint64_t axis = draw.below(shape.size());
   std::vector<uint64_t> out = shape;

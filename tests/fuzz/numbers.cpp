@@ -43,15 +43,33 @@ uint16_t to_half(double value) {
   return static_cast<uint16_t>(sign | ((static_cast<uint32_t>(biased - 1) << 10) + mantissa));
 }
 
+// 8-bit floats are f16s: E5M2 with fewer digits, E4M3 with fewer digits and an exponent that is smaller by 8.
+double of_e4m3(uint8_t bits) {
+  if ((bits & 0x7f) == 0x7f) return NAN;
+  return std::ldexp(of_half(static_cast<uint16_t>((bits & 0x80) << 8 | (bits & 0x7f) << 7)), 8);
+}
+
+uint8_t to_e4m3(double value) {
+  const uint16_t half = to_half(std::ldexp(value, -8));
+  return static_cast<uint8_t>((half >> 8 & 0x80) | (half >> 7 & 0x7f));
+}
+
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
   switch (dtype) {
     case TUFF_F16:
-    case TUFF_BF16: return 2;
-    case TUFF_F64: return 8;
+    case TUFF_BF16:
+    case TUFF_I16:
+    case TUFF_U16: return 2;
+    case TUFF_F64:
+    case TUFF_I64:
+    case TUFF_U64: return 8;
     case TUFF_I8:
-    case TUFF_U8: return 1;
+    case TUFF_U8:
+    case TUFF_BOOL:
+    case TUFF_F8_E4M3:
+    case TUFF_F8_E5M2: return 1;
     default: return 4;
   }
 }
@@ -65,6 +83,13 @@ double decode(int32_t dtype, const uint8_t* element) {
     case TUFF_U32: return load<uint32_t>(element);
     case TUFF_I8: return load<int8_t>(element);
     case TUFF_U8: return load<uint8_t>(element);
+    case TUFF_I64: return static_cast<double>(load<int64_t>(element));
+    case TUFF_U64: return static_cast<double>(load<uint64_t>(element));
+    case TUFF_I16: return load<int16_t>(element);
+    case TUFF_U16: return load<uint16_t>(element);
+    case TUFF_BOOL: return *element != 0 ? 1 : 0;
+    case TUFF_F8_E4M3: return of_e4m3(*element);
+    case TUFF_F8_E5M2: return of_half(static_cast<uint16_t>(*element << 8));
     default: return double{load<float>(element)};
   }
 }
@@ -86,6 +111,13 @@ void encode(int32_t dtype, double value, uint8_t* element) {
     case TUFF_U32: return store<uint32_t>(value, element);
     case TUFF_I8: return store<int8_t>(value, element);
     case TUFF_U8: return store<uint8_t>(value, element);
+    case TUFF_I64: return store<int64_t>(value, element);
+    case TUFF_U64: return store<uint64_t>(value, element);
+    case TUFF_I16: return store<int16_t>(value, element);
+    case TUFF_U16: return store<uint16_t>(value, element);
+    case TUFF_BOOL: return store<uint8_t>(value, element);
+    case TUFF_F8_E4M3: *element = to_e4m3(value); return;
+    case TUFF_F8_E5M2: *element = static_cast<uint8_t>(to_half(value) >> 8); return;
     default: return store<float>(value, element);
   }
 }
@@ -97,6 +129,8 @@ double spacing(int32_t dtype, double value) {
     case TUFF_F16: digits = 11, least = -24; break;
     case TUFF_BF16: digits = 8, least = -133; break;
     case TUFF_F64: digits = 53, least = -1074; break;
+    case TUFF_F8_E4M3: digits = 4, least = -9; break;
+    case TUFF_F8_E5M2: digits = 3, least = -16; break;
     default: return 0;
   }
   if (!std::isfinite(value) || value == 0) return std::ldexp(1.0, least);

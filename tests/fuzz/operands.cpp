@@ -12,7 +12,9 @@ uint64_t bytes_of(const Operand& operand) { return operand.elements * size_of(op
 
 double draw_value(const Operand& operand, Draw& draw) {
   const auto most = static_cast<int64_t>(operand.most);
-  const bool has_negative = operand.dtype != TUFF_U8 && operand.dtype != TUFF_U32;
+  const int32_t type = operand.dtype;
+  const bool has_negative =
+      type != TUFF_U8 && type != TUFF_U16 && type != TUFF_U32 && type != TUFF_U64 && type != TUFF_BOOL;
   switch (operand.fill) {
     case Fill::positive: return static_cast<double>(draw.between(1, static_cast<uint64_t>(most)));
     case Fill::powers: return draw.of({1.0, -1.0, 2.0, -2.0, 1.0, 1.0});
@@ -77,6 +79,10 @@ void mark(const Operand& operand, uint8_t* bytes) {
 }
 
 bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const uint8_t* device) {
+  // Types that decode() does not tell apart: doubles have fewer digits, and any byte other than 0 is true.
+  if (operand.dtype == TUFF_I64 || operand.dtype == TUFF_U64 || operand.dtype == TUFF_BOOL) {
+    return std::memcmp(host, device, size_of(operand.dtype)) == 0;
+  }
   const double wanted = decode(operand.dtype, host), got = decode(operand.dtype, device);
   if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
   if (wanted == got) return true;

@@ -422,11 +422,9 @@ TEST_F(Planners, WhatMovesElements) {
     const auto shape = sizes<3>();
     auto index_shape = shape;
     const bool elementwise = coin();
-    GatherArgs args{type(),    coin() ? static_cast<int32_t>(TUFF_U32) : static_cast<int32_t>(TUFF_I32),
-                    operand(), operand(),
-                    operand(), shape.data(),
-                    3,         static_cast<uint32_t>(below(3)),
-                    size(),    nullptr};
+    static constexpr int32_t kIndexTypes[] = {TUFF_U32, TUFF_I32, TUFF_I64, TUFF_U64};
+    GatherArgs args{type(), kIndexTypes[below(4)],           operand(), operand(), operand(), shape.data(),
+                    3,      static_cast<uint32_t>(below(3)), size(),    nullptr};
     index_shape[args.axis] = size();
     if (elementwise) args.index_shape = index_shape.data();
     if (shape[args.axis] == 0 && coin()) args.input = nullptr;

@@ -182,7 +182,7 @@ class Oracle:
 
 ORACLES: dict[str, Oracle] = {}
 FLOATS = ("f32", "f16", "bf16")
-ALL = ("f32", "f16", "bf16", "f64", "i32", "u32", "i8", "u8")
+ALL = tuple(TYPES)
 
 
 def types_of(table: str) -> tuple[str, ...]:

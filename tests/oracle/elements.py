@@ -24,6 +24,8 @@ class Type:
     storage: np.dtype
     digits: int = 0  # of the significand; 0: an integer
     least: int = 0  # exponent of the smallest normal number
+    most: float = 0.0  # the largest number of a float that NumPy does not have, and whose overflow...
+    saturates: bool = False  # ... gives that number, not infinity
 
     @property
     def size(self) -> int:
@@ -39,20 +41,44 @@ TYPES = {
     for t in (
         Type("f32", 1, np.dtype(np.float32), 24, -126),
         Type("f16", 2, np.dtype(np.float16), 11, -14),
-        Type("bf16", 3, np.dtype(np.uint16), 8, -126),
+        Type("bf16", 3, np.dtype(np.uint16), 8, -126, float.fromhex("0x1.fep127")),
         Type("f64", 4, np.dtype(np.float64), 53, -1022),
         Type("i32", 5, np.dtype(np.int32)),
         Type("u32", 6, np.dtype(np.uint32)),
         Type("i8", 7, np.dtype(np.int8)),
         Type("u8", 8, np.dtype(np.uint8)),
+        Type("i64", 9, np.dtype(np.int64)),
+        Type("u64", 10, np.dtype(np.uint64)),
+        Type("i16", 11, np.dtype(np.int16)),
+        Type("u16", 12, np.dtype(np.uint16)),
+        Type("bool", 13, np.dtype(np.uint8)),
+        Type("f8_e4m3", 14, np.dtype(np.uint8), 4, -6, 448.0, True),
+        Type("f8_e5m2", 15, np.dtype(np.uint8), 3, -14, 57344.0, True),
     )
 }
 
 
+def _numbers(t: Type) -> np.ndarray:
+    """The numbers of an 8-bit float by their bytes: sign, exponent and fraction as the OCP specification defines them."""
+    byte = np.arange(256)
+    fraction, field = byte & (2 ** (t.digits - 1) - 1), (byte & 127) >> (t.digits - 1)
+    size = np.where(
+        field == 0,
+        np.ldexp(fraction, t.least - t.digits + 1),
+        np.ldexp(1 + np.ldexp(fraction, 1 - t.digits), field - 1 + t.least),
+    )
+    beyond = np.where((t.name == "f8_e5m2") & (fraction == 0), np.inf, np.nan)
+    return np.where(byte & 128, -1.0, 1.0) * np.where(size > t.most, beyond, size)
+
+
 def decode(t: Type, raw: np.ndarray) -> np.ndarray:
-    """The exact stored values, as float64 (int64 for integers)."""
+    """The exact stored values, as float64 (int64 for integers, uint64 for u64)."""
+    if t.name == "bool":
+        return (raw != 0).astype(np.int64)
     if not t.float:
-        return raw.astype(np.int64)
+        return raw if t.name == "u64" else raw.astype(np.int64)
+    if t.size == 1:
+        return _numbers(t)[raw]
     if t.name == "bf16":
         raw = np.asarray(np.left_shift(raw.astype(np.uint32), np.uint32(16), dtype=np.uint32)).view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaNs
@@ -61,22 +87,31 @@ def decode(t: Type, raw: np.ndarray) -> np.ndarray:
 
 
 def round_to(t: Type, x: np.ndarray) -> np.ndarray:
-    """The nearest number of the type, ties to even, as float64; infinity above the largest number."""
+    """The nearest number of the type, ties to even, as float64; infinity above the largest number, or the largest one if
+    the type saturates."""
     x = np.asarray(x)
     if not t.float:
         return x
     with np.errstate(all="ignore"):
-        if t.name != "bf16":
+        if not t.most:
             return x.astype(t.storage).astype(np.float64)
-        x = x.astype(np.float64)
+        x = x.astype(np.longdouble if x.dtype.kind in "iu" else np.float64)
         _, exponent = np.frexp(x)  # |x| in [2^(e-1), 2^e)
         step = np.ldexp(1.0, np.maximum(exponent - 1, t.least) - (t.digits - 1))
         y = np.where(np.isfinite(x), np.rint(x / step) * step, x)
-        return np.where(np.abs(y) >= 2.0**128, np.copysign(np.inf, y), y)
+        beyond = np.copysign(t.most if t.saturates else np.inf, y)
+        return np.where(np.abs(y) > t.most, beyond, y).astype(np.float64)
 
 
 def encode(t: Type, x: np.ndarray) -> np.ndarray:
     """The stored form, rounded once."""
+    if t.name == "bool":
+        return (np.asarray(x) != 0).astype(t.storage)
+    if t.float and t.size == 1:
+        y, most = round_to(t, x), int(np.flatnonzero(_numbers(t) == t.most)[0])
+        byte = np.searchsorted(_numbers(t)[: most + 1], np.where(np.isnan(y), 0.0, np.abs(y)))
+        nan = 0x7F if t.name == "f8_e4m3" else 0x7E
+        return (np.where(np.isnan(y), nan, byte) | np.where(np.signbit(y), 0x80, 0)).astype(t.storage)
     if t.name != "bf16":
         with np.errstate(all="ignore"):
             return np.asarray(x).astype(t.storage)

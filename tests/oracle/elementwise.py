@@ -240,13 +240,17 @@ def cast(draw: Draw, kind: str, form: str) -> Case:
     stored = draw.bits(t, n)
     if t.float and draw.flip(0.5):
         # Numbers around the limits of integers, and halves between the other type's numbers.
-        x = draw.data.choice([-1.0, 1.0], n) * np.exp2(draw.data.uniform(-3, 33, n))
+        x = draw.data.choice([-1.0, 1.0], n) * np.exp2(draw.data.uniform(-3, 8 * to.size + 1, n))
         x = np.where(draw.data.random(n) < 0.5, np.rint(x), x)
         if to.float:
             near = round_to(to, draw.data.standard_normal(n) * np.exp2(draw.data.integers(-30, 30, n)))
             with np.errstate(all="ignore"):
                 x = np.where(draw.data.random(n) < 0.5, near + ulp(to, near) / 2, x)
         stored = encode(t, x)
+    elif to.float and t.size == 8 and draw.flip(0.5):
+        # Integers with few ones, many of which are half way between two numbers of the other type.
+        x = np.uint64(1) << draw.data.integers(1, 64, (3, n)).astype(np.uint64)
+        stored = (x[0] + x[1] - (x[2] >> np.uint64(1))).view(t.storage)
     in_place = t.size == to.size and draw.flip(0.2)
     operands = {"input": operand(draw, t, stored, raw=True)}
     if in_place:
@@ -262,13 +266,15 @@ def cast(draw: Draw, kind: str, form: str) -> Case:
             return stored
         if to.float:
             return encode(to, x)
+        if to.name == "bool":
+            return encode(to, x)
         limits = np.iinfo(to.storage)
-        if t.float:
-            return np.clip(np.nan_to_num(np.trunc(x), nan=0.0), limits.min, limits.max).astype(to.storage)
-        return np.clip(x, limits.min, limits.max).astype(to.storage)
+        numbers = np.where(np.isnan(x), 0.0, np.clip(x, -(2.0**70), 2.0**70)) if t.float else x
+        # Python's integers, because neither float64 nor int64 holds every result.
+        return np.array([min(max(int(number), limits.min), limits.max) for number in numbers], to.storage)
 
     references = {"numpy": lambda: {"output": Bits(numpy_cast(), nan=t is not to)}}
-    if libraries.torch is not None and t.float and to.float and n:
+    if libraries.torch is not None and t.float and to.float and min(t.size, to.size) > 1 and n:
         # (PyTorch's conversions to integers do not saturate, and their results are unspecified.)
         references["torch"] = lambda: {"output": Bits(_torch_cast(x, stored, t, to), nan=True)}
     name = "output" if in_place else "input"

@@ -116,7 +116,7 @@ def concat(draw: Draw, kind: str, form: str) -> Case:
 def gather(draw: Draw, kind: str, form: str) -> Case:
     t, shape, elementwise = TYPES[kind], _shape(draw), form == "elements"
     axis = draw.between(0, len(shape) - 1)
-    ti = TYPES[draw.pick(["u32", "i32"])]
+    ti = TYPES[draw.pick(["u32", "i32", "i64", "u64"])]
     if elementwise:
         index_shape = [draw.size(9, 0.02) if a == axis else draw.between(min(n, 1), n) for a, n in enumerate(shape)]
     else:
@@ -124,7 +124,9 @@ def gather(draw: Draw, kind: str, form: str) -> Case:
     n = shape[axis]
     indices = draw.data.integers(0, max(n, 1), index_shape)
     if draw.flip(0.5):  # some out of range
-        outside = [n, n + 1, 2**31 - 1, *([-1, -(2**31), -n - 1] if ti.name == "i32" else [2**32 - 1, 2**31])]
+        outside = [n, n + 1, 2**31 - 1, *([-1, -(2**31), -n - 1] if ti.name != "u32" else [2**32 - 1, 2**31])]
+        if ti.size == 8:  # some whose lower 32 bits are in range; negative ones are the largest numbers of u64
+            outside += [2**32, 2**32 + max(n - 1, 0), 2**63 - 1, -(2**63), -(2**32)]
         indices = draw.sprinkled(indices.astype(np.int64), outside)
     x = _elements(draw, t, shape)
     operands = {

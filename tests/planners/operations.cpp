@@ -812,7 +812,7 @@ void draw_gather(Call& call) {
   Shape& shape = draw_shape(call);
   tuff::GatherArgs& args = call.keep(tuff::GatherArgs{});
   args.dtype = call.any_type();
-  args.index_type = n.coin() ? TUFF_U32 : TUFF_I32;
+  args.index_type = n.one_of<int32_t>({TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64});
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   uint64_t results = 0, indices = 0;
   if (n.coin()) {
@@ -835,7 +835,7 @@ void draw_gather(Call& call) {
   args.input =
       shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
   call.read_partly(args.input);
-  args.indices = call.input("indices", indices, 4);
+  args.indices = call.input("indices", indices, dtype_size(args.index_type));
   args.output = call.output("output", results, dtype_size(args.dtype));
   set(call, tuff::operations::gather, args);
 }

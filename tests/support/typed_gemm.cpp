@@ -82,12 +82,13 @@ const unsigned char* poison_of(int32_t dtype) {
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
-  static constexpr uint64_t kSizes[] = {0, 4, 2, 2, 8, 4, 4, 1, 1};
+  static constexpr uint64_t kSizes[] = {0, 4, 2, 2, 8, 4, 4, 1, 1, 8, 8, 2, 2, 1, 1, 1};
   return kSizes[dtype];
 }
 
 const char* name_of(int32_t dtype) {
-  static const char* const names[] = {"", "f32", "f16", "bf16", "f64", "i32", "u32", "i8", "u8"};
+  static const char* const names[] = {"",   "f32", "f16", "bf16", "f64", "i32",  "u32",     "i8",
+                                      "u8", "i64", "u64", "i16",  "u16", "bool", "f8_e4m3", "f8_e5m2"};
   return names[dtype];
 }
 
