@@ -150,6 +150,7 @@ Shelf& shelf() {
 template <typename Work>
 std::future<void> start(Work work) {
   try {
+    const platform::SignalsBlocked blocked;  // as in CopyTeam
     return std::async(std::launch::async, work);
   } catch (const std::system_error&) {
   } catch (const std::bad_alloc&) {

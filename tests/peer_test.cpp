@@ -1,4 +1,6 @@
 // Copies between contexts: two on one device, a device and the host, and a context with itself.
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -129,6 +131,32 @@ TEST_P(DevicesPeer, AnySizeAndOffset) {
                 expected.begin() + static_cast<ptrdiff_t>(dst_offset));
     ASSERT_TRUE(contents(to_, target) == expected);
     ASSERT_TRUE(contents(from_, source) == values);
+  }
+}
+
+// A part is delivered by another thread while the next one is fetched.
+TEST_P(DevicesPeer, ThreadsTakeNoSignalsOfTheApplication) {
+  struct Seen {
+    std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> messages{0}, unblocked{0};
+  } seen;
+  const auto note = [](void* user, int32_t, const char*) {
+    auto& counts = *static_cast<Seen*>(user);
+    if (std::this_thread::get_id() == counts.caller) return;
+    sigset_t set;
+    const bool blocked = pthread_sigmask(SIG_BLOCK, nullptr, &set) == 0 && sigismember(&set, SIGUSR1) == 1;
+    ++counts.messages;
+    if (!blocked) ++counts.unblocked;
+  };
+  const uint64_t bytes = 100 << 20;
+  const OwnBuffer source(from_, bytes), target(to_, bytes);
+  ASSERT_OK(tuff_set_log(note, &seen, TUFF_LOG_DISPATCH));
+  EXPECT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, bytes));
+  ASSERT_OK(tuff_set_log(nullptr, nullptr, TUFF_LOG_OFF));
+  EXPECT_EQ(seen.unblocked, 0);
+  // The host backend and copies by the driver's transfer commands log nothing.
+  if (on_one_device()) {
+    EXPECT_GT(seen.messages, 0);
   }
 }
 

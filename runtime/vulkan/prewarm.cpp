@@ -52,6 +52,7 @@ Prewarm::Prewarm(std::vector<ListedKernel> kernels, Build build, Done done)
   std::unique_lock lock(all.mutex);
   try {
     all.running.insert(this);
+    const platform::SignalsBlocked blocked;  // the application's signal handlers must run on its own threads
     thread_ = std::thread([this] { run(); });
   } catch (const std::exception& error) {  // a system limit, or no memory
     all.running.erase(this);

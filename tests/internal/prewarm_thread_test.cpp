@@ -1,5 +1,6 @@
 // The prewarming thread, with numbers in place of pipelines: which thread builds what, and which one waits.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -52,6 +53,21 @@ TEST(PrewarmThread, BuildsTheListAndSaysSo) {
   }
   prewarm.stop();
   EXPECT_EQ(leftovers(prewarm), 15);
+}
+
+TEST(PrewarmThread, TakesNoSignalsOfTheApplication) {
+  std::promise<bool> blocked;
+  const auto build = [&](const ListedKernel& kernel) {
+    sigset_t set;
+    blocked.set_value(pthread_sigmask(SIG_BLOCK, nullptr, &set) == 0 && sigismember(&set, SIGUSR1) == 1 &&
+                      sigismember(&set, SIGINT) == 1);
+    return pipeline_of(kernel.line);
+  };
+  Prewarm prewarm(kernels(1), build, nothing);
+  EXPECT_TRUE(blocked.get_future().get());
+  sigset_t here;
+  EXPECT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &here), 0);
+  EXPECT_EQ(sigismember(&here, SIGUSR1), 0) << "this thread takes them as before";
 }
 
 TEST(PrewarmThread, WhoNeedsTheOneInProgressWaitsForIt) {
