@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "platform/mutex.hpp"
@@ -21,12 +22,19 @@ struct Log {
   // Held shared while a message is delivered, exclusively while the callback changes: once tuff_set_log returns, the
   // previous callback is no longer called.
   SharedMutex mutex{LockRank::log};
+  bool changing = false;  // the callback is being changed, by a thread that holds the mutex exclusively
   tuff_log_callback callback = nullptr;
   void* user = nullptr;
   int32_t own_level = kUnknown;  // for the callback or stderr
   void (*listener)(std::string_view) = nullptr;
 
-  // The caller holds the mutex.
+  // The callers of these functions hold the mutex.
+  void set_callback(tuff_log_callback wanted, void* with) {
+    changing = true;
+    callback = wanted;
+    user = with;
+    changing = false;
+  }
   void set_level(int32_t wanted) {
     own_level = wanted;
     detail::log_level.store(listener != nullptr ? std::max<int32_t>(wanted, TUFF_LOG_DISPATCH) : wanted,
@@ -40,6 +48,15 @@ Log& shared_log() {
   return *instance;
 }
 
+// How often this thread holds the mutex: once in a callback, which may fork.
+constinit thread_local int delivering = 0;
+struct Delivery {
+  Delivery() noexcept { ++delivering; }
+  ~Delivery() { --delivering; }
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+};
+
 // Allocates nothing, because the first message may be about a lack of memory.
 int32_t level_from_environment() noexcept {
   const char* wanted = platform::environment_text("TUFF_LOG");
@@ -51,6 +68,21 @@ int32_t level_from_environment() noexcept {
   // (runtime/variables.cpp).
   return TUFF_LOG_WARNING;
 }
+
+// Other threads, which exist in the parent alone, may have held the mutex at the time of the fork. Calls that a child
+// makes log their refusal, and tuff_set_log works there.
+void renew_after_fork() {
+  Log& log = shared_log();
+  ::new (static_cast<void*>(&log.mutex)) SharedMutex(LockRank::log);
+  for (int i = 0; i < delivering; ++i) log.mutex.native().lock_shared();  // as this thread did
+  if (!log.changing) return;
+  log.set_callback(nullptr, nullptr);
+  log.set_level(level_from_environment());
+}
+
+// The log is constructed when the library is loaded: in a child of a process whose other thread had been constructing
+// it, it never would be.
+[[maybe_unused]] const bool renewed = (shared_log(), platform::call_in_forked_children(renew_after_fork));
 
 void write_line(const Log& log, int32_t level, const std::string& line) {
   if (log.callback != nullptr) {
@@ -66,8 +98,7 @@ void set_log(tuff_log_callback callback, void* user, int32_t level) {
   Log& log = shared_log();
   const bool on = callback != nullptr && level > TUFF_LOG_OFF;
   const std::unique_lock lock(log.mutex);
-  log.callback = on ? callback : nullptr;
-  log.user = on ? user : nullptr;
+  log.set_callback(on ? callback : nullptr, on ? user : nullptr);
   log.set_level(on ? level : level_from_environment());
 }
 
@@ -91,6 +122,7 @@ void log_message(int32_t level, std::string_view message) noexcept {
   try {
     Log& log = shared_log();
     const std::shared_lock lock(log.mutex);
+    const Delivery delivery;
     if (level == TUFF_LOG_DISPATCH && log.listener != nullptr) log.listener(message);
     if (level > log.own_level) return;  // meant for the listener, or the level has changed since the caller's check
     // A message is one line; a compiler's log becomes several messages.

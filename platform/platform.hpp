@@ -158,4 +158,8 @@ class ThreadKey {
 // belongs to another process.
 uint32_t fork_generation() noexcept;
 
+// Has `handler` called in each forked child, before fork() returns there: for locks that other threads held, which
+// nobody in the child would release. Call it when the library is loaded. False if there is no memory.
+bool call_in_forked_children(void (*handler)()) noexcept;
+
 }  // namespace tuff::platform

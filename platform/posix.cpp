@@ -279,4 +279,6 @@ bool ThreadKey::set(const void* pointer) const noexcept { return ::pthread_setsp
 
 uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
 
+bool call_in_forked_children(void (*handler)()) noexcept { return ::pthread_atfork(nullptr, nullptr, handler) == 0; }
+
 }  // namespace tuff::platform

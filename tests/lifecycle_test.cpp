@@ -72,6 +72,7 @@ TEST_P(Lifecycle, LoadAndUnloadAHundredTimesWithoutAContext) { expect_silent_suc
 TEST_P(Lifecycle, ContextsEndInAnyOrder) { expect_silent_success("any_order"); }
 TEST_P(Lifecycle, ForkedChildIsTurnedAway) { expect_silent_success("fork"); }
 TEST_P(Lifecycle, ForkWhileThreadsWork) { expect_silent_success("fork_busy"); }
+TEST_P(Lifecycle, ForkWhileThreadsLog) { expect_silent_success("fork_logging"); }
 TEST_P(Lifecycle, ForkBeforeTheFirstContext) { expect_silent_success("fork_first"); }
 TEST_P(Lifecycle, CallsFromStaticDestructorsAndExitHandlers) {
   if (GetParam() == "vulkan" && std::string(properties_of(context()).vendor) == "NVIDIA") {
