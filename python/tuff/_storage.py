@@ -57,7 +57,10 @@ def as_dtype(dtype: object) -> np.dtype:
 
 
 def as_numpy(values: object, dtype: object) -> np.ndarray:
-    """Converts anything that NumPy accepts to an array of the dtype."""
+    """Converts anything that NumPy accepts to an array of the dtype, except complex numbers, whose imaginary parts NumPy
+    would drop."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise TypeError(f"the values are {values.dtype}, and arrays hold real numbers: .real and .imag are such")
     try:
         return np.asarray(values, dtype=dtype)
     except OverflowError as error:  # an integer out of range, which NumPy 2 does not wrap
@@ -68,8 +71,9 @@ def as_natural(values: object) -> np.ndarray:
     """Converts anything that NumPy accepts where no dtype is given. NumPy's arrays keep a type that arrays support;
     float64, lists and 64-bit integers become float32. A ValueError says so if that would change an integer."""
     data = np.asarray(values)
-    if isinstance(values, (np.ndarray, np.generic)) and data.dtype in DTYPES and data.dtype != np.float64:
-        return data
+    kept = data.dtype.newbyteorder("=")  # files and networks may have the other order
+    if isinstance(values, (np.ndarray, np.generic)) and kept in DTYPES and kept != np.float64:
+        return data.astype(kept, copy=False)
     result = as_numpy(values, np.float32)
     if data.dtype.kind in "iu" and data.size != 0 and max(data.max(), -int(data.min())) > 2**24:
         changed = data[result.astype(np.longdouble) != data.astype(np.longdouble)]
