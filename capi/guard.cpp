@@ -52,13 +52,14 @@ tuff_status keep(const char* function, tuff_status code, std::string_view messag
 
 }  // namespace
 
-void check_process() {
+bool is_foreign_process() noexcept {
   const uint32_t owner = owner_generation.load(std::memory_order_relaxed);
-  if (owner == kUnclaimed || owner == platform::fork_generation()) [[likely]] {
-    return;
-  }
-  fail(TUFF_ERROR_NOT_INITIALIZED,
-       "this process was forked from one that had used a device: needs exec or a spawned process");
+  return owner != kUnclaimed && owner != platform::fork_generation();
+}
+
+tuff_status report_fork(const char* function) noexcept {
+  return keep(function, TUFF_ERROR_NOT_INITIALIZED,
+              "this process was forked from one that had used a device: needs exec or a spawned process");
 }
 
 void claim_process() {

@@ -9,8 +9,11 @@
 
 namespace tuff::capi {
 
-// Throws NOT_INITIALIZED in a forked child of the process that first used a device.
-void check_process();
+// In a forked child of the process that first used a device.
+bool is_foreign_process() noexcept;
+// Returns NOT_INITIALIZED and keeps its message. Throws nothing even internally: to find a handler, libgcc 12 locks a
+// mutex that another thread may have held during the fork.
+tuff_status report_fork(const char* function) noexcept;
 
 // Marks this process as the one that uses devices. Neither drivers nor locks held by other threads survive a fork.
 void claim_process();
@@ -23,8 +26,10 @@ std::string_view last_error() noexcept;
 // Runs the body of an exported function.
 template <typename Body>
 tuff_status guarded(const char* function, Body&& body) noexcept {
+  if (is_foreign_process()) [[unlikely]] {
+    return report_fork(function);
+  }
   try {
-    check_process();
     std::forward<Body>(body)();
     return TUFF_OK;
   } catch (...) {

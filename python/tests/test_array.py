@@ -41,6 +41,26 @@ def test_any_layout_uploads(ctx):
     exact(ctx.array(range(4)), np.arange(4))
 
 
+def test_arrays_of_the_other_byte_order_keep_their_type(ctx):
+    for dtype in (np.float16, np.float32, np.int32, np.uint32):
+        host = np.array([1, 2, 300], dtype).astype(np.dtype(dtype).newbyteorder())
+        array = ctx.array(host)
+        assert array.dtype == dtype and array.numpy().tolist() == [1, 2, 300]
+    assert ctx.array(np.array([1, 2], ">i8")).numpy().tolist() == [1, 2]
+
+
+def test_complex_numbers_are_refused(ctx):
+    for values in (np.array([1 + 2j]), np.complex64(1j), np.array([1 + 0j], np.complex64)):
+        with pytest.raises(TypeError, match="complex"):
+            ctx.array(values)
+        with pytest.raises(TypeError, match="complex"):
+            ctx.array(values, np.float32)
+    array = ctx.ones(2)
+    with pytest.raises(TypeError, match="complex"):
+        array.assign(np.array([1j, 2]))
+    assert array.numpy().tolist() == [1, 1]
+
+
 @pytest.mark.parametrize(
     "dtype",
     [np.float16, np.float32, np.int64, np.uint64, np.int32, np.uint32, np.int16, np.uint16, np.int8, np.uint8, np.bool_],

@@ -82,7 +82,10 @@ def _is_supported(kind: np.dtype) -> bool:
 
 
 def as_numpy(values: object, dtype: object) -> np.ndarray:
-    """Converts anything that NumPy accepts to an array of the dtype."""
+    """Converts anything that NumPy accepts to an array of the dtype, except complex numbers, whose imaginary parts NumPy
+    would drop."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise TypeError(f"the values are {values.dtype}, and arrays hold real numbers: .real and .imag are such")
     try:
         return np.asarray(values, dtype=dtype)
     except OverflowError as error:  # an integer out of range, which NumPy 2 does not wrap
@@ -96,8 +99,9 @@ def as_natural(values: object) -> np.ndarray:
     data = np.asarray(values)
     if data.dtype == np.bool_:
         return data
-    if isinstance(values, (np.ndarray, np.generic)) and _is_supported(data.dtype) and data.dtype != np.float64:
-        return data
+    kept = data.dtype.newbyteorder("=")  # files and networks may have the other order
+    if isinstance(values, (np.ndarray, np.generic)) and _is_supported(kept) and kept != np.float64:
+        return data.astype(kept, copy=False)
     result = as_numpy(values, np.float32)
     if data.dtype.kind in "iu" and data.size != 0 and max(data.max(), -int(data.min())) > 2**24:
         changed = data[result.astype(np.longdouble) != data.astype(np.longdouble)]
