@@ -44,7 +44,7 @@ struct DeviceTraits {
                          return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
                        });
   }
-  // Kernels in PTX with the matrix units of NVIDIA's Hopper GPUs run: a trial has succeeded (kernels/native/).
+  // Kernels in PTX with the tensor cores of NVIDIA's Hopper GPUs run: a trial has succeeded (kernels/native/).
   bool hopper = false;
   // Which binding method each kind of kernel uses: see runtime/vulkan/binding.hpp.
   bool streams_by_addresses = false, tiles_by_addresses = false, packed_by_addresses = false;

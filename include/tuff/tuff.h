@@ -108,8 +108,9 @@ enum {
 };
 
 /* Element types. GEMM takes the floats of 16 to 64 bits and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
- * (permute, cast, slice, concat, gather) take all types. All other operations take TUFF_F32, TUFF_F16 and TUFF_BF16;
- * tuff_reduce() and tuff_binary() take TUFF_I32 as well. tuff_supports() tells what a device can do.
+ * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
+ * it takes. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_reduce(), tuff_binary(), tuff_cumsum() and tuff_cumprod()
+ * also take TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -243,7 +244,7 @@ enum {
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
  * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_TF32 lets them
  * truncate f32 inputs to 10 bits of fraction (with f32's exponents, a relative error below 2^-10), which only devices
- * with TF32 matrix units do. ALLOW_WINOGRAD lets convolutions use Winograd's minimal filtering. */
+ * with TF32 tensor cores do. ALLOW_WINOGRAD lets convolutions use Winograd's minimal filtering. */
 typedef int32_t tuff_precision;
 enum {
   TUFF_PRECISION_INVALID = -1,
@@ -475,7 +476,7 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
  *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or, since 0.9.0, "ptx" (kernels
- *             for the matrix units of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
+ *             for the tensor cores of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
  *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need). Unknown names
  *             give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
@@ -1083,7 +1084,7 @@ typedef struct tuff_reduce_desc {
 } tuff_reduce_desc;
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16 or TUFF_BF16. Since 0.9.0. */
+/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_I32. Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1096,14 +1097,14 @@ typedef struct tuff_scan_desc {
   int32_t reverse;   /* not 0: scans from the end of the axis to its beginning */
 } tuff_scan_desc;
 /* Cumulative sum along an axis: output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]. output has the
- * input's shape and may be exactly the input. Devices compute in f32 and round each result once. The error of a result
- * is at most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate
- * sum leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its
- * position onwards. Since 0.9.0. */
+ * input's shape and may be exactly the input. Devices compute floats in f32 and round each result once. The error is at
+ * most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate sum
+ * leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its position
+ * onwards. Sums of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
 /* Cumulative product along an axis, with the arguments of tuff_cumsum(). Products are formed as a tree. If an
  * intermediate product leaves the range of f32, the result may be infinite, 0 or NaN even if the exact result is not.
- * Since 0.9.0. */
+ * Products of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* Applies a function to each element: output[i] = op(input[i]) for i < n.
