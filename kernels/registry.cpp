@@ -6,6 +6,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
+#include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -32,8 +33,8 @@ const OperationInfo* const kOperations[] = {
     &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source,
-                                       &attention::decode_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &gemm::narrow_source,
+                                       &attention::wgmma_source, &attention::decode_source};
 
 }  // namespace
 
