@@ -107,9 +107,14 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a bug in Tuff or the driver */
 };
 
-/* Element types. GEMM takes all except the unsigned types (TUFF_I32 for C only). Operations that move elements
+/* Element types. GEMM takes the floats of 16 to 64 bits and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. All other operations take TUFF_F32, TUFF_F16 and TUFF_BF16;
- * tuff_reduce() and tuff_binary() take TUFF_I32 as well. tuff_supports() tells what a device can do. */
+ * tuff_reduce() and tuff_binary() take TUFF_I32 as well. tuff_supports() tells what a device can do.
+ *
+ * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
+ * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
+ * a largest number of 448 (PyTorch: float8_e4m3fn). E5M2 has 5 and 2, infinities and NaNs like TUFF_F16, and a largest
+ * number of 57344. Numbers 16 and 17 are reserved for complex types. */
 typedef int32_t tuff_dtype;
 enum {
   TUFF_DTYPE_INVALID = -1,
@@ -120,7 +125,15 @@ enum {
   TUFF_I32 = 5,
   TUFF_U32 = 6,
   TUFF_I8 = 7,
-  TUFF_U8 = 8
+  TUFF_U8 = 8,
+  /* Since 0.9.0. */
+  TUFF_I64 = 9,
+  TUFF_U64 = 10,
+  TUFF_I16 = 11,
+  TUFF_U16 = 12,
+  TUFF_BOOL = 13,
+  TUFF_F8_E4M3 = 14,
+  TUFF_F8_E5M2 = 15
 };
 
 /* How a stored matrix enters a GEMM. CONJ_TRANS is the same as TRANS for real types. */
@@ -1268,11 +1281,15 @@ typedef struct tuff_permute_desc {
 TUFF_API tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc);
 
 /* Converts elements to another type: output[i] = input[i] for i < n.
- *   to a float      rounded to the nearest number, ties to even; infinity on overflow; denormals are kept
- *   to an integer   truncated towards zero; saturated to the type's range; NaN gives 0
- * Results have the same bits on every device, except for the payloads of NaNs. TUFF_F64 does not require f64 arithmetic
- * on the device. Between equal types the function is a copy. output may be exactly input if both types have the same
- * size. */
+ *   to a float         rounded once to the nearest number, ties to even; infinity on overflow; denormals are kept
+ *   to an 8-bit float  the same, but saturated: what is beyond the largest number, infinities too, becomes the largest
+ *                      number of its sign (as in ONNX Cast with saturate 1, and CUDA's SATFINITE); NaN stays NaN
+ *   to an integer      truncated towards zero; saturated to the type's range; NaN gives 0
+ *   to TUFF_BOOL       0 for 0 and -0, 1 for everything else, NaN too
+ *   from TUFF_BOOL     0 or 1
+ * Results have the same bits on every device, except for the payloads of NaNs. TUFF_F64, TUFF_I64 and TUFF_U64 do not
+ * require 64-bit arithmetic on the device. Between equal types the function is a copy of the bytes. output may be
+ * exactly input if both types have the same size. */
 TUFF_API tuff_status tuff_cast(tuff_stream stream, int32_t input_type, int32_t output_type, tuff_buffer input,
                                tuff_buffer output, uint64_t n);
 
@@ -1336,7 +1353,7 @@ TUFF_API tuff_status tuff_concat_ex(tuff_stream stream, const tuff_concat_desc* 
 
 /* Gathers along an axis: output[o, j, i] = input[o, indices[j], i], where o stands for the axes before it and i for
  * those after it. Along axis 0 of a table [entries][size] this is an embedding lookup.
- *   index_type   TUFF_U32 or TUFF_I32
+ *   index_type   TUFF_U32, TUFF_I32 or, since 0.9.0, TUFF_I64 or TUFF_U64
  *   indices      count indices
  *   shape        rank sizes of the input; the output has count in place of shape[axis]
  * An index out of range (negative, or shape[axis] or more) gives zeros and reads nothing. shape[axis] may be 0, in

@@ -62,7 +62,14 @@ enum class DType : int32_t {
   i32 = TUFF_I32,
   u32 = TUFF_U32,
   i8 = TUFF_I8,
-  u8 = TUFF_U8
+  u8 = TUFF_U8,
+  i64 = TUFF_I64,
+  u64 = TUFF_U64,
+  i16 = TUFF_I16,
+  u16 = TUFF_U16,
+  boolean = TUFF_BOOL,
+  f8_e4m3 = TUFF_F8_E4M3,
+  f8_e5m2 = TUFF_F8_E5M2
 };
 enum class Transpose : int32_t { no = TUFF_NO_TRANS, yes = TUFF_TRANS, conjugate = TUFF_CONJ_TRANS };
 enum class Causal : int32_t {

@@ -55,6 +55,13 @@ I32 = 5
 U32 = 6
 I8 = 7
 U8 = 8
+I64 = 9
+U64 = 10
+I16 = 11
+U16 = 12
+BOOL = 13
+F8_E4M3 = 14
+F8_E5M2 = 15
 
 # tuff_transpose
 TRANSPOSE_INVALID = -1
