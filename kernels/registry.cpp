@@ -4,6 +4,7 @@
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/expression/expression.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
@@ -31,6 +32,7 @@ const OperationInfo* const kOperations[] = {
     &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),
     &operations::rope.info(),       &operations::layer_norm.info(),   &operations::rms_norm.info(),
     &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
+    &operations::expr.info(),
 };
 
 const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &gemm::narrow_source,

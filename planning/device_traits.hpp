@@ -31,7 +31,7 @@ struct DeviceTraits {
   bool addresses = false;                    // buffer device addresses can be used
   bool streams_by_words = false;             // CPU devices: load 16 bytes as four 32-bit words, not as two 64-bit ones
   bool storage16 = false, storage8 = false;  // 16-bit and 8-bit elements in buffers, converted when they are read
-  bool f16 = false, f64 = false;             // arithmetic
+  bool f16 = false, f64 = false, int64 = false;  // arithmetic
   bool rounds_f16 = false;     // conversions to f16 can be made to round to nearest even and preserve denormals
   bool preserves_f32 = false;  // arithmetic can be told to preserve zeros' signs, infinities and NaN
   // Supported cooperative matrix shapes, for kernels that set KernelRequest::matrices().
