@@ -17,9 +17,14 @@ vec4 tuff_erfinv(vec4 x) {
   p = TUFF_FMA(p, w, vec4(-0.00012723323));
   p = TUFF_FMA(p, w, vec4(-0.00233458867));
   p = TUFF_FMA(p, w, vec4(0.0115488423));
-  p = TUFF_FMA(p, w, vec4(0.232013762));
-  p = 0.000240597328 + p * w;
-  precise vec4 near = tuff_pair_times(tuff_pair(vec4(0.885986328125), p), a);
+  // The first two coefficients, their products and w are sums of two floats.
+  p = 1.91330938e-05 + p * w;
+  precise vec4 w_head = tuff_head(w);
+  precise vec4 w_tail = w - w_head;
+  TuffPair change = tuff_pair_product(tuff_pair(vec4(0.23199462890625), p), TuffPair(w_head, w_tail));
+  TuffPair sum = tuff_pair(vec4(0.885986328125), change.head);
+  precise vec4 small = (change.tail + 0.000240597328) + sum.tail;
+  precise vec4 near = tuff_pair_times(TuffPair(sum.head, small), a);
   precise vec4 s = tuff_sqrt(w) - 3.0;
   precise vec4 q = TUFF_FMA(vec4(-1.60547261e-05), s, vec4(5.5858236e-05));
   q = TUFF_FMA(q, s, vec4(-4.27962041e-05));
