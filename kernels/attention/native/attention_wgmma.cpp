@@ -2,8 +2,8 @@
 // one pass with online softmax.
 //
 //              keys (128)
-//            +------------+          A block computes 128 query rows at a time, and takes tile after tile. Of its three
-//   head_dim |   keys^T   |          warp groups
+//            +------------+          A block computes 128 query rows at a time, tile after tile. It has three
+//   head_dim |   keys^T   |          warp groups:
 //      +---+ +------------+
 //      |   | |  scores 1  |            group 0   loads: cp.async, the tile's queries, then 128 keys and values a step;
 //  128 | Q | +------------+            group 1   computes the upper 64 rows;
