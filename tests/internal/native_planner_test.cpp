@@ -117,6 +117,9 @@ TEST_F(NativePlanner, GemmOfFewRows) {
     EXPECT_NE(planned(product(type, 8, 4096, 4097, "NT")).front(), narrow) << "rows of 8194 bytes";
     EXPECT_EQ(planned(product(type, 64, 16384, 4096, "NT")), Kernels{narrow});
     EXPECT_EQ(planned(product(type, 64, 16385, 4096, "NT")), Kernels{wgmma}) << "enough work for wgmma";
+    EXPECT_EQ(planned(product(type, 64, 4096, 8192, "NT")), Kernels{narrow});
+    EXPECT_EQ(planned(product(type, 64, 4096, 8200, "NT")).front(), wgmma);
+    EXPECT_EQ(planned(product(type, 32, 4096, 12288, "NT")), Kernels{narrow});
     EXPECT_EQ(planned(product(type, 65, 4096, 4096, "NT")).front(), wgmma);
     EXPECT_EQ(planned(product(type, 8, 256, 65536, "NT")), (Kernels{narrow, "gemm_finish"})) << "split-K";
     EXPECT_NE(planned(product(type, 4, 1023, 2048, "NT")).front(), narrow) << "little to read";
