@@ -338,7 +338,8 @@ class Context(OnDevice):
 
     def array(self, values: object, dtype: object = None) -> Array:
         """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of float16,
-        float32 and integers of up to 32 bits keep their type, and everything else becomes float32."""
+        float32 and integers of up to 32 bits keep their type, and everything else becomes float32. Complex numbers are a
+        TypeError."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))
