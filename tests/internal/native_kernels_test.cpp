@@ -210,7 +210,25 @@ std::vector<gemm::Narrow> all_narrow_options() {
 std::string text_of(const attention::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
-         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "");
+         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "") + " bias " +
+         std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
+         (kernel.pieces ? " pieces" : "");
+}
+
+// With every bias, mask and soft cap; bias and mask in pieces and by elements.
+void add_score_options(const attention::Wgmma& plain, std::vector<attention::Wgmma>& all) {
+  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
+    for (uint32_t bits = 0; bits < 8; ++bits) {
+      attention::Wgmma kernel = plain;
+      kernel.bias = bias;
+      kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
+      if (!kernel.options() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
+      kernel.keys = kernel.max_keys();
+      if (plain.keys % 32 != 0 && kernel.keys == attention::Wgmma::kMinKeys) continue;
+      if (plain.keys % 32 != 0) kernel.keys -= 16;
+      all.push_back(kernel);
+    }
+  }
 }
 
 std::vector<attention::Wgmma> all_attention_options() {
@@ -230,6 +248,8 @@ std::vector<attention::Wgmma> all_attention_options() {
           kernel.lse = (bits & 4) != 0;
           kernel.lengths = lengths;
           all.push_back(kernel);
+          const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
+          if (simple || full) add_score_options(kernel, all);
         }
       }
     }
@@ -297,6 +317,7 @@ void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, 
     // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
     EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
     EXPECT_EQ(output.find("injected"), std::string::npos) << output;
+    EXPECT_EQ(output.find("ignored"), std::string::npos) << output;  // setmaxnreg
     EXPECT_EQ(output.find("warning"), std::string::npos) << output;
   }
   fs::remove_all(pattern);
