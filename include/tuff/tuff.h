@@ -1580,8 +1580,8 @@ typedef struct tuff_expr_run_desc {
   uint32_t output_count;            /* the expression's */
 } tuff_expr_run_desc;
 
-/* Computes the outputs for every index of the shape. An output may be exactly an input: the same elements in the same
- * order and of the same size. Otherwise outputs share no element with inputs, nor with each other. The elements of an
+/* Computes a formula over operands with strides: every output, at every index of the shape. An output may be exactly an
+ * input: the same elements in the same order and of the same size. Otherwise outputs share no element with inputs, nor with each other. The elements of an
  * output are distinct: ordered by magnitude, each stride is larger than the reach of the smaller ones.
  * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED for 8-bit or 16-bit
  * elements on a device without storage of that size. */
