@@ -76,7 +76,7 @@ class Expression : public OnBackend {};
 
 // --- Integers
 
-using Big = __int128;
+__extension__ typedef __int128 Big;
 
 Big quotient(Big a, Big b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 Big power(Big a, Big b) {
