@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/expression/expression.hpp"
 #include "planning/buffer.hpp"
 #include "planning/kept_vector.hpp"
 #include "platform/mutex.hpp"
@@ -60,6 +61,19 @@ class KernelObject final : public HandleObject {
  private:
   Ref<Context> context_;  // destroyed after kernel_
   std::unique_ptr<CustomKernel> kernel_;
+};
+
+class ExprObject final : public HandleObject {
+ public:
+  ExprObject(Ref<Context> context, std::unique_ptr<const Expression> expression)
+      : context_(std::move(context)), expression_(std::move(expression)) {}
+
+  const Ref<Context>& context() const { return context_; }
+  const Expression& expression() const { return *expression_; }
+
+ private:
+  Ref<Context> context_;
+  std::unique_ptr<const Expression> expression_;
 };
 
 class StreamObject final : public HandleObject {
@@ -131,8 +145,8 @@ class Context final : public HandleObject {
   // Finds a live buffer of pinned memory that contains all of these bytes; empty if there is none.
   Ref<BufferObject> find_pinned(const void* memory, uint64_t bytes);
 
-  // Handles for kernels, streams, events and graphs: reserves one first, then gives it to the object created in the
-  // meantime. give() fails only with INVALID_HANDLE, if the context has been destroyed in between.
+  // Handles for kernels, streams, events, graphs and expressions: reserves one first, then gives it to the object
+  // created in the meantime. give() fails only with INVALID_HANDLE, if the context has been destroyed in between.
   class NewHandle {
    public:
     NewHandle(Context& context, HandleKind kind);

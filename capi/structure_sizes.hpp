@@ -148,6 +148,14 @@ struct Released<tuff_rope_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.4.0
 };
 template <>
+struct Released<tuff_expr_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.9.0
+};
+template <>
+struct Released<tuff_expr_run_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.9.0
+};
+template <>
 struct Released<tuff_stream_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {16};  // 0.8.0
 };

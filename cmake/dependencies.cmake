@@ -11,8 +11,9 @@ find_package(Threads REQUIRED)
 
 # tuff_fmt: fmt, compiled once. If fmt's version needs other pieces than fmt_compiled.cpp has, it is used header-only.
 add_library(tuff_fmt INTERFACE)
+get_target_property(fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
 try_compile(TUFF_COMPILES_FMT ${CMAKE_BINARY_DIR}/fmt SOURCES ${CMAKE_CURRENT_LIST_DIR}/fmt_compiled.cpp
-            COMPILE_DEFINITIONS -DTUFF_TRY_FMT CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
+            CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${fmt_include} COMPILE_DEFINITIONS -DTUFF_TRY_FMT CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
 if(TUFF_COMPILES_FMT)
   add_library(tuff_fmt_compiled STATIC ${CMAKE_CURRENT_LIST_DIR}/fmt_compiled.cpp)
   set_target_properties(tuff_fmt_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden

@@ -22,6 +22,9 @@ PATHS = OPERATIONS | TYPES
 FUNCTIONS = {"unary": ["TUFF_VALUE4 x", "float alpha"], "binary": ["TUFF_VALUE4 a", "TUFF_VALUE4 b"]}
 
 
+FILES = "kernels/expression/functions.def"
+
+
 class Problem(Exception):
     pass
 
@@ -139,8 +142,17 @@ def reduce_glsl(root):
             types(root, "reduce"), *selection(cases)]
 
 
+def files_glsl(root):
+    """Includes the files with the functions of unary.def and binary.def by the bits of TUFF_FILES: functions.def."""
+    files = dict.fromkeys(row["file"] for name in ("unary", "binary") for row in read(root, name) if row["file"] != "math")
+    return [line for bit, file in enumerate(files)
+            for line in (f"#if TUFF_FILES & {1 << bit}", f'#include "kernels/elementwise/{file}.glsl"', "#endif")]
+
+
 def glsl(root, path):
     """The replacement for #include "….def" in a shader."""
+    if path == FILES:
+        return "\n".join(files_glsl(root)) + "\n"
     name = {file: name for name, file in PATHS.items()}[path]
     if name == "reduce":
         lines = reduce_glsl(root)

@@ -4,8 +4,10 @@
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/expression/expression.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
+#include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -30,10 +32,11 @@ const OperationInfo* const kOperations[] = {
     &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),
     &operations::rope.info(),       &operations::layer_norm.info(),   &operations::rms_norm.info(),
     &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
+    &operations::expr.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &attention::wgmma_source,
-                                       &attention::decode_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &gemm::narrow_source,
+                                       &attention::wgmma_source, &attention::decode_source};
 
 }  // namespace
 

@@ -31,7 +31,7 @@ struct DeviceTraits {
   bool addresses = false;                    // buffer device addresses can be used
   bool streams_by_words = false;             // CPU devices: load 16 bytes as four 32-bit words, not as two 64-bit ones
   bool storage16 = false, storage8 = false;  // 16-bit and 8-bit elements in buffers, converted when they are read
-  bool f16 = false, f64 = false;             // arithmetic
+  bool f16 = false, f64 = false, int64 = false;  // arithmetic
   bool rounds_f16 = false;     // conversions to f16 can be made to round to nearest even and preserve denormals
   bool preserves_f32 = false;  // arithmetic can be told to preserve zeros' signs, infinities and NaN
   // Supported cooperative matrix shapes, for kernels that set KernelRequest::matrices().
@@ -44,7 +44,7 @@ struct DeviceTraits {
                          return s.m == 16 && s.n == 16 && s.k == 16 && s.a == dtype && s.b == dtype && s.c == TUFF_F32;
                        });
   }
-  // Kernels in PTX with the matrix units of NVIDIA's Hopper GPUs run: a trial has succeeded (kernels/native/).
+  // Kernels in PTX with the tensor cores of NVIDIA's Hopper GPUs run: a trial has succeeded (kernels/native/).
   bool hopper = false;
   // Which binding method each kind of kernel uses: see runtime/vulkan/binding.hpp.
   bool streams_by_addresses = false, tiles_by_addresses = false, packed_by_addresses = false;

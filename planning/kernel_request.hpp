@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -24,6 +26,12 @@ enum class Matrices : uint8_t { none, f16, bf16, int8 };
 // repeatedly. `streams`: each element is accessed about once. `packed`: packed operands are read at addresses that are
 // uniform across lanes.
 enum class Reads : uint8_t { tiles, streams, packed };
+
+// GLSL that is generated for a caller's formula. It takes the place of the source's line TUFF_BODY.
+struct KernelBody {
+  std::string text;
+  uint64_t hash;
+};
 
 // Identifies a kernel: source, #defines (integers) and specialisation constants. Small, of fixed size, hashable.
 class KernelRequest {
@@ -49,6 +57,7 @@ class KernelRequest {
     wide_ = other.wide_;
     reads_ = other.reads_;
     matrices_ = other.matrices_;
+    body_ = other.body_;
     return *this;
   }
 
@@ -88,7 +97,18 @@ class KernelRequest {
     return *this;
   }
 
+  // The generated part of the source, which the request keeps.
+  KernelRequest& body(const std::shared_ptr<const KernelBody>& body) {
+    body_ = body;
+    define_sum_ += body->hash;
+    return *this;
+  }
+
   const KernelSource& source() const { return *source_; }
+  const KernelBody* body() const { return body_.get(); }
+  bool same_body(const KernelRequest& other) const {
+    return body_ == other.body_ || (body_ && other.body_ && body_->text == other.body_->text);
+  }
   const Define* defines() const { return defines_.data(); }
   uint32_t define_count() const { return define_count_; }
   // A define's value, for sources that are functions. INTERNAL if it is missing.
@@ -116,6 +136,7 @@ class KernelRequest {
   bool wide_ = false;
   Reads reads_ = Reads::tiles;
   Matrices matrices_ = Matrices::none;
+  std::shared_ptr<const KernelBody> body_;
 };
 
 // What the kernel's text depends on besides the request: how a dispatch binds it.

@@ -14,9 +14,10 @@ bool computes_feature(std::string_view feature, ElementTypes computes, ElementTy
   if (found == all_operations.end()) return false;
   if (dot == std::string_view::npos) return true;
   const OperationInfo& info = **found;
-  // Every device computes with 32-bit integers. They are not a feature by themselves, since not all operations accept
-  // them.
-  const ElementTypes has = info.moves ? stores : computes | ElementTypes{TUFF_I32, TUFF_U32};
+  // Every device computes with 32-bit integers, and with smaller ones that it can store. They are not a feature by
+  // themselves, since not all operations accept them.
+  const ElementTypes small = (kIntegerTypes | ElementTypes{TUFF_BOOL}) - ElementTypes{TUFF_I64, TUFF_U64};
+  const ElementTypes has = info.moves ? stores : computes | (stores & small);
   return (info.types & has).has(dtype_by_name(feature.substr(dot + 1)));
 }
 

@@ -51,7 +51,7 @@ class Recorder {
 
   // Parameters that do not fit the push block, as memory that a kernel reads: at most kMaxParameterBytes, valid for the
   // next dispatch only. Needs no synchronisation.
-  static constexpr uint32_t kMaxParameterBytes = 256;
+  static constexpr uint32_t kMaxParameterBytes = 640;
   virtual const Buffer& parameters(const void* data, uint32_t bytes) = 0;
 
   // The probe's answer for this device. The probe runs when it is first requested.

@@ -342,7 +342,7 @@ std::string forbid_calls(Needs needs) {
   }
   constexpr uint32_t kWrites = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
   for (const long call : kOutsideCalls) filter.answer(call, kRefuse);
-  filter.answer_among(SYS_prlimit64, 0, {0}, kAllow, kRefuse);               // limits of this process alone
+  filter.answer_among(SYS_prlimit64, 0, {0, own}, kAllow, kRefuse);          // limits of this process alone
   filter.answer_among(SYS_ioctl, 1, {TIOCSTI, TIOCLINUX}, kRefuse, kAllow);  // no input for a terminal
   filter.answer_with(SYS_clone, 0, CLONE_THREAD, kAllow, kRefuse);
   filter.answer(SYS_clone3, kNotThere);   // its flags are in memory, which a filter cannot read

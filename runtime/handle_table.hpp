@@ -23,7 +23,16 @@
 
 namespace tuff {
 
-enum class HandleKind : uint32_t { none = 0, context = 1, buffer = 2, stream = 3, event = 4, graph = 5, kernel = 6 };
+enum class HandleKind : uint32_t {
+  none = 0,
+  context = 1,
+  buffer = 2,
+  stream = 3,
+  event = 4,
+  graph = 5,
+  kernel = 6,
+  expr = 7
+};
 
 const char* handle_kind_name(HandleKind kind);  // "context"
 

@@ -90,7 +90,7 @@ TEST_P(GemmEpilogueActivation, IsTheUnaryOperation) {
   });
 }
 
-// 16-bit inputs, which GPUs multiply on their matrix units, at rows that are aligned for vectors and at others.
+// 16-bit inputs, which GPUs multiply by cooperative matrices, at rows that are aligned for vectors and at others.
 class MatrixActivation : public ActivationTest {
  protected:
   void expect_unary(int32_t dtype) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "tool/format.hpp"
 #include "tool/matrix_rows.hpp"
@@ -100,6 +101,26 @@ Row scan_row(const char* operation, const std::string& text, const std::vector<u
     product ? context.cumprod(DType::f32, b[0], b[1], shape, axis)
             : context.cumsum(DType::f32, b[0], b[1], shape, axis);
   });
+}
+
+// With `row` the second input is repeated along the rows.
+Row expr_row(const char* name, uint64_t rows, uint64_t columns, bool row) {
+  const uint64_t n = rows * columns, second = row ? columns : n;
+  const auto made = std::make_shared<std::pair<tuff_context, tuff::Expr>>();  // for the last context
+  return memory_row(name, "expr", fmt::format("{} x {}", rows, columns), 4 * (2 * n + second), {n, second, n},
+                    [=](const tuff::Context& context, Buffers& b) {
+                      if (made->first != context.handle()) {
+                        made->first = context.handle();
+                        made->second = context.expression("where(a < b, gelu(a), a * b + s)",
+                                                          {{"a", TUFF_F32, 0}, {"b", TUFF_F32, 0}, {"s", TUFF_F32, 1}},
+                                                          {{"y", TUFF_F32, 0}});
+                      }
+                      tuff_expr_operand a{}, operand{}, s{}, y{};
+                      a.buffer = b[0].handle(), operand.buffer = b[1].handle(), y.buffer = b[2].handle(), s.value = 0.5;
+                      operand.strided = 1, operand.strides[0] = row ? 0 : static_cast<int64_t>(columns);
+                      operand.strides[1] = 1;
+                      made->second.run(context.handle(), {rows, columns}, {a, operand, s}, {y});
+                    });
 }
 
 Row softmax_row(uint64_t rows, uint64_t columns) {
@@ -332,6 +353,8 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.output = b[0].handle(), desc.n = values;
                              context.random(desc);
                            }));
+  all.push_back(expr_row("expr", rows, kColumns, false));
+  all.push_back(expr_row("expr, row", rows, kColumns, true));
   all.push_back(softmax_row(rows, kColumns));
   add_norm_rows(all, rows, kColumns, Images(values));
   add_moving_rows(all, rows, kColumns);

@@ -594,6 +594,17 @@ void add_shape_cases(std::vector<Case>& cases) {
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
       });
+  // Integers, computed exactly: sums of 100 rows' and columns' numbers, and what is even of them.
+  add("expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        const tuff::Expr expr = context.expression("t = i32(a) * 3 + i32(b); f32(t % 2 == 0 ? t // 4 : -t)",
+                                                   {{"a", TUFF_F32, 0}, {"b", TUFF_F32, 0}}, {{"y", TUFF_F32, 0}});
+        tuff_expr_operand a{}, b{}, y{};
+        a.buffer = in[0].handle(), a.first = 11'999, a.strided = 1, a.strides[0] = -120, a.strides[1] = -1;
+        b.buffer = in[0].handle(), b.strided = 1, b.strides[1] = 1;
+        y.buffer = out.handle();
+        expr.run(context.handle(), {100, 120}, {a, b}, {y});
+      });
   cases.push_back(rope_case());
   // All backends compute the same bits.
   add("random", "normal, 10001 values", 1, 10'001, [](const tuff::Context& context, const Buffers&, const auto& out) {

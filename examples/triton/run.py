@@ -87,7 +87,7 @@ def run_matmul(ctx, kernel, rng):
     sizes = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
     left, right, product = ctx.array(a), ctx.array(b), ctx.zeros((m, n), np.float16)
     call(kernel, left, right, product, groups=(-(-m // 128), -(-n // 128)), push=np.array([m, n, k], np.int32))
-    # The result is rounded to f16 once; sums of k products in f32, whose additions matrix units cut instead of round.
+    # The result is rounded to f16 once; sums of k products in f32, whose additions tensor cores cut instead of round.
     bound = 2.0**-11 * np.abs(exact) + 2.0**-22 * k * sizes
     check("matmul", product.numpy(), exact, bound)
     check("Tuff's gemm", (left @ right).numpy(), exact, bound)

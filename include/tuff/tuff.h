@@ -23,7 +23,7 @@
  *                   others are outputs. The caller sets struct_size of a structure before a function fills it.
  *   Ownership       Pointers are used during the call only, except callbacks with their user pointers, the host
  *                   memory of the _async copies, and imported memory. A context owns its buffers, kernels, streams,
- *                   events and graphs.
+ *                   events, graphs and expressions.
  *   Structures      Structures begin with struct_size, which the caller sets to sizeof(the structure). Zero in any
  *                   other field selects its default. Fields are only ever appended. struct_size must be the size
  *                   that the structure had in some version; the library neither reads nor writes beyond it. Any
@@ -84,6 +84,7 @@ typedef uint64_t tuff_stream;
 typedef uint64_t tuff_kernel; /* a custom kernel; since 0.7.0 */
 typedef uint64_t tuff_event;  /* a point in a stream; since 0.8.0 */
 typedef uint64_t tuff_graph;  /* captured operations; since 0.8.0 */
+typedef uint64_t tuff_expr;   /* a formula; since 0.9.0 */
 /* No handle. The macro is for C and C++; the constant is for binding generators, which cannot evaluate a cast. */
 static const uint64_t TUFF_NULL_HANDLE = 0;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
@@ -108,8 +109,9 @@ enum {
 };
 
 /* Element types. GEMM takes the floats of 16 to 64 bits and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
- * (permute, cast, slice, concat, gather) take all types. All other operations take TUFF_F32, TUFF_F16 and TUFF_BF16;
- * tuff_reduce() and tuff_binary() take TUFF_I32 as well. tuff_supports() tells what a device can do.
+ * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
+ * it takes. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_reduce(), tuff_binary(), tuff_cumsum() and tuff_cumprod()
+ * also take TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -243,7 +245,7 @@ enum {
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
  * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_TF32 lets them
  * truncate f32 inputs to 10 bits of fraction (with f32's exponents, a relative error below 2^-10), which only devices
- * with TF32 matrix units do. ALLOW_WINOGRAD lets convolutions use Winograd's minimal filtering. */
+ * with TF32 tensor cores do. ALLOW_WINOGRAD lets convolutions use Winograd's minimal filtering. */
 typedef int32_t tuff_precision;
 enum {
   TUFF_PRECISION_INVALID = -1,
@@ -475,7 +477,7 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  *   feature   an element type ("f32", "f16", "bf16", "f64", "i8"), an operation ("gemm", "attention", …), an operation
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
  *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or, since 0.9.0, "ptx" (kernels
- *             for the matrix units of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
+ *             for the tensor cores of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
  *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need). Unknown names
  *             give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
@@ -1083,7 +1085,7 @@ typedef struct tuff_reduce_desc {
 } tuff_reduce_desc;
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16 or TUFF_BF16. Since 0.9.0. */
+/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_I32. Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1096,14 +1098,14 @@ typedef struct tuff_scan_desc {
   int32_t reverse;   /* not 0: scans from the end of the axis to its beginning */
 } tuff_scan_desc;
 /* Cumulative sum along an axis: output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]. output has the
- * input's shape and may be exactly the input. Devices compute in f32 and round each result once. The error of a result
- * is at most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate
- * sum leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its
- * position onwards. Since 0.9.0. */
+ * input's shape and may be exactly the input. Devices compute floats in f32 and round each result once. The error is at
+ * most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate sum
+ * leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its position
+ * onwards. Sums of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
 /* Cumulative product along an axis, with the arguments of tuff_cumsum(). Products are formed as a tree. If an
  * intermediate product leaves the range of f32, the result may be infinite, 0 or NaN even if the exact result is not.
- * Since 0.9.0. */
+ * Products of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* Applies a function to each element: output[i] = op(input[i]) for i < n.
@@ -1533,6 +1535,104 @@ typedef struct tuff_rope_desc {
   int32_t reserved;           /* zero */
 } tuff_rope_desc;
 TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Expressions. Since 0.9.0.
+ *
+ * An expression is a formula over named inputs that one kernel computes for each element: "gelu(a * x + b)". It is
+ * parsed and checked when it is created, compiled when it first runs on operands of some layout, and cached like every
+ * other kernel. docs/expressions.md has the grammar, every function and examples.
+ *
+ *   Statements   name = value; name = value. Each output is assigned once; other names are temporaries. If there is one
+ *                output, the last statement may be a value alone, which is assigned to it.
+ *   Operators    as in C, by precedence: ?:  ||  &&  |  &  == !=  < <= > >=  << >>  + -  * / // %  unary + - ! ~
+ *                ** ^. Both ** and ^ are the power, which binds to the right and closer than a sign; xor(a, b) is a
+ *                function. // is the floor of the quotient, and % has the sign of the divisor, as in Python.
+ *   Functions    every TUFF_UNARY_* and TUFF_BINARY_* in lower case; abs neg sign square floor ceil round (half to
+ *                even) trunc isnan isinf isfinite signbit copysign nextafter atan2 hypot logaddexp mod (as %) fmod and
+ *                remainder (sign of the dividend, as in C) floor_divide max min pow clamp(x, low, high) fma(a, b, c)
+ *                (rounded after the product too) lerp(a, b, t) = a + t * (b - a) where(condition, a, b) gcd lcm
+ *                popcount xor; and the types as casts: f32(x), i32(x), bool(x) ...
+ *   Types        A stored element has its own type, except that f16 and bf16 are read as f32. Values are bool, i8 to
+ *                i64, u8 to u64, f32 or f64. Two types give the smallest type of their kind that holds both: i8 and u8
+ *                give i16; bool gives way to any other; an integer with a float gives the float; i64 is wanted for i32
+ *                with u32, and there is none for u64 with a signed integer. A number without a type adopts that of the
+ *                other operand. Comparisons, logical operators and is...() give bool. Functions that are not defined on
+ *                integers take them as f32; so does /.
+ *   Integers     wrap modulo 2^bits of their type. A quotient or remainder by zero is 0. Shifts by a negative amount or
+ *                by the width or more give 0, or -1 for >> of a negative number.
+ *   Floats       Each operation rounds to its type. The elementary functions take f32 only, within the errors of
+ *                docs/accuracy.md.
+ *   Conversions  are those of tuff_cast(), in casts and where a result is stored as another type. To bool: not zero.
+ *                bool is stored as 0 or 1.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Most inputs and outputs of an expression, and the most of them together that are in buffers. */
+enum { TUFF_EXPR_MAX_INPUTS = 16, TUFF_EXPR_MAX_OUTPUTS = 8, TUFF_EXPR_MAX_BUFFERS = 10 };
+
+/* Properties of an input, as bits of tuff_expr_variable.flags. */
+typedef uint32_t tuff_expr_flags;
+enum {
+  TUFF_EXPR_SCALAR = 1 /* one value, passed with each call and not in a buffer */
+};
+
+/* A name in a formula. */
+typedef struct tuff_expr_variable {
+  const char* name; /* letters, digits and _, at most 64, not beginning with a digit; not NULL. It hides a function */
+  int32_t dtype;
+  uint32_t flags; /* TUFF_EXPR_SCALAR, for inputs */
+} tuff_expr_variable;
+
+/* Options of tuff_expr_create(). */
+typedef struct tuff_expr_desc {
+  uint32_t struct_size;
+  uint32_t input_count;               /* at most TUFF_EXPR_MAX_INPUTS */
+  const char* formula;                /* at most 64 KiB; not NULL */
+  const tuff_expr_variable* inputs;   /* NULL if there are none */
+  const tuff_expr_variable* outputs;  /* not NULL */
+  uint32_t output_count;              /* 1 to TUFF_EXPR_MAX_OUTPUTS */
+  uint32_t reserved;                  /* zero */
+} tuff_expr_desc;
+
+/* Creates an expression. It is freed by tuff_expr_destroy() or with its context.
+ * Errors: INVALID_ARGUMENT if the formula or a name is wrong; for the formula the message says where, as in
+ * `formula, character 5: unknown name "bb" in "a + bb * c"`. LIMIT_EXCEEDED for too long a formula, more than 64 levels
+ * of nesting, more than 4096 operations, or too many operands. UNSUPPORTED for a function that does not take f64, and
+ * for f64 or 64-bit integers on a device without them. */
+TUFF_API tuff_status tuff_expr_create(tuff_context context, const tuff_expr_desc* desc, tuff_expr* expr);
+
+/* The elements of an input or output of tuff_expr_run(). */
+typedef struct tuff_expr_operand {
+  tuff_buffer buffer; /* TUFF_NULL_HANDLE for a scalar */
+  uint64_t first;     /* the element at index 0 of every axis, counted from the beginning of the buffer */
+  int64_t strides[8]; /* the first `rank`, in elements, of either sign; 0 repeats an input along the axis */
+  int32_t strided;    /* 1: strides are used; 0: the operand is dense and row-major */
+  int32_t reserved;   /* zero */
+  double value;       /* a scalar of a float type */
+  int64_t integer;    /* a scalar of an integer type or bool; for u64 its bits */
+} tuff_expr_operand;
+
+/* Options of tuff_expr_run(). */
+typedef struct tuff_expr_run_desc {
+  uint32_t struct_size;
+  uint32_t rank;                    /* 0 to 8; 0: one element */
+  const tuff_expr_operand* inputs;  /* as many as the expression has, in its order; NULL if there are none */
+  const tuff_expr_operand* outputs; /* likewise; not NULL */
+  uint64_t shape[8];                /* sizes of all operands, after broadcasting */
+  uint32_t input_count;             /* the expression's */
+  uint32_t output_count;            /* the expression's */
+} tuff_expr_run_desc;
+
+/* Computes the outputs for every index of the shape. An output may be exactly an input: the same elements in the same
+ * order and of the same size. Otherwise outputs share no element with inputs, nor with each other. The elements of an
+ * output are distinct: ordered by magnitude, each stride is larger than the reach of the smaller ones.
+ * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED for 8-bit or 16-bit
+ * elements on a device without storage of that size. */
+TUFF_API tuff_status tuff_expr_run(tuff_stream stream, tuff_expr expr, const tuff_expr_run_desc* desc);
+
+/* Destroys the handle and returns at once; calls and graphs that use the expression continue. TUFF_NULL_HANDLE is
+ * accepted and does nothing. */
+TUFF_API tuff_status tuff_expr_destroy(tuff_expr expr);
 
 /* ---------------------------------------------------------------------------------------------
  * Streams and events (since 0.8.0)

@@ -507,6 +507,38 @@ struct KernelOptions {
   uint32_t shared_bytes = 0;                    // for PTX: size of its .extern .shared memory
 };
 
+// A formula, created by Context::expression.
+class Expr {
+ public:
+  Expr() noexcept = default;
+  // Takes ownership of a handle from tuff_expr_create.
+  explicit Expr(tuff_expr handle) noexcept : owner_(handle) {}
+
+  tuff_expr handle() const noexcept { return owner_.get(); }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the caller destroys the handle.
+  tuff_expr release() noexcept { return owner_.release(); }
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+  // Computes the outputs for every index of the shape, on a stream or a context's default stream.
+  Outcome run(tuff_stream stream, std::initializer_list<uint64_t> shape,
+              std::initializer_list<tuff_expr_operand> inputs, std::initializer_list<tuff_expr_operand> outputs) const {
+    tuff_expr_run_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.rank = static_cast<uint32_t>(shape.size());
+    // If there are too many, the library reports the error.
+    for (std::size_t i = 0; i < shape.size() && i < 8; ++i) desc.shape[i] = shape.begin()[i];
+    desc.inputs = inputs.begin();
+    desc.input_count = static_cast<uint32_t>(inputs.size());
+    desc.outputs = outputs.begin();
+    desc.output_count = static_cast<uint32_t>(outputs.size());
+    return detail::finish(tuff_expr_run(stream, handle(), &desc));
+  }
+
+ private:
+  detail::Owner<tuff_expr_destroy> owner_;
+};
+
 // A custom compute shader, created by Context::kernel.
 class Kernel {
  public:
@@ -1165,6 +1197,21 @@ class Context : public Operations<tuff_context_destroy> {
   // Loads PTX, on devices that support "ptx". Pointers take the buffers, all other parameters are the push constants.
   Returned<Kernel> kernel_ptx(const std::string& ptx, const KernelOptions& options = {}) const {
     return make_kernel(TUFF_KERNEL_PTX, ptx.c_str(), ptx.size(), options);
+  }
+
+  // Creates an expression from a formula over these inputs: expression("a * b + c", {{"a", TUFF_F32, 0}, …}, {…}).
+  Returned<Expr> expression(const std::string& formula, std::initializer_list<tuff_expr_variable> inputs,
+                            std::initializer_list<tuff_expr_variable> outputs) const {
+    tuff_expr_desc desc = {};
+    desc.struct_size = sizeof(desc);
+    desc.formula = formula.c_str();
+    desc.inputs = inputs.begin();
+    desc.input_count = static_cast<uint32_t>(inputs.size());
+    desc.outputs = outputs.begin();
+    desc.output_count = static_cast<uint32_t>(outputs.size());
+    tuff_expr made = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_expr_create(handle(), &desc, &made);
+    return detail::give(status, Expr(made));
   }
 
   // The GEMM's tuning table entry and its variants, as JSON (tuff_batched_gemm_variants).

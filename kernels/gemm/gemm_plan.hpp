@@ -16,7 +16,7 @@
 
 namespace tuff::gemm {
 
-enum class Kind : uint8_t { tiny, skinny, native, dmma, matrices, panels, tiles };
+enum class Kind : uint8_t { tiny, skinny, native, narrow, dmma, matrices, panels, tiles };
 
 // When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
@@ -214,6 +214,11 @@ bool native_keeps_sums(const GemmArgs& args);
 void offer_dmma(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 bool is_dmma_variant(std::string_view name);
 bool record_dmma(Recorder& recorder, Plan& plan);
+
+// native/gemm_narrow_vulkan.cpp: few rows or columns of 16 bits.
+void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers);
+bool is_narrow_variant(std::string_view name);
+bool record_narrow(Recorder& recorder, Plan& plan);
 
 // gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);

@@ -177,6 +177,9 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
     case Kind::native:
       if (!record_native(recorder, plan)) return record_pieces(recorder, args);  // planned anew, without this variant
       break;
+    case Kind::narrow:
+      if (!record_narrow(recorder, plan)) return record_pieces(recorder, args);
+      break;
     case Kind::dmma:
       if (!record_dmma(recorder, plan)) return record_pieces(recorder, args);
       break;

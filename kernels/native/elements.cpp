@@ -26,6 +26,23 @@ U32 packed_pair(int32_t dtype, const F32& low, const F32& high) {
   return low.writer->result<Type::u32>(dtype == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", high, low);
 }
 
+F32 rectified(const F32& x, int32_t activation) {
+  if (activation == TUFF_ACTIVATION_NONE) return x;
+  Writer& w = *x.writer;
+  const Pred negative = w.make<Type::pred>();
+  w.emit("setp.lt.f32 {}, {}, 0f00000000;", negative.text, x.text);
+  F32 y = w.make<Type::f32>();
+  w.emit("selp.f32 {}, 0f00000000, {}, {};", y.text, x.text, negative.text);
+  if (activation == TUFF_ACTIVATION_RELU6) {
+    const Pred large = w.make<Type::pred>();
+    w.emit("setp.gt.f32 {}, {}, 0f40C00000;", large.text, y.text);
+    const F32 z = w.make<Type::f32>();
+    w.emit("selp.f32 {}, 0f40C00000, {}, {};", z.text, y.text, large.text);
+    y = z;
+  }
+  return y;
+}
+
 std::array<B16, 2> halves_of(const U32& pair) {
   Writer& w = *pair.writer;
   const std::array<B16, 2> made{w.make<Type::b16>(), w.make<Type::b16>()};

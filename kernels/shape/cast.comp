@@ -57,7 +57,12 @@ TUFF_WRITE(1, Y4, uint, 4)
 #define JOINED(a, b, c, d) ((a.x & 0xffu) | ((b.x & 0xffu) << 8) | ((c.x & 0xffu) << 16) | (d.x << 24))
 #elif TUFF_TARGET_BYTES == 2
 TUFF_WRITE(1, Y4, uvec2, 8)
-#define JOINED(a, b, c, d) uvec2((a.x & 0xffffu) | (b.x << 16), (c.x & 0xffffu) | (d.x << 16))
+#if TUFF_TARGET == 11
+#define LOWER(x) ((x) & 0xffffu)
+#else
+#define LOWER(x) (x)  // other types' bits above the 16 are 0
+#endif
+#define JOINED(a, b, c, d) uvec2(LOWER(a.x) | (b.x << 16), LOWER(c.x) | (d.x << 16))
 #elif TUFF_TARGET_BYTES == 4
 TUFF_WRITE(1, Y4, uvec4, 16)
 #define JOINED(a, b, c, d) uvec4(a.x, b.x, c.x, d.x)

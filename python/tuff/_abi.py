@@ -28,6 +28,9 @@ NULL_HANDLE = 0
 KERNEL_MAX_BINDINGS = 32
 MAX_QUEUE_FAMILIES = 8
 MAX_MATRIX_SHAPES = 32
+EXPR_MAX_INPUTS = 16
+EXPR_MAX_OUTPUTS = 8
+EXPR_MAX_BUFFERS = 10
 
 # tuff_status
 OK = 0
@@ -198,6 +201,9 @@ ALLOC_HOST_VISIBLE = 1
 ALLOC_UNINITIALIZED = 2
 ALLOC_HOST_PINNED = 4
 ALLOC_EXPORTABLE = 8
+
+# tuff_expr_flags
+EXPR_SCALAR = 1
 
 # tuff_event_flags
 EVENT_NO_TIMING = 1
@@ -960,6 +966,58 @@ class RopeDesc(Structure):
     ]
 
 
+class ExprVariable(ctypes.Structure):
+    """tuff_expr_variable"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("dtype", c_int32),
+        ("flags", c_uint32),
+    ]
+
+
+class ExprDesc(Structure):
+    """tuff_expr_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("input_count", c_uint32),
+        ("formula", c_char_p),
+        ("inputs", POINTER(ExprVariable)),
+        ("outputs", POINTER(ExprVariable)),
+        ("output_count", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class ExprOperand(ctypes.Structure):
+    """tuff_expr_operand"""
+
+    _fields_ = [
+        ("buffer", c_uint64),
+        ("first", c_uint64),
+        ("strides", c_int64 * 8),
+        ("strided", c_int32),
+        ("reserved", c_int32),
+        ("value", c_double),
+        ("integer", c_int64),
+    ]
+
+
+class ExprRunDesc(Structure):
+    """tuff_expr_run_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_uint32),
+        ("inputs", POINTER(ExprOperand)),
+        ("outputs", POINTER(ExprOperand)),
+        ("shape", c_uint64 * 8),
+        ("input_count", c_uint32),
+        ("output_count", c_uint32),
+    ]
+
+
 class StreamDesc(Structure):
     """tuff_stream_desc"""
 
@@ -1234,6 +1292,10 @@ FUNCTIONS = {
         ],
     ),
     "tuff_rope_ex": (c_int32, [c_uint64, POINTER(RopeDesc)]),
+    # Expressions
+    "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
+    "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),
+    "tuff_expr_destroy": (c_int32, [c_uint64]),
     # Streams and events
     "tuff_stream_create": (c_int32, [c_uint64, POINTER(StreamDesc), POINTER(c_uint64)]),
     "tuff_stream_destroy": (c_int32, [c_uint64]),

@@ -19,8 +19,17 @@ else:
     _NAMES = ["libtuff.so.1", "libtuff.so"]
 
 
+_MISSING = """libtuff was not found: this installation of the package has no library inside. To get one,
+  - install a wheel that has one, which scripts/wheel.sh of Tuff's sources builds; or
+  - in Tuff's sources, build the library (cmake --preset release && cmake --build --preset release --target tuff), then
+    pip install ./python again, which packs that library; or
+  - set TUFF_LIBRARY to the path of a libtuff.so.1.
+A device also needs a Vulkan loader and driver: on Debian, the packages libvulkan1 and mesa-vulkan-drivers."""
+
+
 def _files() -> Iterator[Path]:
-    """Candidate paths, of which the first that exists is used: beside the package, then a checkout's release build."""
+    """Candidate paths, of which the first that exists is used: in the package, then the release build of the checkout that
+    the package is in."""
     package = Path(__file__).resolve().parent
     for name in _NAMES:
         yield package / name
@@ -63,4 +72,4 @@ def load() -> ctypes.CDLL:
             looked.append(f"{name} (system)")
         else:
             return _open(name)
-    raise ImportError("libtuff was not found; set TUFF_LIBRARY to its path. Looked for:\n  " + "\n  ".join(looked))
+    raise ImportError(_MISSING + "\nLooked for:\n  " + "\n  ".join(looked))

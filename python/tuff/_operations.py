@@ -235,7 +235,7 @@ def matmul(
     or one such bias for each matrix of the stack, (…, 1, n) or (…, m, 1). residual has the result's shape. Both have
     the result's dtype. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
 
-    precision permits a faster product of float32 whose inputs are rounded first where the device's matrix units take
+    precision permits a faster product of float32 whose inputs are rounded first where the device's tensor cores take
     that type: "f16", "bf16" or "tf32" (10 bits of fraction, float32's range). Sums stay in float32.
     """
     for value, name in ((a, "a"), (b, "b")):

@@ -329,6 +329,7 @@ void Device::read_traits() {
   traits.storage8 = physical.features12.storageBuffer8BitAccess;
   traits.f16 = traits.storage16 && physical.features12.shaderFloat16;
   traits.f64 = physical.features.shaderFloat64;
+  traits.int64 = addresses_usable(physical);  // shaderInt64 is enabled with them
   const VkPhysicalDeviceFloatControlsProperties& controls = physical.float_controls;
   // Modes that can be set for 16-bit floats independently of other types.
   traits.rounds_f16 = traits.f16 && physical.features.shaderInt16 && controls.shaderRoundingModeRTEFloat16 &&

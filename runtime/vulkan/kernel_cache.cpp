@@ -68,7 +68,7 @@ bool KernelCache::KeyEqual::operator()(const KeyView& left, const KeyView& right
   static_assert(std::has_unique_object_representations_v<KernelRequest::Constant>);
   return &a.source() == &b.source() && left.form == right.form && a.is_wide() == b.is_wide() &&
          a.matrices() == b.matrices() && a.define_count() == b.define_count() && a.define_sum() == b.define_sum() &&
-         a.constant_count() == b.constant_count() &&
+         a.constant_count() == b.constant_count() && a.same_body(b) &&
          std::memcmp(a.defines(), b.defines(), a.define_count() * sizeof(KernelRequest::Define)) == 0 &&
          std::memcmp(a.constants(), b.constants(), a.constant_count() * sizeof(KernelRequest::Constant)) == 0;
 }

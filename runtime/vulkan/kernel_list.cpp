@@ -104,7 +104,7 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
 }  // namespace
 
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
-  if (find_source(kernel.source().name) != &kernel.source()) return {};
+  if (find_source(kernel.source().name) != &kernel.source() || kernel.body() != nullptr) return {};
   std::string line =
       fmt::format("{} {:016x} {} {} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()), form.operands,
                   form.far         ? 2

@@ -20,7 +20,7 @@ struct ListedKernel {
   std::string line;
 };
 
-// The kernel's line; empty if its source is not one of Tuff's own. Kernels with equal lines are the same.
+// The kernel's line; empty if its source is not one of Tuff's own, or is generated in part (KernelBody). Kernels with equal lines are the same.
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form);
 
 class KernelList {

@@ -34,8 +34,13 @@ std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, con
   }
   text += shaders::prelude.glsl;
   text += fmt::format("\n#line 1 // {}\n", kernel.source().name);
-  text += kernel.source().glsl;
-  return text;
+  const std::string_view glsl = kernel.source().glsl;
+  if (kernel.body() == nullptr) return text.append(glsl);
+  constexpr std::string_view kPlace = "\nTUFF_BODY\n";
+  const size_t place = glsl.find(kPlace);
+  if (place == std::string_view::npos) fail(TUFF_ERROR_INTERNAL, "{} has no place for a body", kernel.source().name);
+  text.append(glsl.substr(0, place + 1)).append(kernel.body()->text);
+  return text.append(glsl.substr(place + kPlace.size() - 1));
 }
 
 std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& text) {

@@ -30,11 +30,12 @@ VALUES = {
     "subgroup_operations": "tuff_subgroup_flags",
     "tuff_alloc_desc.flags": "tuff_alloc_flags",
     "tuff_event_desc.flags": "tuff_event_flags",
+    "tuff_expr_variable.flags": "tuff_expr_flags",
     "tuff_kernel_desc.flags": "tuff_kernel_flags",
     "tuff_stream_desc.flags": "number",  # no flag so far
     **dict.fromkeys(
         "validation prewarm asymmetric logarithm elementwise exclusive reverse ceil_mode count_include_pad adaptive align_corners "
-        "interleaved robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
+        "interleaved strided robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
         "supports_matrix_cores supports_addresses yes done".split(),
         "boolean",
     ),

@@ -94,7 +94,7 @@ def page(api: dict) -> str:
     functions = {function["name"]: function for function in api["functions"]}
     lines = []
     for name in operations():
-        own = [functions[full] for full in (f"tuff_{name}", f"tuff_{name}_ex") if full in functions]
+        own = [functions[full] for full in (f"tuff_{name}", f"tuff_{name}_ex", f"tuff_{name}_run") if full in functions]
         if not own:
             raise Problem(f"tuff.h has no function of the operation {name}")
         says = own[0].get("doc") or own[0]["section"]

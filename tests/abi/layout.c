@@ -813,6 +813,7 @@ VALUE(TUFF_RANDOM_UNIFORM, 4);
 VALUE(TUFF_RANDOM_NORMAL, 5);
 VALUE(TUFF_RANDOM_EXPONENTIAL, 6);
 
+
 VALUE(TUFF_I64, 9);
 VALUE(TUFF_U64, 10);
 VALUE(TUFF_I16, 11);
@@ -820,3 +821,37 @@ VALUE(TUFF_U16, 12);
 VALUE(TUFF_BOOL, 13);
 VALUE(TUFF_F8_E4M3, 14);
 VALUE(TUFF_F8_E5M2, 15);
+
+
+SIZE(tuff_expr_variable, 16);
+FIELD(tuff_expr_variable, name, 0);
+FIELD(tuff_expr_variable, dtype, 8);
+FIELD(tuff_expr_variable, flags, 12);
+SIZE(tuff_expr_desc, 40);
+FIELD(tuff_expr_desc, struct_size, 0);
+FIELD(tuff_expr_desc, input_count, 4);
+FIELD(tuff_expr_desc, formula, 8);
+FIELD(tuff_expr_desc, inputs, 16);
+FIELD(tuff_expr_desc, outputs, 24);
+FIELD(tuff_expr_desc, output_count, 32);
+FIELD(tuff_expr_desc, reserved, 36);
+SIZE(tuff_expr_operand, 104);
+FIELD(tuff_expr_operand, buffer, 0);
+FIELD(tuff_expr_operand, first, 8);
+FIELD(tuff_expr_operand, strides, 16);
+FIELD(tuff_expr_operand, strided, 80);
+FIELD(tuff_expr_operand, reserved, 84);
+FIELD(tuff_expr_operand, value, 88);
+FIELD(tuff_expr_operand, integer, 96);
+SIZE(tuff_expr_run_desc, 96);
+FIELD(tuff_expr_run_desc, struct_size, 0);
+FIELD(tuff_expr_run_desc, rank, 4);
+FIELD(tuff_expr_run_desc, inputs, 8);
+FIELD(tuff_expr_run_desc, outputs, 16);
+FIELD(tuff_expr_run_desc, shape, 24);
+FIELD(tuff_expr_run_desc, input_count, 88);
+FIELD(tuff_expr_run_desc, output_count, 92);
+VALUE(TUFF_EXPR_SCALAR, 1);
+VALUE(TUFF_EXPR_MAX_INPUTS, 16);
+VALUE(TUFF_EXPR_MAX_OUTPUTS, 8);
+VALUE(TUFF_EXPR_MAX_BUFFERS, 10);

@@ -51,7 +51,7 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
     }
     case 3: {
       // An object of another type. A context is a valid stream: its default one.
-      const Type other = static_cast<Type>(draw.below(6));
+      const Type other = static_cast<Type>(draw.below(7));
       const int object = world.pick(draw, other);
       if (object < 0 || world.handle(0, object) == 0 || other == type ||
           (type == Type::stream && other == Type::context))

@@ -229,6 +229,7 @@ const std::vector<StepOf>& all_steps() {
       result.insert(result.end(), memory_steps().begin(), memory_steps().end());
       result.insert(result.end(), stream_steps().begin(), stream_steps().end());
     }
+    result.insert(result.end(), expression_steps().begin(), expression_steps().end());
     result.insert(result.end(), context_steps().begin(), context_steps().end());
     return result;
   }();

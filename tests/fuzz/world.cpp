@@ -424,6 +424,7 @@ void World::end() {
         case Type::kernel: return tuff_kernel_destroy(it);
         case Type::event: return tuff_event_destroy(it);
         case Type::graph: return tuff_graph_destroy(it);
+        case Type::expr: return tuff_expr_destroy(it);
       }
       return TUFF_OK;
     });

@@ -16,6 +16,7 @@
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
+#include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -160,6 +161,52 @@ std::vector<gemm::Dmma> all_dmma_options() {
   return all;
 }
 
+std::string text_of(const gemm::Narrow& kernel) {
+  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " along k " +
+         std::to_string(kernel.long_along_k) + std::to_string(kernel.short_along_k) + " tile " +
+         std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + " blocks " +
+         std::to_string(kernel.blocks) + (kernel.transposed ? " transposed" : "") + (kernel.beta ? " beta" : "") +
+         " bias " + std::to_string(kernel.bias_axis) + (kernel.residual ? " residual" : "") + " activation " +
+         std::to_string(kernel.activation);
+}
+
+std::vector<gemm::Narrow> all_narrow_options() {
+  std::vector<gemm::Narrow> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
+        for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
+          for (const uint32_t blocks : {1u, 2u}) {
+            for (uint32_t bits = 0; bits < 8; ++bits) {
+              gemm::Narrow kernel;
+              kernel.type = type;
+              kernel.c_type = c_type;
+              kernel.rows = rows;
+              kernel.columns = columns;
+              kernel.blocks = blocks;
+              kernel.long_along_k = (bits & 1) != 0;
+              kernel.short_along_k = (bits & 2) != 0;
+              kernel.transposed = (bits & 4) != 0;
+              if (!kernel.fits()) continue;
+              all.push_back(kernel);
+              if ((bits & 3) != 3) continue;  // the epilogue does not depend on transposes
+              for (uint32_t more = 1; more < 36; ++more) {
+                kernel.beta = more % 2 != 0;
+                kernel.residual = more / 2 % 2 != 0;
+                kernel.bias_axis = static_cast<int32_t>(more / 4 % 3);
+                constexpr int32_t kActivations[] = {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_RELU6};
+                kernel.activation = kActivations[more / 12];
+                all.push_back(kernel);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
 std::string text_of(const attention::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
@@ -267,6 +314,7 @@ TEST(NativeKernels, GemmOfTf32Assembles) {
   assemble_some(all, gemm::wgmma_source, 40);
 }
 TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
+TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 200); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source, 20); }
 
@@ -285,6 +333,7 @@ void check_requests(const std::vector<Kernel>& all, const KernelSource& written)
 TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_options(), gemm::wgmma_source);
   check_requests(all_dmma_options(), gemm::dmma_source);
+  check_requests(all_narrow_options(), gemm::narrow_source);
   check_requests(all_attention_options(), attention::wgmma_source);
   check_requests(all_decode_options(), attention::decode_source);
 }

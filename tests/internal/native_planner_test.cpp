@@ -100,6 +100,40 @@ TEST_F(NativePlanner, GemmOfTf32) {
   EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{"gemm_tile"});
 }
 
+TEST_F(NativePlanner, GemmOfFewRows) {
+  const std::string narrow = "gemm_narrow", wgmma = "gemm_wgmma";
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const char* transposes : {"NN", "NT"}) {
+      for (const uint64_t few : {1, 4, 5, 8, 17, 32, 33, 64}) {
+        EXPECT_EQ(planned(product(type, few, 4096, 4096, transposes)), Kernels{narrow}) << few << transposes;
+        EXPECT_EQ(planned(product(type, few, 4096, 4088, transposes)), Kernels{narrow}) << few << transposes;
+      }
+      EXPECT_EQ(planned(product(type, 4096, 16, 4096, transposes)), Kernels{narrow}) << transposes;
+      EXPECT_EQ(planned(product(type, 8, 256, 256, transposes)), Kernels{narrow}) << transposes;
+    }
+    EXPECT_EQ(planned(product(type, 8, 4096, 4096, "TN")), Kernels{narrow});
+    EXPECT_NE(planned(product(type, 7, 4096, 4096, "TN")).front(), narrow) << "A's rows of 14 bytes";
+    EXPECT_NE(planned(product(type, 8, 4097, 4096, "NN")).front(), narrow) << "B's rows of 8194 bytes";
+    EXPECT_NE(planned(product(type, 8, 4096, 4097, "NT")).front(), narrow) << "rows of 8194 bytes";
+    EXPECT_EQ(planned(product(type, 64, 16384, 4096, "NT")), Kernels{narrow});
+    EXPECT_EQ(planned(product(type, 64, 16385, 4096, "NT")), Kernels{wgmma}) << "enough work for wgmma";
+    EXPECT_EQ(planned(product(type, 65, 4096, 4096, "NT")).front(), wgmma);
+    EXPECT_EQ(planned(product(type, 8, 256, 65536, "NT")), (Kernels{narrow, "gemm_finish"})) << "split-K";
+    EXPECT_NE(planned(product(type, 4, 1023, 2048, "NT")).front(), narrow) << "little to read";
+    EXPECT_EQ(planned(product(type, 4, 1024, 2048, "NT")).front(), narrow);
+    EXPECT_NE(planned(product(type, 8, 255, 4096, "NT")).front(), narrow);
+    EXPECT_NE(planned(product(type, 8, 4096, 248, "NT")).front(), narrow);
+  }
+  EXPECT_NE(planned(product(TUFF_F32, 8, 4096, 4096, "NT")).front(), narrow);
+  GemmArgs args = product(TUFF_F16, 8, 4096, 4096, "NT");
+  args.epilogue.activation = TUFF_ACTIVATION_RELU;
+  EXPECT_EQ(planned(args), Kernels{narrow});
+  args.epilogue.activation = TUFF_ACTIVATION_GELU;
+  EXPECT_EQ(planned(args), (Kernels{narrow, "gemm_finish"}));
+  traits_.hopper = false;
+  EXPECT_NE(planned(product(TUFF_F16, 8, 4096, 4096, "NT")).front(), narrow);
+}
+
 TEST_F(NativePlanner, AttentionOfManyRows) {
   for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
     for (const uint64_t dim : {8, 64, 72, 128, 256}) {

@@ -134,8 +134,8 @@ TEST_F(PlannerLimits, ProductsOfMoreTilesThanWorkgroups) {
   EXPECT_GE(groups, uint64_t{1} << 34) << "tiles of 128 x 128 at most";
 }
 
-// With matrix units the sums of a product that is indexed with 64 bits were kept whole if it had a bias or residual.
-TEST_F(PlannerLimits, SumsOfWideProductsOnMatrixUnitsAreCut) {
+// With cooperative matrices, the sums of a product indexed with 64 bits were kept whole if it had a bias or residual.
+TEST_F(PlannerLimits, SumsOfWideProductsByCooperativeMatricesAreCut) {
   GemmArgs args = product(16384, uint64_t{1} << 18, 512, TUFF_F16);
   args.c_type = args.accumulate = TUFF_F32;
   args.epilogue.residual = &buffers_[3], args.epilogue.ld_residual = args.ldc;

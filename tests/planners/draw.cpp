@@ -72,6 +72,7 @@ TestDevice draw_device(Numbers& numbers) {
   t.f16 = t.storage16 && numbers.coin();
   t.rounds_f16 = t.f16 && numbers.coin();
   t.f64 = !numbers.coin(4);
+  t.int64 = t.addresses || numbers.coin();
   const auto shape = [&](uint32_t m, uint32_t n, uint32_t k, int32_t in, int32_t out) {
     t.matrix_shapes[t.matrix_shape_count++] = {m, n, k, in, in, out};
   };

@@ -23,6 +23,7 @@ uint64_t key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form)
   words[count++] = reinterpret_cast<uintptr_t>(&kernel.source());
   words[count++] = (kernel.is_wide() ? 1u : 0u) | (form.addresses ? 2u : 0u) | (form.group_rows ? 4u : 0u) |
                    (form.far ? 8u : 0u) | static_cast<uint64_t>(kernel.matrices()) << 8;
+  words[count++] = kernel.body() != nullptr ? kernel.body()->hash : 0;
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     words[count++] = reinterpret_cast<uintptr_t>(kernel.defines()[i].name);
     words[count++] = static_cast<uint64_t>(kernel.defines()[i].value);

@@ -8,6 +8,7 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/expression/expression.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -465,6 +466,52 @@ void draw_random(Call& call) {
   set(call, tuff::operations::random, args);
 }
 
+// A formula of two inputs, a scalar and two outputs, of which each input may be repeated along any axes.
+void draw_expression(Call& call) {
+  Numbers& n = call.numbers;
+  struct Types {
+    int32_t a, b, y, z;
+  };
+  const Types types = n.one_of<Types>({{TUFF_F32, TUFF_F32, TUFF_F32, TUFF_BOOL},
+                                       {TUFF_F16, TUFF_BF16, TUFF_F16, TUFF_U8},
+                                       {TUFF_I8, TUFF_I16, TUFF_I32, TUFF_I16},
+                                       {TUFF_I64, TUFF_F64, TUFF_F64, TUFF_I64}});
+  tuff::expression::Formula formula;
+  formula.text = "y = a * s + b; z = y < a";
+  formula.inputs = {{"a", types.a}, {"s", TUFF_F32, true}, {"b", types.b}};
+  formula.outputs = {{"y", types.y}, {"z", types.z}};
+  tuff::ExpressionArgs& args = call.keep(tuff::ExpressionArgs{});
+  args.expression = &call.keep(tuff::Expression(formula));
+  Shape& shape = draw_shape(call);
+  args.shape = shape.sizes.data(), args.rank = shape.rank;
+  struct Operands {
+    std::array<tuff::ExpressionOperand, 3> inputs;
+    std::array<tuff::ExpressionOperand, 2> outputs;
+    std::array<std::array<int64_t, 8>, 2> strides;
+  };
+  Operands& operands = call.keep(Operands{});
+  args.inputs = operands.inputs.data(), args.outputs = operands.outputs.data();
+  const uint64_t count = shape.elements();
+  call.tell("dtype", types.a);
+  for (size_t i = 0; i < 2; ++i) {
+    const bool repeats = count != 0 && n.coin();
+    uint64_t elements = repeats ? 1 : count;
+    for (uint32_t d = shape.rank; repeats && d-- > 0;) {
+      if (n.coin(3)) continue;
+      operands.strides[i][d] = static_cast<int64_t>(elements);
+      elements = times(elements, shape.sizes[d]);
+    }
+    tuff::ExpressionOperand& input = operands.inputs[2 * i];
+    input.buffer = call.input(i == 0 ? "a" : "b", elements, dtype_size(i == 0 ? types.a : types.b));
+    if (repeats) input.strides = operands.strides[i].data();
+  }
+  const bool in_place = types.a == types.y && operands.inputs[0].strides == nullptr;
+  operands.outputs[0].buffer = in_place ? call.output_or(operands.inputs[0].buffer, "y", count, dtype_size(types.y))
+                                        : call.output("y", count, dtype_size(types.y));
+  operands.outputs[1].buffer = call.output("z", count, dtype_size(types.z));
+  set(call, tuff::operations::expr, args);
+}
+
 void draw_softmax(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
@@ -892,6 +939,7 @@ constexpr DrawnOperation kOperations[] = {
     {"attention", 12, draw_attention},
     {"reduce", 8, draw_reduce},
     {"scan", 6, draw_scan},
+    {"expression", 8, draw_expression},
     {"softmax", 6, draw_softmax},
     {"norm", 6, draw_norm},
     {"batch_norm", 3, draw_batch_norm},

@@ -117,6 +117,7 @@ constexpr BlockKernel kBlockKernels[] = {
     {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
     {"gemm_wgmma", "TYPE", 0, 1, 16},
     {"gemm_wgmma", "VECTOR", 2, 2, 8},
+    {"gemm_narrow", "TYPE", 0, 1, 16},
     {"gemm_dmma", "PAIRS", 0, 1, 16},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };

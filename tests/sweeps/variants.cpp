@@ -101,7 +101,7 @@ std::vector<Forced> all_variants(std::string_view family, std::string_view varia
 
 bool tells(std::string_view message, const Forced& forced, unsigned subgroup) {
   if (forced.variant == kUnforced) return true;
-  if (forced.variant == "matrices") return message.find("conv on matrix units") != std::string_view::npos;
+  if (forced.variant == "matrices") return message.find("conv by cooperative matrices") != std::string_view::npos;
   if (!forced.by_variable()) return message.starts_with("conv " + forced.variant);
   if (!is_kind(forced.variant)) return has_word(message, forced.variant);
   const unsigned workgroup = workgroup_in(message);

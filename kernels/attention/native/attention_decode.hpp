@@ -1,4 +1,4 @@
-// Attention of one query row per head by the matrix units of NVIDIA's Hopper GPUs (mma.sync), written in PTX: what a
+// Attention of one query row per head by the tensor cores of NVIDIA's Hopper GPUs (mma.sync), written in PTX: what a
 // planner chooses, and the parameters.
 #pragma once
 

@@ -19,7 +19,7 @@
 //   outputs           |             | W0 V0        |      | W1 V1        |
 //   weights           | softmax 0 | |      | softmax 1  |      | softmax 2  |
 //
-// and the groups take turns, so that the matrix units work for one while the other computes weights.
+// and the groups take turns, so that the tensor cores work for one while the other computes weights.
 //
 // online_softmax.hpp explains weights and references, and which rows are computed again at the end. In tiles that
 // hide a key from some row, values that are NaN or infinite count as 0, because 0 * NaN is NaN; the loading group

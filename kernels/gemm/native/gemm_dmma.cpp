@@ -1,4 +1,4 @@
-// C = alpha * op(A) * op(B) + beta * C in f64 with the matrix units of Hopper GPUs (mma.sync, m16n8k8).
+// C = alpha * op(A) * op(B) + beta * C in f64 with the tensor cores of Hopper GPUs (mma.sync, m16n8k8).
 //
 //              columns (128)            A block of eight warps computes 128 x 128 elements of C at a time, a warp 64 x
 //            +---+---+---+---+          32 of them, with the sums in registers. All threads load: cp.async fills a ring

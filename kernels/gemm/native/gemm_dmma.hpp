@@ -1,4 +1,4 @@
-// GEMM of f64 by the matrix units of NVIDIA's Hopper GPUs, written in PTX: what the text of the kernel depends on, and
+// GEMM of f64 by the tensor cores of NVIDIA's Hopper GPUs, written in PTX: what the text of the kernel depends on, and
 // its parameters.
 #pragma once
 

@@ -319,8 +319,8 @@ bool may_be_hopper(const DeviceTraits& traits) { return traits.addresses && trai
 
 const Probe hopper_probe = {"hopper",
                             1,
-                            "kernels in PTX for Hopper's matrix units run",
-                            "kernels in PTX for Hopper's matrix units do not run here",
+                            "kernels in PTX for Hopper's tensor cores run",
+                            "kernels in PTX for Hopper's tensor cores do not run here",
                             may_be_hopper,
                             try_hopper,
                             true};

@@ -511,23 +511,6 @@ class Kernel {
     return ptx::load_element(o_.c_type, at, offset, exists);
   }
 
-  // NaN and -0 stay as they are.
-  F32 activated(const F32& x) {
-    if (o_.activation == TUFF_ACTIVATION_NONE) return x;
-    const Pred negative = w_.make<Type::pred>();
-    w_.emit("setp.lt.f32 {}, {}, 0f00000000;", negative.text, x.text);
-    F32 y = w_.make<Type::f32>();
-    w_.emit("selp.f32 {}, 0f00000000, {}, {};", y.text, x.text, negative.text);
-    if (o_.activation == TUFF_ACTIVATION_RELU6) {
-      const Pred large = w_.make<Type::pred>();
-      w_.emit("setp.gt.f32 {}, {}, 0f40C00000;", large.text, y.text);
-      const F32 z = w_.make<Type::f32>();
-      w_.emit("selp.f32 {}, 0f40C00000, {}, {};", z.text, y.text, large.text);
-      y = z;
-    }
-    return y;
-  }
-
   const F32& sum(uint32_t eight, uint32_t half, uint32_t i) const { return sums_[eight * 4 + half * 2 + i]; }
 
   // Two elements of C before rounding. `at` is the address of the first; the second is only read if both exist.
@@ -547,7 +530,7 @@ class Kernel {
       } else if (o_.residual) {
         value[i] = value[i] + element(residual_at_, column, exists);
       }
-      value[i] = activated(value[i]);
+      value[i] = ptx::rectified(value[i], o_.activation);
     }
     return value;
   }

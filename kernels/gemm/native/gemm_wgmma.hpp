@@ -1,4 +1,4 @@
-// GEMM by the matrix units of NVIDIA's Hopper GPUs (wgmma), written in PTX: what a planner chooses, and the parameters.
+// GEMM by the tensor cores of NVIDIA's Hopper GPUs (wgmma), written in PTX: what a planner chooses, and the parameters.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whether this driver and GPU run kernels in PTX for Hopper's matrix units.
+// Whether this driver and GPU run kernels in PTX for Hopper's tensor cores.
 #pragma once
 
 #include "planning/probe.hpp"

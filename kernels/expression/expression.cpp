@@ -1,0 +1,29 @@
+#include "kernels/expression/expression.hpp"
+
+#include <fmt/format.h>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/describe.hpp"
+
+namespace tuff {
+namespace {
+
+// A formula of several lines is shown as one, and a long one by its beginning.
+CallText describe(const ExpressionArgs& args) {
+  constexpr size_t kShown = 80;
+  const std::string& formula = args.expression->formula().text;
+  std::string text = formula.substr(0, kShown);
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  if (formula.size() > kShown) text += "...";
+  return {fmt::format("{} {}", text, describe_sizes(args.shape, args.rank)), args.expression->outputs()[0].dtype};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<ExpressionArgs> expr =
+    define_operation<ExpressionArgs, check_expression, host_expression, record_expression, describe>(
+        "expr", kAllTypes - kFloat8Types);
+}  // namespace operations
+
+}  // namespace tuff

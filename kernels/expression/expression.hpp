@@ -1,0 +1,117 @@
+// A formula over named operands that one kernel computes (docs/expressions.md).
+//
+// parse.cpp turns the text into typed nodes, each after those that it uses; expression_glsl.cpp turns these into the
+// part of expression.comp that depends on the formula, and expression_host.cpp interprets them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/expression/functions.hpp"
+#include "kernels/expression/value_type.hpp"
+#include "planning/buffer.hpp"
+#include "planning/kernel_request.hpp"
+#include "planning/operation.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+namespace expression {
+
+struct Variable {
+  std::string name;
+  int32_t dtype;
+  bool scalar = false;
+};
+
+struct Node {
+  enum Kind : uint8_t {
+    input,    // of number `index`
+    literal,  // `number` or `integer`, by its type
+    call,     // function(args)
+    convert,  // args[0] as `type`
+    select,   // args[0] ? args[1] : args[2]
+    rounded,  // args[0] rounded to dtype `index`, f16 or bf16
+  };
+  Kind kind;
+  Value type;
+  // Of a literal: what it may still become. A literal that is used as it is has type i32, i64, u64 or f32.
+  enum Weak : uint8_t { strong, integral, real } weak = strong;
+  uint32_t index = 0;
+  const Function* function = nullptr;
+  uint32_t args[3] = {0, 0, 0};
+  uint32_t arg_count = 0;
+  double number = 0;    // a literal of a float type; the alpha of a function that takes one
+  int64_t integer = 0;  // a literal of an integer type or bool
+};
+
+struct Formula {
+  std::vector<Variable> inputs, outputs;
+  std::string text;
+  std::vector<Node> nodes;
+  std::vector<uint32_t> results;  // for each output the node with its value, of type value_of(its dtype)
+};
+
+// Throws INVALID_ARGUMENT, LIMIT_EXCEEDED or UNSUPPORTED, with the position in the text.
+void parse(Formula& formula);
+
+// What a kernel needs of a device, and what its source needs (the defines of expression_functions.glsl).
+struct Needs {
+  bool f64 = false, int64 = false;
+  uint32_t files = 0, own = 0;
+  double flops = 0;  // per element
+};
+
+}  // namespace expression
+
+class Expression {
+ public:
+  explicit Expression(expression::Formula formula);
+
+  const expression::Formula& formula() const { return formula_; }
+  const std::vector<expression::Variable>& inputs() const { return formula_.inputs; }
+  const std::vector<expression::Variable>& outputs() const { return formula_.outputs; }
+  const expression::Needs& needs() const { return needs_; }
+  const std::shared_ptr<const KernelBody>& body() const { return body_; }
+  uint32_t scalars() const { return scalars_; }
+
+ private:
+  expression::Formula formula_;
+  expression::Needs needs_;
+  std::shared_ptr<const KernelBody> body_;
+  uint32_t scalars_ = 0;
+};
+
+struct ExpressionOperand {
+  const Buffer* buffer;
+  uint64_t first;          // the element at index 0 of every axis
+  const int64_t* strides;  // in elements; null: dense
+  double value;            // of scalars
+  int64_t integer;
+};
+
+struct ExpressionArgs {
+  const Expression* expression;
+  uint32_t rank;
+  const uint64_t* shape;
+  const ExpressionOperand *inputs, *outputs;  // as many as the expression has
+};
+
+// The stride of an operand along an axis. The arguments must have been checked.
+int64_t stride_along(const ExpressionArgs& args, const ExpressionOperand& operand, uint32_t axis);
+uint64_t element_count(const ExpressionArgs& args);
+// The bits of a scalar of this dtype in its value's form, f32 in the low half.
+uint64_t scalar_bits(int32_t dtype, const ExpressionOperand& operand);
+
+void check_expression(const ExpressionArgs& args);
+void host_expression(const ExpressionArgs& args);
+void record_expression(Recorder& recorder, const ExpressionArgs& args);
+
+namespace operations {
+extern const OperationOf<ExpressionArgs> expr;
+}  // namespace operations
+
+}  // namespace tuff

@@ -1,0 +1,259 @@
+// Writes the part of expression.comp that depends on a formula: its operands, and a statement for each node.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <string_view>
+
+#include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/expression/expression.hpp"
+#include "planning/element_type.hpp"
+#include "planning/status.hpp"
+
+namespace tuff {
+
+using namespace expression;
+
+namespace {
+
+const char* vector_of(Value type) {
+  switch (info(type).form) {
+    case Form::f32: return "vec4";
+    case Form::f64: return "dvec4";
+    case Form::i32: return "ivec4";
+    case Form::u32: return "uvec4";
+    case Form::i64: return "i64vec4";
+    default: return "u64vec4";
+  }
+}
+
+const char* form_name(Value type) {
+  switch (info(type).form) {
+    case Form::f32: return "f32";
+    case Form::f64: return "f64";
+    case Form::i32: return "i32";
+    case Form::u32: return "u32";
+    case Form::i64: return "i64";
+    default: return "u64";
+  }
+}
+
+// A value from its bits, as text: low and high are expressions of type uint.
+std::string of_bits(Value type, std::string_view low, std::string_view high) {
+  switch (info(type).form) {
+    case Form::f32: return fmt::format("vec4(uintBitsToFloat({}))", low);
+    case Form::f64: return fmt::format("dvec4(packDouble2x32(uvec2({}, {})))", low, high);
+    case Form::i32: return fmt::format("ivec4(int({}))", low);
+    case Form::u32: return fmt::format("uvec4({})", low);
+    case Form::i64: return fmt::format("i64vec4(int64_t(packUint2x32(uvec2({}, {}))))", low, high);
+    default: return fmt::format("u64vec4(packUint2x32(uvec2({}, {})))", low, high);
+  }
+}
+
+uint64_t bits_of(const Node& literal) {
+  if (literal.type == Value::f32) return std::bit_cast<uint32_t>(static_cast<float>(literal.number));
+  if (literal.type == Value::f64) return std::bit_cast<uint64_t>(literal.number);
+  return static_cast<uint64_t>(literal.integer);
+}
+
+std::string of_literal(const Node& node) {
+  const uint64_t bits = bits_of(node);
+  return of_bits(node.type, fmt::format("{:#x}u", static_cast<uint32_t>(bits)),
+                 fmt::format("{:#x}u", static_cast<uint32_t>(bits >> 32)));
+}
+
+const char* name_of(Op op) {
+  switch (op) {
+    case Op::add: return "add";
+    case Op::sub: return "sub";
+    case Op::mul: return "mul";
+    case Op::div: return "div";
+    case Op::floor_divide: return "floor_divide";
+    case Op::mod: return "mod";
+    case Op::fmod: return "fmod";
+    case Op::pow_integers: return "pow";
+    case Op::neg: return "neg";
+    case Op::abs: return "abs";
+    case Op::sign: return "sign";
+    case Op::max: return "max";
+    case Op::min: return "min";
+    case Op::sqrt: return "sqrt";
+    case Op::floor: return "floor";
+    case Op::ceil: return "ceil";
+    case Op::trunc: return "trunc";
+    case Op::round: return "round";
+    case Op::copysign: return "copysign";
+    case Op::nextafter: return "nextafter";
+    case Op::atan2: return "atan2";
+    case Op::hypot: return "hypot";
+    case Op::logaddexp: return "logaddexp";
+    case Op::isnan: return "isnan";
+    case Op::isinf: return "isinf";
+    case Op::isfinite: return "isfinite";
+    case Op::signbit: return "signbit";
+    case Op::eq: return "eq";
+    case Op::ne: return "ne";
+    case Op::lt: return "lt";
+    case Op::le: return "le";
+    case Op::bitand_: return "bitand";
+    case Op::bitor_: return "bitor";
+    case Op::bitxor: return "bitxor";
+    case Op::bitnot: return "bitnot";
+    case Op::shl: return "shl";
+    case Op::shr: return "shr";
+    case Op::gcd: return "gcd";
+    case Op::lcm: return "lcm";
+    case Op::popcount: return "popcount";
+    case Op::unary:
+    case Op::binary: break;
+  }
+  fail(TUFF_ERROR_INTERNAL, "function {} has no GLSL", static_cast<int>(op));
+}
+
+// Limits of a type that is held in a wider one, for expr_clamp().
+std::string clamped(Value to, const std::string& value) {
+  const uint32_t bits = info(to).bits;
+  if (!is_narrow(to)) return value;
+  if (!info(to).is_signed) return fmt::format("expr_clamp({}, {}u)", value, (1u << bits) - 1);
+  return fmt::format("expr_clamp({}, {}, {})", value, -(1 << (bits - 1)), (1 << (bits - 1)) - 1);
+}
+
+class Writer {
+ public:
+  Writer(const Formula& formula, Needs& needs) : formula_(formula), needs_(needs) {}
+
+  std::string write() {
+    mark();
+    operands();
+    text_ += "void expr_compute() {\n";
+    for (uint32_t i = 0; i < formula_.nodes.size(); ++i) {
+      if (used_[i]) statement(i);
+    }
+    for (size_t i = 0; i < formula_.results.size(); ++i) text_ += fmt::format("  y{} = v{};\n", i, formula_.results[i]);
+    text_ += "}\n";
+    return std::move(text_);
+  }
+
+ private:
+  // Finds the nodes that outputs depend on.
+  void mark() {
+    used_.assign(formula_.nodes.size(), false);
+    for (const uint32_t result : formula_.results) used_[result] = true;
+    for (size_t i = formula_.nodes.size(); i-- > 0;) {
+      const Node& node = formula_.nodes[i];
+      if (!used_[i]) continue;
+      for (uint32_t k = 0; k < node.arg_count; ++k) used_[node.args[k]] = true;
+      need(node.type);
+    }
+    for (const Variable& input : formula_.inputs) need(value_of(input.dtype));
+    for (const Variable& output : formula_.outputs) need(value_of(output.dtype));
+  }
+
+  void need(Value type) {
+    needs_.f64 = needs_.f64 || type == Value::f64;
+    needs_.int64 = needs_.int64 || type == Value::i64 || type == Value::u64;
+  }
+
+  // Globals, and the functions that read and write them.
+  void operands() {
+    std::string load, load_one, store, store_one, scalars;
+    uint32_t slot = 0, scalar = 0;
+    for (size_t i = 0; i < formula_.inputs.size(); ++i) {
+      const Variable& input = formula_.inputs[i];
+      const Value type = value_of(input.dtype);
+      text_ += fmt::format("{} x{};\n", vector_of(type), i);
+      if (input.scalar) {
+        scalars += fmt::format(
+            "  x{} = {};\n", i,
+            of_bits(type, fmt::format("TUFF_AT(T, {})", 2 * scalar), fmt::format("TUFF_AT(T, {})", 2 * scalar + 1)));
+        ++scalar;
+        continue;
+      }
+      text_ += fmt::format("EXPR_INPUT({}, X{}, {})\n", slot++, i, dtype_size(input.dtype));
+      load += fmt::format("  x{0} = expr_decode_{1}(X{0}_words(i));\n", i, input.dtype);
+      load_one += fmt::format("  x{0} = expr_decode_{1}(X{0}_word(i));\n", i, input.dtype);
+    }
+    for (size_t i = 0; i < formula_.outputs.size(); ++i) {
+      const Variable& output = formula_.outputs[i];
+      text_ += fmt::format("{} y{};\nEXPR_OUTPUT({}, Y{}, {})\n", vector_of(value_of(output.dtype)), i, slot++, i,
+                           dtype_size(output.dtype));
+      store += fmt::format("  Y{0}_store(i, expr_encode_{1}(y{0}));\n", i, output.dtype);
+      store_one += fmt::format("  Y{0}_store_one(i, expr_encode_{1}(y{0}));\n", i, output.dtype);
+    }
+    text_ += fmt::format(
+        "void expr_scalars() {{\n{}}}\nvoid expr_load(uint i) {{\n{}}}\nvoid expr_load_one(uint i) {{\n{}}}\n"
+        "void expr_store(uint i) {{\n{}}}\nvoid expr_store_one(uint i) {{\n{}}}\n",
+        scalars, load, load_one, store, store_one);
+  }
+
+  void statement(uint32_t index) {
+    const Node& node = formula_.nodes[index];
+    text_ += fmt::format("  const {} v{} = {};\n", vector_of(node.type), index, value(node));
+  }
+
+  std::string value(const Node& node) {
+    switch (node.kind) {
+      case Node::input: return fmt::format("x{}", node.index);
+      case Node::literal: return of_literal(node);
+      case Node::select: return fmt::format("expr_where(v{}, v{}, v{})", node.args[0], node.args[1], node.args[2]);
+      case Node::convert: return conversion(node);
+      case Node::rounded: return fmt::format("tuff_as_stored_{}(expr_odd(v{}))", node.index, node.args[0]);
+      case Node::call: return call(node);
+    }
+    fail(TUFF_ERROR_INTERNAL, "a node of kind {}", static_cast<int>(node.kind));
+  }
+
+  std::string conversion(const Node& node) {
+    const Value from = formula_.nodes[node.args[0]].type, to = node.type;
+    const std::string source = fmt::format("v{}", node.args[0]);
+    if (to == Value::boolean) return fmt::format("expr_to_bool({})", source);
+    const bool same_form = info(from).form == info(to).form;
+    const std::string value = same_form ? source : fmt::format("expr_to_{}({})", form_name(to), source);
+    return clamped(to, value);
+  }
+
+  std::string call(const Node& node) {
+    const Function& function = *node.function;
+    const Value of = formula_.nodes[node.args[0]].type;
+    needs_.flops += function.flops;
+    needs_.files |= file_bit(function.file);
+    const bool by_integers = !is_float(of);
+    if (function.own != kOwnRemainders || !by_integers) needs_.own |= function.own;
+    if (function.own == kOwnLogaddexp) needs_.files |= file_bit(find_function("softplus")->file);
+    if (function.own == kOwnRemainders && of == Value::f64) needs_.int64 = true;
+    std::string args = fmt::format("v{}", node.args[0]);
+    if (node.arg_count > 1) args += fmt::format(", v{}", node.args[1]);
+    if (function.op == Op::unary && function.alpha != 0) {
+      args += fmt::format(", uintBitsToFloat({:#x}u)", std::bit_cast<uint32_t>(static_cast<float>(node.number)));
+    }
+    if (function.op == Op::unary || function.op == Op::binary) return fmt::format("tuff_{}({})", function.name, args);
+    if (function.op == Op::popcount && is_narrow(of)) {
+      args = fmt::format("{} & {}({:#x})", args, vector_of(of), (1u << info(of).bits) - 1);
+    }
+    const std::string value = fmt::format("expr_{}({})", name_of(function.op), args);
+    return function.wraps && is_narrow(of) ? fmt::format("expr_wrap_{}({})", info(of).bits, value) : value;
+  }
+
+  const Formula& formula_;
+  Needs& needs_;
+  std::vector<bool> used_;
+  std::string text_;
+};
+
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+Expression::Expression(Formula formula) : formula_(std::move(formula)) {
+  parse(formula_);
+  std::string text = Writer(formula_, needs_).write();
+  const uint64_t hash = hash_of(text);
+  body_ = std::make_shared<const KernelBody>(KernelBody{std::move(text), hash});
+  for (const Variable& input : formula_.inputs) scalars_ += input.scalar ? 1 : 0;
+}
+
+}  // namespace tuff

@@ -1,0 +1,683 @@
+// The grammar and the types of formulas (tuff.h, docs/expressions.md), by precedence climbing.
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/expression/expression.hpp"
+#include "kernels/expression/host_values.hpp"
+#include "planning/element_type.hpp"
+#include "planning/status.hpp"
+
+namespace tuff::expression {
+namespace {
+
+constexpr uint32_t kMaxDepth = 64, kMaxNodes = 4096;
+
+struct Token {
+  enum Kind : uint8_t { end, name, integer, real, sign } kind = end;
+  std::string_view text;
+  size_t at = 0;  // position in the formula
+};
+
+// Longer ones first.
+constexpr std::string_view kSigns[] = {"//", "**", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||",
+                                       "+",  "-",  "*",  "/",  "%",  "^",  "<",  ">",  "&",  "|",
+                                       "!",  "~",  "?",  ":",  "(",  ")",  ",",  ";",  "="};
+
+struct Binary {
+  std::string_view sign;
+  uint32_t precedence;
+  const char* function;  // null: && and ||, which convert to bool first
+  bool swapped = false;
+};
+constexpr Binary kBinary[] = {
+    {"||", 1, nullptr},        {"&&", 2, nullptr},    {"|", 3, "bitor"}, {"&", 4, "bitand"},
+    {"==", 5, "eq"},           {"!=", 5, "ne"},       {"<", 6, "lt"},    {"<=", 6, "le"},
+    {">", 6, "lt", true},      {">=", 6, "le", true}, {"<<", 7, "shl"},  {">>", 7, "shr"},
+    {"+", 8, "add"},           {"-", 8, "sub"},       {"*", 9, "mul"},   {"/", 9, "div"},
+    {"//", 9, "floor_divide"}, {"%", 9, "mod"},
+};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+class Parser {
+ public:
+  explicit Parser(Formula& formula) : formula_(formula), text_(formula.text) {
+    results_.assign(formula.outputs.size(), kNone);
+  }
+
+  void run() {
+    next();
+    while (token_.kind != Token::end) {
+      statement();
+      if (is_sign(";")) {
+        next();
+      } else if (token_.kind != Token::end) {
+        wrong(token_.at, "expected an operator or the end, got \"{}\"", token_.text);
+      }
+    }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      if (results_[i] == kNone) wrong(text_.size(), "output \"{}\" is not assigned", formula_.outputs[i].name);
+    }
+    formula_.results = std::move(results_);
+  }
+
+ private:
+  static constexpr uint32_t kNone = ~0u;
+
+  struct Depth {
+    explicit Depth(Parser& owner) : parser(owner) {
+      if (++parser.depth_ > kMaxDepth) {
+        parser.stop(TUFF_ERROR_LIMIT_EXCEEDED, parser.token_.at, "more than {} levels of nesting", kMaxDepth);
+      }
+    }
+    ~Depth() { --parser.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+    Parser& parser;
+  };
+
+  // The message names the character, counted from 1, and quotes what is around it.
+  template <typename... Args>
+  [[noreturn]] void stop(tuff_status code, size_t at, fmt::format_string<Args...> format, Args&&... args) const {
+    constexpr size_t kAround = 40;
+    const size_t begin = at > kAround ? at - kAround : 0, end = std::min(at + kAround, text_.size());
+    std::string quoted(text_.substr(begin, end - begin));
+    for (char& c : quoted) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    fail(code, "formula, character {}: {} in \"{}{}{}\"", at + 1, fmt::format(format, std::forward<Args>(args)...),
+         begin > 0 ? "..." : "", quoted, end < text_.size() ? "..." : "");
+  }
+  template <typename... Args>
+  [[noreturn]] void wrong(size_t at, fmt::format_string<Args...> format, Args&&... args) const {
+    stop(TUFF_ERROR_INVALID_ARGUMENT, at, format, std::forward<Args>(args)...);
+  }
+
+  // --- Tokens
+
+  void next() {
+    while (place_ < text_.size() &&
+           (text_[place_] == ' ' || text_[place_] == '\t' || text_[place_] == '\n' || text_[place_] == '\r')) {
+      ++place_;
+    }
+    token_ = {Token::end, {}, place_};
+    if (place_ == text_.size()) return;
+    const char c = text_[place_];
+    if (is_letter(c)) {
+      while (place_ < text_.size() && (is_letter(text_[place_]) || is_digit(text_[place_]))) ++place_;
+      token_.kind = Token::name;
+    } else if (is_digit(c) || (c == '.' && place_ + 1 < text_.size() && is_digit(text_[place_ + 1]))) {
+      number();
+    } else {
+      const auto* found = std::find_if(std::begin(kSigns), std::end(kSigns),
+                                       [&](std::string_view sign) { return text_.substr(place_).starts_with(sign); });
+      if (found == std::end(kSigns)) {
+        if (c > ' ' && c < 127) wrong(place_, "unexpected '{}'", c);
+        wrong(place_, "unexpected byte {:#04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+      }
+      place_ += found->size();
+      token_.kind = Token::sign;
+    }
+    token_.text = text_.substr(token_.at, place_ - token_.at);
+  }
+
+  void digits() {
+    while (place_ < text_.size() && is_digit(text_[place_])) ++place_;
+  }
+
+  void number() {
+    token_.kind = Token::integer;
+    if (text_.substr(place_).starts_with("0x") || text_.substr(place_).starts_with("0X")) {
+      place_ += 2;
+      while (place_ < text_.size() && std::isxdigit(static_cast<unsigned char>(text_[place_])) != 0) ++place_;
+    } else {
+      digits();
+      if (place_ < text_.size() && text_[place_] == '.') {
+        token_.kind = Token::real;
+        ++place_;
+        digits();
+      }
+      if (place_ < text_.size() && (text_[place_] == 'e' || text_[place_] == 'E')) {
+        token_.kind = Token::real;
+        ++place_;
+        if (place_ < text_.size() && (text_[place_] == '+' || text_[place_] == '-')) ++place_;
+        if (place_ == text_.size() || !is_digit(text_[place_])) wrong(token_.at, "a number's exponent has no digits");
+        digits();
+      }
+    }
+    if (place_ < text_.size() && (is_letter(text_[place_]) || text_[place_] == '.')) {
+      wrong(place_, "unexpected '{}' behind a number", text_[place_]);
+    }
+  }
+
+  bool is_sign(std::string_view sign) const { return token_.kind == Token::sign && token_.text == sign; }
+  void expect(std::string_view sign) {
+    if (!is_sign(sign)) {
+      if (token_.kind == Token::end) wrong(token_.at, "expected \"{}\", got the end", sign);
+      wrong(token_.at, "expected \"{}\", got \"{}\"", sign, token_.text);
+    }
+    next();
+  }
+
+  // --- Nodes
+
+  uint32_t add(const Node& node, size_t at) {
+    std::vector<Node>& nodes = formula_.nodes;
+    if (nodes.size() >= kMaxNodes) stop(TUFF_ERROR_LIMIT_EXCEEDED, at, "more than {} operations", kMaxNodes);
+    nodes.push_back(node);
+    return static_cast<uint32_t>(nodes.size() - 1);
+  }
+  const Node& node(uint32_t index) const { return formula_.nodes[index]; }
+  Value type_of(uint32_t index) const { return node(index).type; }
+  static const char* name_of(Value type) { return info(type).name; }
+
+  uint32_t integer(Int128 value, size_t at) {
+    Node made{};
+    made.kind = Node::literal;
+    made.weak = Node::integral;
+    made.type = value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max()
+                    ? Value::i32
+                : value <= std::numeric_limits<int64_t>::max() ? Value::i64
+                                                               : Value::u64;
+    if (value < std::numeric_limits<int64_t>::min() || value > std::numeric_limits<uint64_t>::max()) {
+      wrong(at, "an integer beyond 64 bits");
+    }
+    made.integer = static_cast<int64_t>(static_cast<uint64_t>(value));
+    return add(made, at);
+  }
+  uint32_t real(double value, size_t at) {
+    Node made{};
+    made.kind = Node::literal;
+    made.weak = Node::real;
+    made.type = Value::f32;
+    made.number = value;
+    return add(made, at);
+  }
+  uint32_t boolean(bool value, size_t at) {
+    Node made{};
+    made.kind = Node::literal;
+    made.type = Value::boolean;
+    made.integer = value ? 1 : 0;
+    return add(made, at);
+  }
+
+  Int128 whole(const Node& literal) const {
+    return literal.type == Value::u64 ? Int128{static_cast<uint64_t>(literal.integer)} : Int128{literal.integer};
+  }
+  double number_of(const Node& literal) const {
+    return literal.weak == Node::real ? literal.number : static_cast<double>(whole(literal));
+  }
+
+  uint32_t convert(uint32_t from, Value to, size_t at) {
+    const Node source = node(from);
+    if (source.kind == Node::literal && source.weak != Node::strong) return typed(source, to, at);
+    if (source.type == to) return from;
+    Node made{};
+    made.kind = Node::convert;
+    made.type = to;
+    made.args[0] = from;
+    made.arg_count = 1;
+    return add(made, at);
+  }
+
+  // A number without a type as one of this type.
+  uint32_t typed(Node literal, Value to, size_t at) {
+    if (is_float(to)) {
+      literal.number = number_of(literal);
+      if (to == Value::f32) literal.number = double{static_cast<float>(literal.number)};
+      literal.integer = 0;
+    } else if (literal.weak == Node::real) {
+      const HostValue value = converted(Value::f64, {literal.number, 0}, to);
+      literal.integer = value.integer;
+      literal.number = 0;
+    } else {
+      const HostValue value = converted(literal.type, {0, literal.integer}, to);
+      const bool same = to == Value::boolean || (literal.type == Value::u64 || to == Value::u64
+                                                     ? value.integer == literal.integer && whole(literal) >= 0
+                                                     : value.integer == literal.integer);
+      if (!same) wrong(at, "{} does not fit {}", text_of(whole(literal)), name_of(to));
+      literal.integer = value.integer;
+    }
+    literal.weak = Node::strong;
+    literal.type = to;
+    return add(literal, at);
+  }
+
+  static std::string text_of(Int128 value) {
+    return value < 0 ? fmt::format("-{}", static_cast<uint64_t>(-value))
+                     : fmt::format("{}", static_cast<uint64_t>(value));
+  }
+
+  // The type that all have in common, of which numbers without a type adopt what they can.
+  Value common(std::span<const uint32_t> args, size_t at) const {
+    Value type = Value::none;
+    bool weak_real = false;
+    for (const uint32_t arg : args) {
+      if (node(arg).weak != Node::strong) {
+        weak_real = weak_real || node(arg).weak == Node::real;
+        continue;
+      }
+      const Value with = type == Value::none ? type_of(arg) : common_type(type, type_of(arg));
+      if (with == Value::none) {
+        wrong(at, "no type holds both {} and {}: convert one", name_of(type), name_of(type_of(arg)));
+      }
+      type = with;
+    }
+    if (type == Value::none || type == Value::boolean) {
+      for (const uint32_t arg : args) {
+        if (node(arg).weak == Node::integral) {
+          type = type == Value::none ? type_of(arg) : common_type(type, type_of(arg));
+          if (type == Value::none) type = Value::u64;
+        }
+      }
+    }
+    if (weak_real && !is_float(type)) type = Value::f32;
+    return type;
+  }
+
+  // The type in which a function computes its arguments.
+  Value computed_in(const Function& function, std::span<const uint32_t> args, size_t at) const {
+    const Value type = common(args, at);
+    switch (function.typing) {
+      case Typing::numbers: return type == Value::boolean ? Value::i32 : type;
+      case Typing::floats: return is_float(type) ? type : Value::f32;
+      case Typing::f32:
+        if (type == Value::f64) {
+          stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not take f64, only f32", shown(function));
+        }
+        return Value::f32;
+      case Typing::integers:
+      case Typing::bits:
+        if (is_float(type)) wrong(at, "{} does not take {}", shown(function), name_of(type));
+        return type == Value::boolean && function.typing == Typing::integers ? Value::i32 : type;
+      case Typing::whole:
+      case Typing::compares:
+      case Typing::classifies: return type;
+    }
+    return type;
+  }
+
+  static std::string_view shown(const Function& function) {
+    switch (function.op) {
+      case Op::bitand_: return "&";
+      case Op::bitor_: return "|";
+      case Op::bitnot: return "~";
+      case Op::shl: return "<<";
+      case Op::shr: return ">>";
+      default: return function.name;
+    }
+  }
+
+  // --- Calls
+
+  uint32_t call(const Function& function, std::span<const uint32_t> given, size_t at, double alpha = 0) {
+    if (const uint32_t folded = fold(function, given, at, alpha); folded != kNone) return folded;
+    const Value type = computed_in(function, given, at);
+    Node made{};
+    made.kind = Node::call;
+    made.function = &function;
+    made.number = alpha;
+    made.arg_count = static_cast<uint32_t>(given.size());
+    for (size_t i = 0; i < given.size(); ++i) made.args[i] = convert(given[i], type, at);
+    made.type = function.typing == Typing::compares || function.typing == Typing::classifies ? Value::boolean : type;
+    if (!is_float(type)) {
+      if (function.typing == Typing::whole) return made.args[0];
+      if (function.typing == Typing::classifies) return classified(function, made.args[0], type, at);
+      if (function.op == Op::bitnot && type == Value::boolean) return negated(made.args[0], at);
+    }
+    return add(made, at);
+  }
+  uint32_t call(Op op, std::initializer_list<uint32_t> given, size_t at) {
+    return call(function_of(op), {given.begin(), given.size()}, at);
+  }
+
+  uint32_t classified(const Function& function, uint32_t arg, Value type, size_t at) {
+    if (function.op != Op::signbit) return boolean(function.op == Op::isfinite, at);
+    if (!is_integer(type) || !info(type).is_signed) return boolean(false, at);
+    return call(Op::lt, {arg, integer(0, at)}, at);
+  }
+
+  uint32_t negated(uint32_t arg, size_t at) {
+    return call(Op::bitxor, {convert(arg, Value::boolean, at), boolean(true, at)}, at);
+  }
+
+  // Functions of numbers without a type give such a number, so that 2 * pi keeps its digits beside an f64.
+  uint32_t fold(const Function& function, std::span<const uint32_t> given, size_t at, double alpha) {
+    bool integers = true;
+    for (const uint32_t arg : given) {
+      if (node(arg).weak == Node::strong) return kNone;
+      integers = integers && node(arg).weak == Node::integral;
+    }
+    const double a = number_of(node(given[0])), b = given.size() > 1 ? number_of(node(given[1])) : 0;
+    const Int128 i = whole(node(given[0])), j = given.size() > 1 ? whole(node(given[1])) : 0;
+    switch (function.op) {
+      case Op::add: return integers ? integer(i + j, at) : real(a + b, at);
+      case Op::sub: return integers ? integer(i - j, at) : real(a - b, at);
+      case Op::mul: {
+        if (!integers) return real(a * b, at);
+        if (std::fabs(a * b) >= 0x1p65) wrong(at, "an integer beyond 64 bits");
+        return integer(i * j, at);
+      }
+      case Op::neg: return integers ? integer(-i, at) : real(-a, at);
+      case Op::div: return real(a / b, at);
+      case Op::sqrt: return real(std::sqrt(a), at);
+      case Op::shl:
+        return integers && j >= 0 && j < 32 && i >= 0 && i < (Int128{1} << 31) ? integer(i << static_cast<int>(j), at)
+                                                                               : kNone;
+      case Op::unary: return real(elementwise::find(elementwise::kUnaryOps, function.row)->apply(a, alpha), at);
+      case Op::binary: return real(elementwise::find(elementwise::kBinaryOps, function.row)->apply(a, b), at);
+      default: return kNone;
+    }
+  }
+
+  uint32_t power(uint32_t base, uint32_t exponent, size_t at) {
+    const Node by = node(exponent);
+    const bool weak_base = node(base).weak != Node::strong;
+    const uint32_t both[] = {base, exponent};
+    const Value type = common(both, at);
+    if (!weak_base && by.weak != Node::strong && is_float(type)) {
+      const double value = number_of(by), most = type == Value::f64 ? 16 : 4;
+      if (value == 0.5) return call(Op::sqrt, {base}, at);
+      if (value >= 1 && value <= most && value == std::floor(value)) {
+        return repeated(convert(base, type, at), static_cast<uint32_t>(value), at);
+      }
+    }
+    if (!is_float(type) && !(weak_base && by.weak != Node::strong)) return call(Op::pow_integers, {base, exponent}, at);
+    if (weak_base && by.weak == Node::integral && node(base).weak == Node::integral) {
+      const double value = std::pow(number_of(node(base)), number_of(by));
+      if (number_of(by) >= 0 && std::fabs(value) < 0x1p53) return integer(static_cast<Int128>(value), at);
+    }
+    return call(*find_function("pow"), both, at);
+  }
+
+  uint32_t repeated(uint32_t base, uint32_t times, size_t at) {
+    if (times == 1) return base;
+    const uint32_t half = repeated(base, times / 2, at), square = call(Op::mul, {half, half}, at);
+    return times % 2 == 0 ? square : call(Op::mul, {square, base}, at);
+  }
+
+  uint32_t select(uint32_t condition, uint32_t a, uint32_t b, size_t at) {
+    const uint32_t both[] = {a, b};
+    const Value type = common(both, at);
+    Node made{};
+    made.kind = Node::select;
+    made.type = type;
+    made.arg_count = 3;
+    made.args[0] = convert(condition, Value::boolean, at);
+    made.args[1] = convert(a, type, at);
+    made.args[2] = convert(b, type, at);
+    return add(made, at);
+  }
+
+  uint32_t rounded(uint32_t from, int32_t dtype, size_t at) {
+    Node made{};
+    made.kind = Node::rounded;
+    made.type = Value::f32;
+    made.index = static_cast<uint32_t>(dtype);
+    made.args[0] = node(from).weak == Node::strong ? from : convert(from, Value::f32, at);
+    made.arg_count = 1;
+    return add(made, at);
+  }
+
+  // As an element of this dtype: the value that is stored, or that a cast gives.
+  uint32_t as_element(uint32_t from, int32_t dtype, size_t at) {
+    if (dtype == TUFF_F16 || dtype == TUFF_BF16) return rounded(from, dtype, at);
+    const Node source = node(from);
+    const Value to = value_of(dtype);
+    // A number without a type saturates too.
+    if (source.weak != Node::strong && is_integer(to)) {
+      Node made{};
+      made.kind = Node::literal;
+      made.type = to;
+      const bool real_number = source.weak == Node::real;
+      made.integer = converted(real_number ? Value::f64 : source.type, {source.number, source.integer}, to).integer;
+      return add(made, at);
+    }
+    return convert(from, to, at);
+  }
+
+  // --- Grammar
+
+  uint32_t find_output(std::string_view name) const {
+    for (size_t i = 0; i < formula_.outputs.size(); ++i) {
+      if (formula_.outputs[i].name == name) return static_cast<uint32_t>(i);
+    }
+    return kNone;
+  }
+
+  void statement() {
+    const size_t at = token_.at;
+    if (token_.kind == Token::name) {
+      const size_t behind = text_.find_first_not_of(" \t\r\n", place_);
+      if (behind != std::string_view::npos && text_[behind] == '=' && text_.substr(behind, 2) != "==") {
+        const std::string_view name = token_.text;
+        next();
+        next();
+        assign(name, expression(), at);
+        return;
+      }
+    }
+    const uint32_t value = expression();
+    if (results_.size() != 1) {
+      wrong(at, "a value without a name, and there are {} outputs: needs name = value", results_.size());
+    }
+    store(0, value, at);
+  }
+
+  void store(uint32_t output, uint32_t value, size_t at) {
+    if (results_[output] != kNone) wrong(at, "output \"{}\" is assigned twice", formula_.outputs[output].name);
+    results_[output] = as_element(value, formula_.outputs[output].dtype, at);
+  }
+
+  void assign(std::string_view name, uint32_t value, size_t at) {
+    for (const Variable& input : formula_.inputs) {
+      if (input.name == name) wrong(at, "\"{}\" is an input", name);
+    }
+    if (find_output(name) == kNone) {
+      for (const auto& [known, index] : temporaries_) {
+        if (known == name) wrong(at, "\"{}\" is assigned twice", name);
+      }
+    } else {
+      store(find_output(name), value, at);
+    }
+    temporaries_.emplace_back(name, value);
+  }
+
+  uint32_t expression() {
+    const Depth depth(*this);
+    const uint32_t condition = binary(1);
+    if (!is_sign("?")) return condition;
+    const size_t at = token_.at;
+    next();
+    const uint32_t a = expression();
+    expect(":");
+    return select(condition, a, expression(), at);
+  }
+
+  uint32_t binary(uint32_t least) {
+    uint32_t left = unary();
+    while (token_.kind == Token::sign) {
+      const auto* found = std::find_if(std::begin(kBinary), std::end(kBinary),
+                                       [&](const Binary& row) { return row.sign == token_.text; });
+      if (found == std::end(kBinary) || found->precedence < least) break;
+      const size_t at = token_.at;
+      next();
+      const uint32_t right = binary(found->precedence + 1);
+      if (found->function == nullptr) {
+        left = call(found->sign == "&&" ? Op::bitand_ : Op::bitor_,
+                    {convert(left, Value::boolean, at), convert(right, Value::boolean, at)}, at);
+      } else {
+        const uint32_t both[] = {found->swapped ? right : left, found->swapped ? left : right};
+        left = call(*find_function(found->function), both, at);
+      }
+    }
+    return left;
+  }
+
+  uint32_t unary() {
+    const Depth depth(*this);
+    const size_t at = token_.at;
+    if (is_sign("+")) {
+      next();
+      return unary();
+    }
+    if (is_sign("-")) {
+      next();
+      return call(Op::neg, {unary()}, at);
+    }
+    if (is_sign("!")) {
+      next();
+      return negated(unary(), at);
+    }
+    if (is_sign("~")) {
+      next();
+      return call(Op::bitnot, {unary()}, at);
+    }
+    const uint32_t base = primary();
+    if (!is_sign("**") && !is_sign("^")) return base;
+    const size_t sign = token_.at;
+    next();
+    return power(base, unary(), sign);
+  }
+
+  uint32_t primary() {
+    const Token token = token_;
+    if (token.kind == Token::end) wrong(token.at, "expected a value, got the end");
+    next();
+    switch (token.kind) {
+      case Token::integer: return integer_of(token);
+      case Token::real: {
+        double value = 0;
+        const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
+        if (error == std::errc::result_out_of_range) wrong(token.at, "a number beyond f64");
+        return real(value, token.at);
+      }
+      case Token::name: return is_sign("(") && !is_variable(token.text) ? function(token) : named(token);
+      default: break;
+    }
+    if (token.text != "(") wrong(token.at, "expected a value, got \"{}\"", token.text);
+    const uint32_t value = expression();
+    expect(")");
+    return value;
+  }
+
+  uint32_t integer_of(const Token& token) {
+    std::string_view text = token.text;
+    int base = 10;
+    if (text.size() >= 2 && (text[1] == 'x' || text[1] == 'X')) {
+      text.remove_prefix(2);
+      base = 16;
+      if (text.empty()) wrong(token.at, "0x without digits");
+    }
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc()) wrong(token.at, "an integer beyond 64 bits");
+    return integer(value, token.at);
+  }
+
+  bool is_variable(std::string_view name) const {
+    return std::any_of(formula_.inputs.begin(), formula_.inputs.end(),
+                       [&](const Variable& v) { return v.name == name; }) ||
+           std::any_of(temporaries_.begin(), temporaries_.end(),
+                       [&](const auto& known) { return known.first == name; });
+  }
+
+  uint32_t named(const Token& token) {
+    for (size_t i = 0; i < formula_.inputs.size(); ++i) {
+      if (formula_.inputs[i].name != token.text) continue;
+      Node made{};
+      made.kind = Node::input;
+      made.type = value_of(formula_.inputs[i].dtype);
+      made.index = static_cast<uint32_t>(i);
+      return add(made, token.at);
+    }
+    for (const auto& [name, value] : temporaries_) {
+      if (name == token.text) return value;
+    }
+    if (token.text == "pi") return real(3.14159265358979323846, token.at);
+    if (token.text == "inf") return real(std::numeric_limits<double>::infinity(), token.at);
+    if (token.text == "nan") return real(std::numeric_limits<double>::quiet_NaN(), token.at);
+    if (token.text == "true" || token.text == "false") return boolean(token.text == "true", token.at);
+    if (find_function(token.text) != nullptr) wrong(token.at, "\"{}\" is a function: needs (…) behind it", token.text);
+    wrong(token.at, "unknown name \"{}\"", token.text);
+  }
+
+  uint32_t function(const Token& token) {
+    std::vector<uint32_t> args;
+    next();
+    if (!is_sign(")")) {
+      args.push_back(expression());
+      while (is_sign(",")) {
+        next();
+        args.push_back(expression());
+      }
+    }
+    expect(")");
+    return called(token.text, args, token.at);
+  }
+
+  void require_args(std::string_view name, const std::vector<uint32_t>& args, size_t arity, size_t at) const {
+    if (args.size() != arity) {
+      wrong(at, "{} takes {} argument{}, got {}", name, arity, arity == 1 ? "" : "s", args.size());
+    }
+  }
+
+  uint32_t called(std::string_view name, const std::vector<uint32_t>& args, size_t at) {
+    if (const int32_t dtype = dtype_by_name(name); dtype != 0 && value_of(dtype) != Value::none) {
+      require_args(name, args, 1, at);
+      return as_element(args[0], dtype, at);
+    }
+    struct Composed {
+      std::string_view name;
+      size_t arity;
+    };
+    constexpr Composed kComposed[] = {{"where", 3},  {"clamp", 3}, {"fma", 3},        {"lerp", 3},
+                                      {"square", 1}, {"pow", 2},   {"logical_not", 1}};
+    for (const Composed& row : kComposed) {
+      if (row.name != name) continue;
+      require_args(name, args, row.arity, at);
+      if (name == "where") return select(args[0], args[1], args[2], at);
+      if (name == "clamp") return call(Op::min, {call(Op::max, {args[0], args[1]}, at), args[2]}, at);
+      if (name == "fma") return call(Op::add, {call(Op::mul, {args[0], args[1]}, at), args[2]}, at);
+      if (name == "square") return call(Op::mul, {args[0], args[0]}, at);
+      if (name == "pow") return power(args[0], args[1], at);
+      if (name == "logical_not") return negated(args[0], at);
+      return lerp(args, at);
+    }
+    const Function* found = find_function(name);
+    if (found == nullptr) wrong(at, "unknown function \"{}\"", name);
+    if (found->op == Op::unary && found->alpha != 0 && args.size() == 2) {
+      const Node& alpha = node(args[1]);
+      if (alpha.weak == Node::strong) wrong(at, "the second argument of {} needs to be a number", name);
+      return call(*found, {args.data(), 1}, at, double{static_cast<float>(number_of(alpha))});
+    }
+    require_args(name, args, found->arity, at);
+    return call(*found, args, at, found->alpha);
+  }
+
+  uint32_t lerp(const std::vector<uint32_t>& args, size_t at) {
+    const Value shared = common(args, at), type = is_float(shared) ? shared : Value::f32;
+    const uint32_t a = convert(args[0], type, at), b = convert(args[1], type, at), t = convert(args[2], type, at);
+    return call(Op::add, {a, call(Op::mul, {t, call(Op::sub, {b, a}, at)}, at)}, at);
+  }
+
+  Formula& formula_;
+  const std::string_view text_;
+  size_t place_ = 0;
+  Token token_;
+  uint32_t depth_ = 0;
+  std::vector<uint32_t> results_;
+  std::vector<std::pair<std::string_view, uint32_t>> temporaries_;
+};
+
+}  // namespace
+
+void parse(Formula& formula) { Parser(formula).run(); }
+
+}  // namespace tuff::expression

@@ -1,0 +1,484 @@
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with few rows or columns, in 16 bits: bound by
+// reading the long operand once. A block computes a tile: 32 to 128 rows of the long operand by all of the short one's.
+//
+//                  k
+//         +---+---+---+---+---          Each of a block's four warps works by itself: it takes every fourth step of 64
+//         k,
+//  tile's | 0 | 1 | 2 | 3 | ...         and keeps a ring of steps of both operands on their way from memory (cp.async),
+//  rows   +---+---+---+---+---          so that nothing waits for another warp until the end. Large tiles have teams of
+//                                       two warps instead, with half of the rows each.
+//         +---+---+---+---+---
+//  short  | 0 | 1 | 2 | 3 | ...           load       2   3   4   ...
+//         +---+---+---+---+---            multiply   0   1   2   ...
+//
+// The long operand is the 16 rows of mma.sync (m16n8k16), the short one its 8 columns. At the end the teams' sums are
+// added up in shared memory. Tiles begin at different steps and go round, because all of them read the short operand:
+// its parts would be asked for by all multiprocessors at once. The order of a sum depends on its tile alone.
+//
+// In shared memory an operand whose rows run along k has a line of 128 bytes for each row; another has a line for each
+// step of k, of up to 64 rows. Pieces of 16 bytes are permuted so that ldmatrix, which also transposes, reads without
+// bank conflicts.
+#include "kernels/gemm/native/gemm_narrow.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
+#include "kernels/native/ptx.hpp"
+#include "planning/status.hpp"
+#include "tuff/tuff.h"
+
+namespace tuff::gemm {
+namespace {
+
+using ptx::F32;
+using ptx::if_true;
+using ptx::kRowBytes;
+using ptx::kWarp;
+using ptx::multiply_add;
+using ptx::multiply_wide;
+using ptx::Pred;
+using ptx::Type;
+using ptx::U32;
+using ptx::U64;
+using ptx::Writer;
+
+constexpr uint32_t kStep = Narrow::kStep, kElement = 2, kPiece = 16, kPieceElements = kPiece / kElement;
+constexpr uint32_t kBlockRows = 16;  // of mma.sync
+constexpr uint32_t kTogether = 512;  // rows whose tiles begin at the same step if a step of k has them side by side
+constexpr uint32_t kMaxStages = 8;
+constexpr uint32_t kReserved = 1024;  // of each block's shared memory, by the driver
+
+class Kernel {
+ public:
+  explicit Kernel(const Narrow& options) : o_(options), w_("sm_90a", "gemm_narrow") {}
+
+  std::string write() {
+    long_.base = w_.pointer("long");
+    short_.base = w_.pointer("short");
+    c_ = w_.pointer("c");
+    if (o_.has_operands()) {
+      bias_ = w_.pointer("bias");
+      residual_ = w_.pointer("residual");
+    }
+    w_.block("push", sizeof(Narrow::Push));
+    thread_ = w_.special("%tid.x");
+    lane_ = thread_ & (kWarp - 1);
+    const U32 warp = thread_ >> 5;
+    team_ = warp / o_.team();
+    in_team_ = warp & (o_.team() - 1);
+    memory_ = ptx::aligned_memory(w_);
+    locate();
+    for (uint32_t i = 0; i < blocks() * o_.columns / 8 * 4; ++i) sums_.push_back(w_.variable(number(w_, 0)));
+    each_step();
+    keep_sums();
+    finish();
+    return w_.text(Narrow::kThreads);
+  }
+
+ private:
+  struct Operand {
+    U64 base;        // of the matrix
+    U64 ld;          // in bytes
+    U32 first, end;  // rows: of the tile, of the matrix
+    bool along_k;
+    uint32_t tile;   // rows of a tile
+    uint32_t place;  // in a stage, in bytes
+    // Of a line in shared memory, if rows run across k.
+    uint32_t panel() const { return std::min(tile, kStep); }
+    uint32_t line_bytes() const { return along_k ? kRowBytes : panel() * kElement; }
+    uint32_t pieces() const { return line_bytes() / kPiece; }
+    uint32_t lines() const { return along_k ? tile : tile / panel() * kStep; }
+    // A piece's number is changed by this function of its line's number, of which three bits count.
+    U32 permutation(const U32& line) const {
+      switch (pieces()) {
+        case 8: return line & 7;
+        case 4: return (line >> 1) & 3;
+        case 2: return (line >> 2) & 1;
+        default: return line.writer->constant(0);
+      }
+    }
+  };
+
+  U32 parameter(size_t offset) { return w_.parameter("push", offset); }
+  U64 parameter64(size_t offset) { return w_.parameter64("push", offset); }
+  U64 number64(uint64_t x) { return {&w_, std::to_string(x), true, x}; }
+  // Threads of a team.
+  uint32_t team_threads() const { return o_.team() * kWarp; }
+  uint32_t warp_rows() const { return o_.rows / o_.team(); }
+  uint32_t blocks() const { return warp_rows() / kBlockRows; }
+
+  // The block's tile, and its part of k.
+  void locate() {
+    const U32 block = w_.special("%ctaid.x"), parts = parameter(offsetof(Narrow::Push, parts));
+    const U32 tile = block / parts;
+    part_ = block - tile * parts;
+    const U32 tiles = parameter(offsetof(Narrow::Push, tiles));
+    matrix_ = tile / tiles;
+    const U32 k = parameter(offsetof(Narrow::Push, k)), k_slice = parameter(offsetof(Narrow::Push, k_slice));
+    begin_ = w_.variable(part_ * k_slice);
+    end_ = w_.variable(ptx::min(begin_ + k_slice, k));
+    const U64 matrix = widen(matrix_);
+    long_.base = w_.variable(long_.base + matrix * parameter64(offsetof(Narrow::Push, stride_long)));
+    short_.base = w_.variable(short_.base + matrix * parameter64(offsetof(Narrow::Push, stride_short)));
+    long_.ld = parameter64(offsetof(Narrow::Push, ld_long));
+    short_.ld = parameter64(offsetof(Narrow::Push, ld_short));
+    tile_ = tile - matrix_ * tiles;
+    long_.first = w_.variable(tile_ * o_.rows);
+    short_.first = w_.constant(0);
+    long_.end = w_.variable(ptx::min(long_.first + o_.rows, parameter(offsetof(Narrow::Push, rows))));
+    short_.end = parameter(offsetof(Narrow::Push, columns));
+    long_.along_k = o_.long_along_k;
+    short_.along_k = o_.short_along_k;
+    long_.tile = o_.rows;
+    short_.tile = o_.columns;
+    long_.place = 0;
+    short_.place = o_.rows * kRowBytes;
+  }
+
+  // --- loading ------------------------------------------------------------------------------------------------------
+
+  // What a thread loads of an operand's step: a piece of every `at_once`-th line.
+  struct Loads {
+    U64 at, between, step, round;  // round: all steps
+    U32 to, line, element;         // element: the first one's number along the line
+    U32 bytes;                     // across k: those of a piece that exist
+    Pred exists;                   // if a team has more threads than a step has pieces
+    uint32_t at_once;
+  };
+
+  Loads prepare(const Operand& x) {
+    Loads all;
+    const uint32_t pieces = x.pieces(), threads = team_threads();
+    const U32 thread = thread_ & (threads - 1), piece = thread & (pieces - 1);
+    all.line = thread / pieces;
+    all.at_once = threads / pieces;
+    if (all.at_once > x.lines()) all.exists = all.line < x.lines();
+    all.element = piece * kPieceElements;
+    all.to = w_.variable(ring_ + x.place + all.line * x.line_bytes() + ((piece ^ x.permutation(all.line)) << 4));
+    const U32 row = x.along_k ? x.first + all.line : x.first + all.element;
+    const U32 k = x.along_k ? next_ + all.element : next_ + all.line;
+    all.at = w_.variable(multiply_add(x.along_k ? k : row, kElement, x.base) + widen(x.along_k ? row : k) * x.ld);
+    all.between = w_.variable(x.ld * number64(all.at_once));
+    all.step = x.along_k ? number64(between() * kElement) : w_.variable(x.ld * number64(between()));
+    all.round =
+        w_.variable(x.along_k ? multiply_wide(steps_, w_.constant(between() * kElement)) : all.step * widen(steps_));
+    if (!x.along_k) {
+      all.bytes = w_.variable(rest(row, x.end));
+    } else {
+      all.line = w_.variable(row);
+    }
+    return all;
+  }
+
+  // The bytes of a piece from `element` on that are before `end`.
+  U32 rest(const U32& element, const U32& end) {
+    const U32 left = select(element < end, end - element, w_.constant(0));
+    return min(left, w_.constant(kPieceElements)) * kElement;
+  }
+
+  // Starts loading the operand's step from k on. What does not exist is zero.
+  void load(const Operand& x, const Loads& all, const U32& stage, const U32& k) {
+    const U32 along = x.along_k ? rest(k + all.element, end_) : U32{}, k_line = x.along_k ? U32{} : k + all.line;
+    const U32 begin = all.to + stage;
+    U64 from = all.at;
+    for (uint32_t line = 0; line < x.lines(); line += all.at_once) {
+      const uint32_t panel = x.along_k ? 0 : line / kStep, in_panel = x.along_k ? line : line % kStep;
+      if (line != 0) from = in_panel == 0 ? all.at : from + all.between;
+      const Pred exists = x.along_k ? all.line + in_panel < x.end : k_line + in_panel < end_;
+      U32 wanted = along;
+      if (!x.along_k) wanted = panel == 0 ? all.bytes : rest(x.first + all.element + panel * kStep, x.end);
+      const U32 bytes = select(exists, wanted, w_.constant(0));
+      // A thread's lines differ in bit 2, which is part of the permutation, if there are four at once.
+      const U32 to = x.pieces() == 8 && (line & 4) != 0 ? begin ^ 64u : begin;
+      const ptx::Guard guard = all.exists.writer != nullptr ? if_true(all.exists) : ptx::Guard{};
+      w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text, line * x.line_bytes(),
+              from.text, panel * kRowBytes, bytes.text);
+    }
+    w_.assign(all.at, all.at + all.step);
+  }
+
+  // Waits until all threads of the team are here.
+  void join_team() {
+    if (o_.team() == 1) {
+      w_.emit("bar.warp.sync 0xffffffff;");
+    } else {
+      w_.emit("bar.sync {}, {};", (team_ + 1).text, team_threads());
+    }
+  }
+
+  // k from a team's step to its next.
+  uint32_t between() const { return o_.teams() * kStep; }
+
+  void each_step() {
+    const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
+    ring_ = w_.variable(memory_ + team_ * w_.constant(stages * stage_bytes));
+    // All teams have as many steps; those that do not exist are zero.
+    const U32 length = ptx::max(end_, begin_) - begin_;
+    steps_ = w_.variable((length + (between() - 1)) / between());
+    const U32 turn = o_.long_along_k ? tile_ : tile_ / std::max(kTogether / o_.rows, 1u);
+    const U32 first = (turn - turn / ptx::max(steps_, w_.constant(1)) * steps_) * between();
+    next_ = w_.variable(begin_ + first + team_ * kStep);
+    const U32 last = w_.variable(begin_ + team_ * kStep + steps_ * between());
+    const Loads of_long = prepare(long_), of_short = prepare(short_);
+    const auto load_step = [&](const U32& stage, const U32& step) {
+      w_.when(step < steps_, [&] {
+        load(long_, of_long, stage, next_);
+        load(short_, of_short, stage, next_);
+        w_.assign(next_, next_ + between());
+        const Pred round = next_ == last;
+        w_.emit(if_true(round), "sub.u64 {}, {}, {};", of_long.at.text, of_long.at.text, of_long.round.text);
+        w_.emit(if_true(round), "sub.u64 {}, {}, {};", of_short.at.text, of_short.at.text, of_short.round.text);
+        w_.emit(if_true(round), "sub.u32 {}, {}, {};", next_.text, next_.text, (steps_ * between()).text);
+      });
+      w_.emit("cp.async.commit_group;");
+    };
+    for (uint32_t i = 0; i < ahead; ++i) load_step(w_.constant(i * stage_bytes), w_.variable(w_.constant(i)));
+    prepare_reading();
+    const U32 stage = w_.variable(w_.constant(0)), step = w_.variable(w_.constant(0));
+    w_.repeat([&] { return step < steps_; },
+              [&] {
+                w_.emit("cp.async.wait_group {};", ahead - 1);
+                join_team();  // the pieces of all threads have arrived, and the step before has been read
+                const U32 free = select(stage == 0u, w_.constant(ahead * stage_bytes), stage - stage_bytes);
+                load_step(free, step + ahead);
+                multiply(stage);
+                const U32 following = stage + stage_bytes;
+                w_.assign(stage, select(following == stages * stage_bytes, w_.constant(0), following));
+                w_.assign(step, step + 1);
+              });
+    w_.emit("cp.async.wait_all;");
+  }
+
+  // --- multiplying --------------------------------------------------------------------------------------------------
+
+  // Where a lane reads in the first stage. ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the lines of matrix i.
+  // Of the long operand, matrices 0 and 1 have the same k; of the short one, all have the same 8 rows.
+  void prepare_reading() {
+    const U32 matrix = lane_ >> 3, line = lane_ & 7;
+    const U32 low = matrix & 1, high = matrix >> 1, first = in_team_ * warp_rows();
+    const auto place = [&](const Operand& x, const U32& at, const U32& piece) {
+      return w_.variable(ring_ + x.place + at * x.line_bytes() + ((piece ^ x.permutation(line)) << 4));
+    };
+    if (long_.along_k) {
+      read_long_ = place(long_, first + (low << 3) + line, high);
+    } else {
+      const U32 panel = first / long_.panel(), piece = (first & (long_.panel() - 1)) / kPieceElements;
+      read_long_ = place(long_, panel * kStep + (high << 3) + line, piece + low);
+    }
+    read_short_ = short_.along_k ? place(short_, line, matrix) : place(short_, (matrix << 3) + line, w_.constant(0));
+  }
+
+  std::array<U32, 4> load_matrices(const U32& at, uint32_t offset, bool transposed) {
+    std::array<U32, 4> x;
+    for (U32& one : x) one = w_.make<Type::u32>();
+    w_.emit("ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 {{{}, {}, {}, {}}}, [{}+{}];", transposed ? ".trans" : "",
+            x[0].text, x[1].text, x[2].text, x[3].text, at.text, offset);
+    return x;
+  }
+
+  // The 16 rows of a block of the long operand, of 16 steps of k.
+  std::array<U32, 4> long_rows(const U32& at, uint32_t block, uint32_t sixteen) {
+    if (long_.along_k) return load_matrices(at ^ (sixteen * 32), block * 16 * kRowBytes, false);
+    const uint32_t in_panel = block % (kStep / kBlockRows), panel = block / (kStep / kBlockRows);
+    return load_matrices(at ^ (in_panel * 32), (panel * kStep + sixteen * 16) * long_.line_bytes(), true);
+  }
+  // Eight rows of the short operand, of 32 steps of k.
+  std::array<U32, 4> short_rows(const U32& at, uint32_t eight, uint32_t half) {
+    if (short_.along_k) return load_matrices(at ^ (half * 64), eight * 8 * kRowBytes, false);
+    return load_matrices(at ^ (eight * kPiece), half * 32 * short_.line_bytes(), true);
+  }
+
+  const F32* sums(uint32_t block, uint32_t eight) const { return &sums_[(block * o_.columns / 8 + eight) * 4]; }
+
+  void multiply(const U32& stage) {
+    const char* const type = ptx::name_of_half(o_.type);
+    const U32 at_long = read_long_ + stage, at_short = read_short_ + stage;
+    for (uint32_t half = 0; half < 2; ++half) {
+      std::vector<std::array<U32, 4>> b;
+      for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) b.push_back(short_rows(at_short, eight, half));
+      for (uint32_t i = 0; i < 2; ++i) {
+        for (uint32_t block = 0; block < blocks(); ++block) {
+          const std::array<U32, 4> a = long_rows(at_long, block, half * 2 + i);
+          for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+            const F32* const c = sums(block, eight);
+            w_.emit(
+                "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
+                "{{{}, {}, {}, {}}};",
+                type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text,
+                b[eight][2 * i].text, b[eight][2 * i + 1].text, c[0].text, c[1].text, c[2].text, c[3].text);
+          }
+        }
+      }
+    }
+  }
+
+  // --- the end ------------------------------------------------------------------------------------------------------
+
+  // Numbers of a row of sums in shared memory: odd, so that a column is read without bank conflicts, and with 9 or 25
+  // banks from a row to the next, so that at most two lanes write to one bank.
+  uint32_t sums_row() const { return o_.columns == 16 ? 25 : o_.columns + 1 + (o_.columns == 8 ? 0 : 8); }
+  uint32_t team_bytes() const { return o_.rows * sums_row() * 4; }
+
+  // Each team's sums are in shared memory afterwards: [team][row][column].
+  void keep_sums() {
+    w_.emit("bar.sync 0;");
+    const U32 row = in_team_ * warp_rows() + (lane_ >> 2), column = (lane_ & 3) << 1;
+    const U32 to = memory_ + team_ * w_.constant(team_bytes()) + (row * sums_row() + column) * 4;
+    for (uint32_t block = 0; block < blocks(); ++block) {
+      for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint32_t at = ((block * 16 + i / 2 * 8) * sums_row() + eight * 8 + i % 2) * 4;
+          w_.emit("st.shared.f32 [{}+{}], {};", to.text, at, sums(block, eight)[i].text);
+        }
+      }
+    }
+    w_.emit("bar.sync 0;");
+  }
+
+  // Stores the tile's elements in the order of C's rows.
+  void finish() {
+    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
+    const U64 bytes = number64(size), matrix = widen(matrix_);
+    const U64 out = c_ + matrix * parameter64(offsetof(Narrow::Push, stride_c)) +
+                    widen(part_) * parameter64(offsetof(Narrow::Push, slice_c));
+    U64 bias, residual;
+    if (o_.bias_axis != 0) bias = bias_ + matrix * parameter64(offsetof(Narrow::Push, stride_bias));
+    if (o_.residual) residual = residual_ + matrix * parameter64(offsetof(Narrow::Push, stride_residual));
+    const F32 alpha = w_.parameter_float("push", offsetof(Narrow::Push, alpha));
+    const F32 beta = w_.parameter_float("push", offsetof(Narrow::Push, beta));
+    const U32 ldc = parameter(offsetof(Narrow::Push, ldc));
+    const U32 ld_residual = o_.residual ? parameter(offsetof(Narrow::Push, ld_residual)) : U32{};
+    const uint32_t rows = std::bit_ceil(o_.rows);
+    const U32 element = w_.variable(thread_);
+    w_.repeat([&] { return element < rows * o_.columns; },
+              [&] {
+                // Neighbouring threads have neighbouring elements of a row of C.
+                const uint32_t across = o_.transposed ? rows : o_.columns;
+                const U32 inner = element & (across - 1), outer = element / across;
+                const U32 row = o_.transposed ? inner : outer, column = o_.transposed ? outer : inner;
+                const U32 at_row = long_.first + row;
+                w_.when(at_row < long_.end && column < short_.end, [&] {
+                  const F32 sum = sum_of(memory_ + (row * sums_row() + column) * 4);
+                  const U32 &c_row = o_.transposed ? column : at_row, &c_column = o_.transposed ? at_row : column;
+                  const auto address = [&](const U64& base, const U32& ld) {
+                    return multiply_add(c_column, size, base + multiply_wide(c_row, ld) * bytes);
+                  };
+                  const U64 to = address(out, ldc);
+                  F32 value = sum * alpha;
+                  if (o_.beta) value = multiply_add(beta, load_element(o_.c_type, to, 0, nullptr), value);
+                  if (o_.bias_axis != 0) {
+                    const U32& place = o_.bias_axis == TUFF_BIAS_ROWS ? c_row : c_column;
+                    value = value + load_element(o_.c_type, multiply_add(place, size, bias), 0, nullptr);
+                  }
+                  if (o_.residual) {
+                    value = value + load_element(o_.c_type, address(residual, ld_residual), 0, nullptr);
+                  }
+                  store(to, ptx::rectified(value, o_.activation));
+                });
+                w_.assign(element, element + Narrow::kThreads);
+              });
+  }
+
+  F32 sum_of(const U32& at) {
+    std::vector<F32> parts;
+    for (uint32_t team = 0; team < o_.teams(); ++team) {
+      parts.push_back(w_.make<Type::f32>());
+      w_.emit("ld.shared.f32 {}, [{}+{}];", parts.back().text, at.text, team * team_bytes());
+    }
+    F32 sum = parts[0];
+    for (size_t i = 1; i < parts.size(); ++i) sum = sum + parts[i];
+    return sum;
+  }
+
+  void store(const U64& to, const F32& value) {
+    if (o_.c_type == TUFF_F32) {
+      w_.emit("st.global.f32 [{}], {};", to.text, value.text);
+      return;
+    }
+    const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.c_type, value, value))[0];
+    w_.emit("st.global.b16 [{}], {};", to.text, rounded.text);
+  }
+
+  const Narrow o_;
+  Writer w_;
+  Operand long_, short_;
+  U64 c_, bias_, residual_;
+  U32 thread_, lane_, team_, in_team_;
+  U32 memory_, ring_;           // ring_: the team's
+  U32 matrix_, part_;           // of the block
+  U32 begin_, end_;             // its part of k
+  U32 tile_;                    // its number in the matrix
+  U32 steps_, next_;            // of a team: all, and the k of the next one to load
+  U32 read_long_, read_short_;  // where the lane reads in the first stage
+  std::vector<F32> sums_;
+};
+
+NativeKernel write_narrow(const KernelRequest& request) {
+  const Narrow options = Narrow::read(request);
+  return {Kernel(options).write(), "gemm_narrow", Narrow::kThreads, options.shared_bytes()};
+}
+
+constexpr LegalRange kFlag[] = {{0, 1}};
+constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kRows[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
+constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
+constexpr LegalRange kPerCore[] = {{1, 2}};
+constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
+                                       {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
+constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations}, {"BETA", kFlag},       {"BIAS_AXIS", kAxes},
+                                   {"BLOCKS", kPerCore},         {"COLUMNS", kColumns}, {"C_TYPE", kOutputs},
+                                   {"LONG_ALONG_K", kFlag},      {"RESIDUAL", kFlag},   {"ROWS", kRows},
+                                   {"SHORT_ALONG_K", kFlag},     {"TRANSPOSED", kFlag}, {"TYPE", kInputs}};
+
+}  // namespace
+
+uint32_t Narrow::stages() const {
+  const uint32_t memory = blocks == 1 ? ptx::kSharedBytes : (ptx::kSharedBytes - kReserved) / 2;
+  return std::min((memory - ptx::kSharedAlignment) / (teams() * stage_bytes()), kMaxStages);
+}
+
+bool Narrow::fits() const {
+  constexpr uint32_t kMaxSums = 64 * 64;  // of a warp: 128 registers of each thread
+  return stages() >= kMinStages && rows / team() * columns <= kMaxSums && (long_along_k || std::has_single_bit(rows));
+}
+
+uint32_t Narrow::shared_bytes() const { return teams() * stages() * stage_bytes() + ptx::kSharedAlignment; }
+
+KernelRequest Narrow::request() const {
+  KernelRequest made(narrow_source);
+  made.define("ACTIVATION", activation).define("BETA", beta).define("BIAS_AXIS", bias_axis);
+  made.define("BLOCKS", blocks).define("COLUMNS", columns).define("C_TYPE", c_type);
+  made.define("LONG_ALONG_K", long_along_k).define("RESIDUAL", residual).define("ROWS", rows);
+  made.define("SHORT_ALONG_K", short_along_k).define("TRANSPOSED", transposed).define("TYPE", type);
+  return made;
+}
+
+Narrow Narrow::read(const KernelRequest& request) {
+  Narrow options;
+  options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
+  options.beta = request.value_of("BETA") != 0;
+  options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
+  options.blocks = static_cast<uint32_t>(request.value_of("BLOCKS"));
+  options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
+  options.c_type = static_cast<int32_t>(request.value_of("C_TYPE"));
+  options.long_along_k = request.value_of("LONG_ALONG_K") != 0;
+  options.residual = request.value_of("RESIDUAL") != 0;
+  options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
+  options.short_along_k = request.value_of("SHORT_ALONG_K") != 0;
+  options.transposed = request.value_of("TRANSPOSED") != 0;
+  options.type = static_cast<int32_t>(request.value_of("TYPE"));
+  if (!options.fits()) fail(TUFF_ERROR_INTERNAL, "gemm_narrow: tiles of {} x {}", options.rows, options.columns);
+  return options;
+}
+
+const KernelSource narrow_source = {"gemm_narrow", nullptr, kDefines, write_narrow};
+
+}  // namespace tuff::gemm

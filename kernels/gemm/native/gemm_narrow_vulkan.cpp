@@ -1,0 +1,196 @@
+// Plans a GEMM of few rows or columns for NVIDIA's Hopper GPUs: a kernel in PTX (gemm_narrow.cpp).
+#include <algorithm>
+
+#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/native/gemm_narrow.hpp"
+#include "kernels/native/refusals.hpp"
+#include "planning/log.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+struct NarrowVariant {
+  const char* name;
+  uint32_t rows;
+};
+
+constexpr NarrowVariant kVariants[] = {{"narrow_32", 32}, {"narrow_48", 48},   {"narrow_64", 64},  {"narrow_80", 80},
+                                       {"narrow_96", 96}, {"narrow_112", 112}, {"narrow_128", 128}};
+Refusals refusals;
+constexpr uint64_t kSplitLength = 16384, kMinPart = 2048;  // of k that is split, and of its parts
+constexpr uint64_t kMaxLength = uint64_t{1} << 31;         // of k
+constexpr uint64_t kShortLength = 2048;
+constexpr uint64_t kMinRows = 256, kMinLength = 256, kMinMeasured = 64;
+// With at most kFew rows, elements of the long operand from which this is better than `skinny`; with more than kMany,
+// elements up to which it is better than wgmma (H200).
+constexpr uint64_t kFew = 4, kMany = 32, kLarge = uint64_t{1} << 21, kHuge = uint64_t{1} << 26;
+// The cost of a byte of the short operand, which comes from the L2 cache; and of a byte that few multiprocessors read
+// (H200).
+constexpr double kShortCost = 0.25, kAlone = 0.5;
+constexpr double kSecondPass = 130e3;  // its cost, in bytes that a multiprocessor reads
+constexpr uint64_t kPieceBytes = 16;
+
+// A product as the kernel sees it.
+struct Operands {
+  uint64_t rows, columns;  // of the long operand, of the short one
+  uint64_t ld_long, ld_short, stride_long, stride_short;
+  bool long_along_k, short_along_k;
+  bool transposed;  // the long operand is B
+};
+
+Operands operands_of(const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  if (args.n > args.m) {
+    return {args.n, args.m, args.ldb, args.lda, args.stride_b, args.stride_a, plan.tb, !plan.ta, true};
+  }
+  return {args.m, args.n, args.lda, args.ldb, args.stride_a, args.stride_b, !plan.ta, plan.tb, false};
+}
+
+bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
+
+bool computes(const DeviceTraits& traits, const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const auto loadable = [&](const Buffer* buffer, uint64_t ld, uint64_t stride) {
+    return aligned(buffer, args.a_type, ld, stride, kPieceBytes / dtype_size(args.a_type));
+  };
+  return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && plan.windows == nullptr &&
+         args.c_array == nullptr && std::min(args.m, args.n) <= Narrow::kMaxColumns && args.k < kMaxLength &&
+         args.ldc <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
+         loadable(args.a, args.lda, args.stride_a) && loadable(args.b, args.ldb, args.stride_b);
+}
+
+bool takes_second_pass(const GemmArgs& args) {
+  const int32_t activation = args.epilogue.activation;
+  return activation != TUFF_ACTIVATION_NONE && activation != TUFF_ACTIVATION_RELU &&
+         activation != TUFF_ACTIVATION_RELU6;
+}
+
+uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {
+  return ceil_div(std::max(args.m, args.n), variant.rows) * args.batch_count;
+}
+
+// What the text of the kernel depends on, without the epilogue.
+Narrow kernel_of(const DeviceTraits& traits, const Plan& plan, const NarrowVariant& variant) {
+  const Operands x = operands_of(plan);
+  Narrow kernel;
+  kernel.type = plan.args.a_type;
+  kernel.long_along_k = x.long_along_k;
+  kernel.short_along_k = x.short_along_k;
+  kernel.transposed = x.transposed;
+  kernel.rows = variant.rows;
+  kernel.columns = 8;
+  while (kernel.columns < x.columns) kernel.columns *= 2;
+  // One block with all the shared memory reads memory fastest. Two hide each other's beginning and end, which counts if
+  // k is short.
+  if (plan.args.k > kShortLength || tiles_of(plan.args, variant) <= cores_of(traits) || !kernel.fits()) {
+    kernel.blocks = 1;
+  }
+  return kernel;
+}
+
+// The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
+// for the second pass.
+uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
+  return tiles * 2 <= cores_of(traits) && k >= kSplitLength ? cores_of(traits) : tiles;
+}
+
+// The time, in bytes that a multiprocessor reads while all of them do.
+double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVariant& variant, uint32_t blocks) {
+  const uint64_t tiles = tiles_of(args, variant), cores = cores_of(traits);
+  const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinPart);
+  const uint64_t all = tiles * slices, at_once = cores * blocks, last = (all - 1) % at_once + 1;
+  const double k = static_cast<double>(args.k) / static_cast<double>(slices);
+  const double columns = static_cast<double>(std::min(args.m, args.n)), rows = variant.rows;
+  const double bytes = (rows + columns * kShortCost) * k * static_cast<double>(dtype_size(args.a_type));
+  return static_cast<double>(all - last) / static_cast<double>(cores) * bytes +
+         std::max(static_cast<double>(last) / static_cast<double>(cores), kAlone) * bytes +
+         (slices > 1 ? kSecondPass : 0);
+}
+
+// Whether no other kernel is better. Many rows and columns are for wgmma, and little memory for subgroups.
+bool suits(const GemmArgs& args) {
+  const uint64_t few = std::min(args.m, args.n), many = std::max(args.m, args.n);
+  const uint64_t elements = many * args.k * args.batch_count;
+  return many >= kMinRows && args.k >= kMinLength && (few > kFew || elements >= kLarge) &&
+         (few <= kMany || elements <= kHuge);
+}
+
+}  // namespace
+
+void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
+  const GemmArgs& args = plan.args;
+  if (!computes(traits, plan)) return;
+  const bool measured = std::max(args.m, args.n) >= kMinMeasured && args.k >= kMinMeasured;
+  const Fit fit = suits(args) ? Fit::suits : measured ? Fit::perhaps : Fit::by_name;
+  for (uint32_t row = 0; row < std::size(kVariants); ++row) {
+    const NarrowVariant& variant = kVariants[row];
+    if (!offers.wants(variant.name) || refusals.has(row)) continue;
+    if (tiles_of(args, variant) > UINT32_MAX / 256) continue;  // times the parts of k
+    const Narrow kernel = kernel_of(traits, plan, variant);
+    if (!kernel.fits()) continue;
+    offers.add({Kind::narrow, variant.name, row, time_of(traits, args, variant, kernel.blocks), fit});
+  }
+}
+
+bool is_narrow_variant(std::string_view name) {
+  return std::any_of(std::begin(kVariants), std::end(kVariants),
+                     [&](const NarrowVariant& row) { return name == row.name; });
+}
+
+bool record_narrow(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const NarrowVariant& variant = kVariants[plan.choice.offer.row];
+  const Operands x = operands_of(plan);
+  const uint64_t tiles = tiles_of(args, variant);
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinPart, Narrow::kStep);
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args);
+  take_scratch(recorder, plan);
+
+  Narrow kernel = kernel_of(traits, plan, variant);
+  kernel.c_type = plan.out_type;
+  kernel.beta = plan.beta() != 0;
+  if (!plan.to_scratch) {
+    kernel.activation = args.epilogue.activation;
+    kernel.bias_axis = args.epilogue.bias_axis;
+    kernel.residual = args.epilogue.residual != nullptr;
+  }
+  const auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
+  const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
+  const Narrow::Push push{
+      .rows = number(x.rows),
+      .columns = number(x.columns),
+      .k = number(args.k),
+      .k_slice = number(plan.k_slice),
+      .tiles = number(ceil_div(x.rows, variant.rows)),
+      .parts = number(plan.slices),
+      .ldc = number(plan.out_ld),
+      .ld_residual = number(args.epilogue.ld_residual),
+      .ld_long = x.ld_long * size,
+      .ld_short = x.ld_short * size,
+      .stride_long = x.stride_long * size,
+      .stride_short = x.stride_short * size,
+      .stride_c = plan.out_stride * out_size,
+      .slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0,
+      .stride_bias = args.epilogue.stride_bias * out_size,
+      .stride_residual = args.epilogue.stride_residual * out_size,
+      .alpha = static_cast<float>(plan.alpha()),
+      .beta = static_cast<float>(plan.beta()),
+  };
+  Dispatch dispatch("gemm native");
+  if (!x.transposed) plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  if (x.transposed) plan.operand_a(dispatch);
+  plan.operand_out(dispatch);
+  plan.epilogue_operands(dispatch);
+  dispatch.push(push);
+  dispatch.groups(number(tiles * plan.slices)).work(work_bytes(plan), operations_of(args)).variant(variant.name);
+  if (log_enabled(TUFF_LOG_DISPATCH)) {
+    log(TUFF_LOG_DISPATCH, "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k", plan.ta ? 't' : 'n',
+        plan.tb ? 't' : 'n', dtype_name(args.a_type), args.m, args.n, args.k, args.batch_count, variant.name,
+        reason(plan), tiles, plan.slices);
+  }
+  return refusals.dispatch(recorder, kernel.request(), dispatch, "gemm", plan.choice.offer.row);
+}
+
+}  // namespace tuff::gemm

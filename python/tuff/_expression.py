@@ -1,0 +1,137 @@
+"""Formulas over arrays and numbers, each one kernel."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import weakref
+from typing import TYPE_CHECKING, Dict, Optional, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._checked import text
+from ._error import check
+from ._handle import own
+from ._operands import require_array, require_rank
+from ._storage import DTYPES, Storage, as_dtype
+
+if TYPE_CHECKING:
+    from ._array import Array
+    from ._context import Context
+
+__all__ = ["expr"]
+
+_SCALARS = {bool: raw.BOOL, int: raw.I64, float: raw.F32}
+_NUMPY_SCALARS = {"b1": raw.BOOL, "i1": raw.I8, "i2": raw.I16, "i4": raw.I32, "i8": raw.I64, "u1": raw.U8, "u2": raw.U16,
+                  "u4": raw.U32, "u8": raw.U64, "f2": raw.F16, "f4": raw.F32, "f8": raw.F64}  # fmt: skip
+
+
+class _Compiled:
+    """A tuff_expr. It keeps no context alive, so that a context's formulas end with it."""
+
+    def __init__(self, context: Context, formula: str, inputs: Tuple[Tuple[str, int, bool], ...], output: int) -> None:
+        names = (raw.ExprVariable * len(inputs))(
+            *((text(name, "a name"), dtype, raw.EXPR_SCALAR * scalar) for name, dtype, scalar in inputs)
+        )
+        result = (raw.ExprVariable * 1)((b"result", output, 0))
+        desc = raw.ExprDesc(
+            formula=text(formula, "formula"), inputs=names, input_count=len(inputs), outputs=result, output_count=1
+        )
+        handle = ctypes.c_uint64()
+        check(raw.tuff_expr_create(context.handle, desc, handle))
+        self.handle = handle.value
+        self._finalizer = own(self, context._session, raw.tuff_expr_destroy, handle.value)
+
+
+_compiled: "weakref.WeakKeyDictionary[Context, Dict[tuple, _Compiled]]" = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+#: Formulas kept for a context, before all of them are dropped.
+_MOST = 1024
+
+
+def _scalar(value: object, name: str) -> Tuple[int, float, int]:
+    """A number's element type, and its value as a float and as an integer."""
+    if isinstance(value, np.generic):
+        dtype = _NUMPY_SCALARS.get(f"{value.dtype.kind}{value.dtype.itemsize}")
+    else:
+        dtype = _SCALARS.get(type(value))
+    if dtype is None:
+        raise TypeError(f"{name} is {type(value).__name__}, neither a tuff.Array nor a number")
+    if dtype in (raw.F16, raw.F32, raw.F64):
+        return dtype, float(value), 0
+    number = int(value)
+    if dtype == raw.I64 and type(value) is int:
+        if -(2**31) <= number < 2**31:
+            dtype = raw.I32
+        elif not -(2**63) <= number < 2**63:
+            raise OverflowError(f"{name} is {number}, beyond 64 bits")
+    return dtype, 0.0, number - 2**64 if number >= 2**63 else number
+
+
+def _operand(array: Array, shape: Tuple[int, ...]) -> raw.ExprOperand:
+    strides, stride = [0] * len(shape), 1
+    for axis in range(-1, -array.ndim - 1, -1):
+        strides[axis] = 0 if array.shape[axis] == 1 else stride
+        stride *= array.shape[axis]
+    return raw.ExprOperand(buffer=array.buffer.handle, strides=tuple(strides), strided=1)
+
+
+def expr(
+    formula: str,
+    *,
+    dtype: object = None,
+    out: Optional[Array] = None,
+    **inputs: Union[Array, bool, int, float, np.generic],
+) -> Array:
+    """Computes a formula over named arrays and numbers in one kernel: tuff.expr("gelu(a * x + b)", a=a, x=x, b=0.5).
+
+    Arrays broadcast as in NumPy. dtype is the result's; by default that of out, or of the first array. The formula is
+    compiled at its first use with inputs of these types, and kept with the context. docs/expressions.md has the grammar.
+    """
+    arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}
+    for name, value in inputs.items():
+        if isinstance(value, np.ndarray):
+            require_array(value, name)
+    if not arrays:
+        raise TypeError("no input is a tuff.Array")
+    first = next(iter(arrays.values()))
+    shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    for name, array in arrays.items():
+        require_rank(array, name)
+        if array.context is not first.context:
+            raise ValueError(f"{name} is of another context")
+    if out is not None:
+        require_array(out, "out")
+        if out.shape != shape:
+            raise ValueError(f"out has shape {out.shape}, the result {shape}")
+        if dtype is not None and as_dtype(dtype) != out.dtype:
+            raise TypeError(f"dtype is {as_dtype(dtype)}, and out's is {out.dtype}")
+        result = out
+    else:
+        result = first.context.empty(shape, first.dtype if dtype is None else dtype)
+    variables, operands = [], (raw.ExprOperand * len(inputs))()
+    for index, (name, value) in enumerate(inputs.items()):
+        if name in arrays:
+            variables.append((name, DTYPES[value.dtype], False))
+            operands[index] = _operand(value, shape)
+        else:
+            kind, number, integer = _scalar(value, name)
+            variables.append((name, kind, True))
+            operands[index] = raw.ExprOperand(value=number, integer=integer)
+    key = (formula, tuple(variables), DTYPES[result.dtype])
+    with _lock:
+        known = _compiled.setdefault(first.context, {})
+        compiled = known.get(key)
+    if compiled is None:
+        compiled = _Compiled(first.context, *key)
+        with _lock:
+            if len(known) >= _MOST:
+                known.clear()
+            known[key] = compiled
+    desc = raw.ExprRunDesc(
+        rank=len(shape), inputs=operands, input_count=len(inputs), outputs=(raw.ExprOperand * 1)(_operand(result, shape)),
+        output_count=1, shape=shape,
+    )  # fmt: skip
+    check(raw.tuff_expr_run(first.context.stream_handle, compiled.handle, desc))
+    return result

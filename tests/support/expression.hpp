@@ -1,0 +1,100 @@
+// Expressions for tests: created from a formula and lists of names, run on buffers.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "support/harness.hpp"
+
+namespace tuff_test {
+
+struct Named {
+  const char* name;
+  int32_t dtype;
+  uint32_t flags = 0;
+};
+
+inline tuff_status create_expr(tuff_context context, const char* formula, const std::vector<Named>& inputs,
+                               const std::vector<Named>& outputs, tuff_expr* expr) {
+  std::vector<tuff_expr_variable> in, out;
+  for (const Named& row : inputs) in.push_back({row.name, row.dtype, row.flags});
+  for (const Named& row : outputs) out.push_back({row.name, row.dtype, row.flags});
+  tuff_expr_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.formula = formula;
+  desc.inputs = in.data(), desc.input_count = static_cast<uint32_t>(in.size());
+  desc.outputs = out.data(), desc.output_count = static_cast<uint32_t>(out.size());
+  return tuff_expr_create(context, &desc, expr);
+}
+
+class OwnExpr {
+ public:
+  OwnExpr(tuff_context context, const char* formula, const std::vector<Named>& inputs,
+          const std::vector<Named>& outputs)
+      : inputs_(static_cast<uint32_t>(inputs.size())), outputs_(static_cast<uint32_t>(outputs.size())) {
+    EXPECT_OK(create_expr(context, formula, inputs, outputs, &handle_)) << formula;
+  }
+  ~OwnExpr() { EXPECT_OK(tuff_expr_destroy(handle_)); }
+  OwnExpr(const OwnExpr&) = delete;
+  OwnExpr& operator=(const OwnExpr&) = delete;
+  operator tuff_expr() const { return handle_; }  // NOLINT(google-explicit-constructor)
+
+  tuff_status run(tuff_stream stream, const std::vector<uint64_t>& shape, const std::vector<tuff_expr_operand>& inputs,
+                  const std::vector<tuff_expr_operand>& outputs) const {
+    tuff_expr_run_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.rank = static_cast<uint32_t>(shape.size());
+    std::copy(shape.begin(), shape.end(), desc.shape);
+    desc.inputs = inputs.data(), desc.input_count = inputs_;
+    desc.outputs = outputs.data(), desc.output_count = outputs_;
+    return tuff_expr_run(stream, handle_, &desc);
+  }
+
+ private:
+  tuff_expr handle_ = 0;
+  uint32_t inputs_, outputs_;
+};
+
+inline tuff_expr_operand dense(tuff_buffer buffer, uint64_t first = 0) {
+  tuff_expr_operand operand{};
+  operand.buffer = buffer, operand.first = first;
+  return operand;
+}
+inline tuff_expr_operand strided(tuff_buffer buffer, uint64_t first, const std::vector<int64_t>& strides) {
+  tuff_expr_operand operand = dense(buffer, first);
+  operand.strided = 1;
+  std::copy(strides.begin(), strides.end(), operand.strides);
+  return operand;
+}
+inline tuff_expr_operand scalar(double value) {
+  tuff_expr_operand operand{};
+  operand.value = value;
+  return operand;
+}
+inline tuff_expr_operand whole(int64_t integer) {
+  tuff_expr_operand operand{};
+  operand.integer = integer;
+  return operand;
+}
+
+inline bool computes_int64(tuff_context context) {
+  int32_t yes = 0;
+  EXPECT_OK(tuff_supports(context, "i64", &yes));
+  return yes != 0;
+}
+
+template <typename T>
+OwnBuffer uploaded(tuff_context context, const std::vector<T>& values) {
+  OwnBuffer buffer(context, values.size() * sizeof(T));
+  EXPECT_OK(tuff_copy_htod(context, buffer, 0, values.data(), values.size() * sizeof(T)));
+  return buffer;
+}
+template <typename T>
+std::vector<T> downloaded(tuff_context context, tuff_buffer buffer, size_t count) {
+  std::vector<T> values(count);
+  EXPECT_OK(tuff_copy_dtoh(context, values.data(), buffer, 0, count * sizeof(T)));
+  return values;
+}
+
+}  // namespace tuff_test
