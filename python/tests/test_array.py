@@ -373,6 +373,7 @@ def test_softmax_with_mask(ctx, rng):
     result = tuff.softmax(x, scale=0.5, mask=ctx.array(seen, np.uint8)).numpy()
     np.testing.assert_allclose(result, wanted(hidden), **close)
     assert np.all(result[..., seen == 0] == 0)
+    assert np.array_equal(tuff.softmax(x, scale=0.5, mask=ctx.array(seen != 0)).numpy(), result)
     np.testing.assert_allclose(tuff.softmax(x, mask=ctx.array(added)).numpy(), wanted(wide + added), **close)
     logarithm = tuff.log_softmax(x, mask=ctx.array(added)).numpy()
     np.testing.assert_allclose(logarithm, np.log(wanted(wide + added)), rtol=64 * UNIT, atol=64 * UNIT)
@@ -631,6 +632,9 @@ def test_attention_with_options(ctx, rng):
     result, sums = tuff.attention(ctx.array(q), ctx.array(k), ctx.array(v), **options)
     np.testing.assert_allclose(result.numpy(), wanted, rtol=0, atol=1e-5)
     np.testing.assert_allclose(sums.numpy(), lse, rtol=0, atol=1e-5)
+    options.update(mask=ctx.array(mask != 0))
+    same, _ = tuff.attention(ctx.array(q), ctx.array(k), ctx.array(v), **options)
+    assert np.array_equal(same.numpy(), result.numpy())
 
 
 def test_attention_layouts_and_lengths(ctx, rng):

@@ -98,7 +98,8 @@ F32 OnlineSoftmax::sum_of_lanes(F32 x) const {
 }
 
 OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& keys, const Tensor& values,
-                                                const U32& lane, const U32& first, const U32& end) const {
+                                                const U32& lane, const U32& first, const U32& end,
+                                                const Applied& applied) const {
   // Elements lane, lane + 32, ... of a row; zeros beyond the last.
   const auto elements = [&](const U64& at, uint32_t dim) {
     std::vector<F32> all;
@@ -131,6 +132,7 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
                 score = select(ptx::magnitude(score) <= number(w_, kLargest), score, grown);
               }
               score = select(number(w_, kLargest) < score, number(w_, kLargest), score);
+              if (applied) score = applied(score, key);
               // An infinite query or key hides it.
               const Label hidden = w_.label();
               w_.jump_if(score == number(w_, -kInfinity), hidden);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -53,7 +54,7 @@ class OnlineSoftmax {
   ptx::F32 saturated(const ptx::F32& x) const;
 
   // A row computed by one warp key by key. Each lane has every 32nd element, of the query and of keys and values, whose
-  // addresses are those of the lane's first one.
+  // addresses are those of the lane's first one. `applied` changes the score of a key, if there is such a function.
   struct Result {
     std::vector<ptx::F32> sums;
     ptx::F32 reference, total;
@@ -63,8 +64,9 @@ class OnlineSoftmax {
     ptx::U32 row;  // bytes
     uint32_t dim;
   };
+  using Applied = std::function<ptx::F32(const ptx::F32& score, const ptx::U32& key)>;
   Result one_by_one(const ptx::U64& query, const Tensor& keys, const Tensor& values, const ptx::U32& lane,
-                    const ptx::U32& first, const ptx::U32& end) const;
+                    const ptx::U32& first, const ptx::U32& end, const Applied& applied = {}) const;
 
  private:
   ptx::F32 sum_of_lanes(ptx::F32 x) const;
