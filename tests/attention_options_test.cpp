@@ -376,6 +376,51 @@ TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
   }
 }
 
+// The lowest finite number as a bias hides keys from rows that see others; in rows where all keys have it, they count
+// the same, because the scores are lost in the sum.
+TEST_P(AttentionHidden, LowestBiasOfAllKeysIsTheMean) {
+  constexpr uint64_t kKeys = 304, kDim = 64, kRows = 64;
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t bias_type : {TUFF_F32, TUFF_BF16}) {
+      if (bias_type != TUFF_F32 && bias_type != dtype) continue;
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", bias of type " << bias_type);
+      const float lowest = bias_type == TUFF_F32 ? -FLT_MAX : -0x1.fep127f;
+      std::vector<float> bias(kRows * kKeys, lowest), v(kKeys * kDim);
+      for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i * 37 % 17) / 8 - 1;  // exact in bf16
+      // Every third row sees key 200, the next one key 0 as well.
+      for (uint64_t row = 0; row < kRows; ++row) {
+        if (row % 3 == 1) bias[row * kKeys + 200] = 0;
+        if (row % 3 == 2) bias[row * kKeys + 200] = bias[row * kKeys] = 1e8f;
+      }
+      const StoredTensor q(context(), dtype, rounded(dtype, uniforms(kRows * kDim, -1, 1, 1))),
+          k(context(), dtype, std::vector<float>(kKeys * kDim, 0.5f)), tv(context(), dtype, v),
+          tb(context(), bias_type, rounded(bias_type, bias)), o(context(), dtype, kRows * kDim);
+      const Tensor lse(context(), kRows);
+      tuff_attention_desc d{};
+      d.struct_size = sizeof d;
+      d.dtype = dtype, d.bias_type = bias_type;
+      d.q = q, d.k = k, d.v = tv, d.o = o, d.bias = tb, d.lse = lse;
+      d.batch = d.heads = 1, d.seq_q = kRows, d.seq_kv = kKeys, d.head_dim = kDim;
+      d.bias_strides[2] = kKeys;
+      ASSERT_OK(tuff_attention_ex(context(), &d));
+      const std::vector<float> result = o.read(), sums = lse.read();
+      for (uint64_t row = 0; row < kRows; ++row) {
+        for (uint64_t column = 0; column < kDim; ++column) {
+          double expected = 0;
+          for (uint64_t key = 0; key < kKeys && row % 3 == 0; ++key) expected += v[key * kDim + column] / 304.0;
+          if (row % 3 == 1) expected = v[200 * kDim + column];
+          if (row % 3 == 2) expected = (v[200 * kDim + column] + v[column]) / 2;
+          // Sums of at most 304 numbers up to 1, a reciprocal and products; weights and the result rounded to the type.
+          const double unit = dtype == TUFF_F16 ? 0x1p-11 : 0x1p-8;
+          ASSERT_NEAR(result[row * kDim + column], expected, 308 * 0x1p-24 + 2 * unit * std::abs(expected))
+              << "row " << row << ", column " << column;
+        }
+        EXPECT_TRUE(std::isfinite(sums[row])) << "row " << row;
+      }
+    }
+  }
+}
+
 // Scores that exceed f32 although their factors fit f32 and bf16: the largest wins, terms that cancel give 0, the
 // smallest has no weight. With few rows and with many.
 TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {

@@ -156,6 +156,27 @@ TEST_P(ExpressionCalls, SeveralOutputsAndLargeSizes) {
   }
 }
 
+// Beyond the elements of one dispatch: 2^24 where a descriptor covers 2^27 bytes.
+TEST_P(ExpressionCalls, SeveralDispatches) {
+  if (!vulkan() || reduced()) GTEST_SKIP() << "the host backend has no such limit";
+  const size_t rows = 3, columns = (1 << 23) + 5, count = rows * columns;
+  std::vector<uint8_t> a(count);
+  for (size_t i = 0; i < count; ++i) a[i] = static_cast<uint8_t>(i * 7 + i / 1000);
+  const OwnBuffer x = uploaded(context(), a), y(context(), count);
+  const OwnExpr expr(context(), "a + b", {{"a", TUFF_U8}, {"b", TUFF_U8}}, {{"y", TUFF_U8}});
+  const auto width = static_cast<int64_t>(columns);
+  // The first row, repeated, and all rows backwards.
+  ASSERT_OK(
+      expr.run(context(), {rows, columns}, {strided(x, 0, {0, 1}), strided(x, count - 1, {-width, -1})}, {dense(y)}));
+  std::vector<uint8_t> result = downloaded<uint8_t>(context(), y, count);
+  for (size_t i = 0; i < count; ++i) {
+    ASSERT_EQ(result[i], static_cast<uint8_t>(a[i % columns] + a[count - 1 - i])) << i;
+  }
+  ASSERT_OK(expr.run(context(), {count}, {dense(x), dense(x)}, {dense(y)}));
+  result = downloaded<uint8_t>(context(), y, count);
+  for (size_t i = 0; i < count; ++i) ASSERT_EQ(result[i], static_cast<uint8_t>(2 * a[i])) << i;
+}
+
 TEST_P(ExpressionCalls, SteadyStateCreatesNothing) {
   const OwnExpr expr(context(), "gelu(a * s + 1)", {{"a", TUFF_F32}, {"s", TUFF_F32, TUFF_EXPR_SCALAR}},
                      {{"y", TUFF_F32}});

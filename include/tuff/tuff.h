@@ -1656,11 +1656,12 @@ typedef struct tuff_expr_run_desc {
   uint32_t output_count;            /* the expression's */
 } tuff_expr_run_desc;
 
-/* Computes the outputs for every index of the shape. An output may be exactly an input: the same elements in the same
- * order and of the same size. Otherwise outputs share no element with inputs, nor with each other. The elements of an
- * output are distinct: ordered by magnitude, each stride is larger than the reach of the smaller ones.
- * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED for 8-bit or 16-bit
- * elements on a device without storage of that size. */
+/* Computes a formula over operands with strides: every output, at every index of the shape. An output may be exactly an
+ * input: the same elements in the same order and of the same size. Otherwise outputs share no element with inputs, nor
+ * with each other. The elements of an output are distinct: ordered by magnitude, each stride is larger than the reach
+ * of the smaller ones.
+ * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED on a device without
+ * 8-bit and 16-bit storage. */
 TUFF_API tuff_status tuff_expr_run(tuff_stream stream, tuff_expr expr, const tuff_expr_run_desc* desc);
 
 /* Destroys the handle and returns at once; calls and graphs that use the expression continue. TUFF_NULL_HANDLE is

@@ -399,7 +399,7 @@ class Kernel {
     for (uint32_t i = 0; i < keys() / 2; ++i) scores_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
-    softmax_.emplace(w_, o_.type, scale_);
+    softmax_.emplace(w_, o_.type, scale_, o_.bias != 0);
     for (Row& row : rows_) softmax_->make(row);
     if (o_.options()) {
       options_.read_numbers();
@@ -546,19 +546,35 @@ class Kernel {
     w_.when(far, [&] {
       for (uint32_t half = 0; half < 2; ++half) softmax_->raise(rows_[half], largest[half]);
     });
+    if (o_.bias == 0) {
+      weigh(true);
+      return far;
+    }
+    const Pred distant = w_.make<Type::pred>();
+    const Label away = w_.label(), done = w_.label();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", distant.text, ((rows_[0].distant | rows_[1].distant) != 0u).text);
+    w_.jump_if(distant, away);
+    weigh(true);
+    w_.jump(done);
+    w_.place(away);
+    weigh(false);
+    w_.place(done);
+    return far;
+  }
+
+  void weigh(bool near) {
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];
       std::array<F32, 2> total;
       for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const F32& x = score(eight, half, i);
-          w_.assign(x, ptx::power_of_2(multiply_add(x, scale_, row.c)));
+          w_.assign(x, ptx::power_of_2(softmax_->exponent(row, x, near)));
           total[i] = eight == 0 ? x : total[i] + x;
         }
       }
       w_.assign(row.total, row.total + (total[0] + total[1]));
     }
-    return far;
   }
 
   // Scores of keys that a row may not see become -infinity.
@@ -620,7 +636,7 @@ class Kernel {
         w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
       }
       if (o_.lse) {
-        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_2(row.total) - row.c, row.total);
+        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_sum(row, row.total), row.total);
       }
       if (o_.options()) {
         check_sums(row, half);
@@ -761,7 +777,7 @@ uint32_t Wgmma::max_keys() const {
   const bool wide = std::max(head_dim, head_dim_v) > 128;
   if (wide) return bias != 0 || mask ? 32 : 64;
   if (bias == TUFF_F32) return 64;
-  return bias != 0 && (mask || hiding || lengths != 0) ? 96 : 128;
+  return bias != 0 && (mask || cap || hiding || lengths != 0 || lse) ? 96 : 128;
 }
 
 uint32_t Wgmma::stages() const {
