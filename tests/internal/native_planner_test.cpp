@@ -185,7 +185,10 @@ TEST_F(NativePlanner, AttentionWithScoreOptions) {
   EXPECT_TRUE(kernel.mask && kernel.pieces && kernel.bias == TUFF_F16);
   EXPECT_EQ(kernel.keys, 96u);
   args.mask = nullptr;
-  EXPECT_EQ(planned_kernel(args).keys, 128u);
+  EXPECT_EQ(planned_kernel(args).keys, 96u);
+  AttentionArgs narrow = attention(TUFF_F16, 100, 4096, 64);
+  narrow.bias = &buffer_, narrow.bias_type = TUFF_F16;
+  EXPECT_EQ(planned_kernel(narrow).keys, 128u);
   args.causal = TUFF_CAUSAL_TOP_LEFT;
   EXPECT_EQ(planned_kernel(args).keys, 96u) << "more registers for what rows see";
   args.bias_type = TUFF_F32;

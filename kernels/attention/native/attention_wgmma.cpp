@@ -777,7 +777,8 @@ uint32_t Wgmma::max_keys() const {
   const bool wide = std::max(head_dim, head_dim_v) > 128;
   if (wide) return bias != 0 || mask ? 32 : 64;
   if (bias == TUFF_F32) return 64;
-  return bias != 0 && (mask || cap || hiding || lengths != 0 || lse) ? 96 : 128;
+  const bool more = std::max(head_dim, head_dim_v) > 64 || mask || cap || hiding || lengths != 0 || lse;
+  return bias != 0 && more ? 96 : 128;
 }
 
 uint32_t Wgmma::stages() const {
