@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import tuff
 
-INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+# Each type and size, and signed and unsigned ones of a size: the types that are left differ by neither. tests/
+# expression_test.cpp has all of them.
+INTEGERS = [np.int8, np.uint8, np.uint16, np.int32, np.int64, np.uint64]
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 
 
@@ -29,10 +31,17 @@ def test_comparisons(ctx, dtype):
     a, b = sample(dtype), sample(dtype, seed=2)
     b[::5] = a[::5]
     x, y = ctx.array(a), ctx.array(b)
-    for compare in COMPARISONS:
+    for compare in COMPARISONS if dtype in (np.float32, np.int32) else COMPARISONS[::3]:
         got = compare(x, y)
         assert got.dtype == np.bool_ and (got.numpy() == compare(a, b)).all()
         assert (compare(x, 3).numpy() == compare(a, 3)).all() and (compare(3, x).numpy() == compare(3, a)).all()
+
+
+def test_integers_beyond_the_type_compare_by_value(ctx):
+    x = ctx.array(np.array([0, 200], np.uint8))
+    assert (x < 300).numpy().all() and not (x == 456).numpy().any() and (x > -1).numpy().all()
+    y = ctx.array(np.array([0, 2**64 - 1], np.uint64))
+    assert (y > -1).numpy().all() and (y < 2**64).numpy().all() and (y == 2**64 - 1).numpy().tolist() == [False, True]
 
 
 def test_a_comparison_broadcasts_and_is_no_key(ctx):
@@ -65,12 +74,12 @@ def test_integer_arithmetic_wraps_as_numpys(ctx, dtype):
             got = f(x, y)
             assert got.dtype == dtype, f
             assert (got.numpy() == f(a, b)).all(), f
-            assert (f(x, dtype(3)).numpy() == f(a, dtype(3))).all(), f
+        assert ((x * dtype(3)).numpy() == a * dtype(3)).all() and ((x % 3).numpy() == a % dtype(3)).all()
     assert ((~x).numpy() == ~a).all()
     assert (abs(x).numpy() == abs(a)).all() and ((x // 0).numpy() == 0).all() and ((x % 0).numpy() == 0).all()
     bits = np.dtype(dtype).itemsize * 8
     assert ((x << 3).numpy() == a << dtype(3)).all() and ((x >> 3).numpy() == a >> dtype(3)).all()
-    assert ((x << (bits - 1) << 1).numpy() == 0).all()
+    assert ((x << bits).numpy() == 0).all()
     z = ctx.array(a)
     z += 1
     with np.errstate(over="ignore"):
@@ -79,8 +88,8 @@ def test_integer_arithmetic_wraps_as_numpys(ctx, dtype):
         x + (2**bits)
 
 
-@pytest.mark.parametrize("first", [*INTEGERS, np.float32, np.bool_])
-@pytest.mark.parametrize("second", [np.int8, np.uint16, np.int64, np.float32, np.bool_])
+@pytest.mark.parametrize("first", [np.uint8, np.int32, np.uint64, np.float32, np.bool_])
+@pytest.mark.parametrize("second", [np.int8, np.int64, np.float32])
 def test_unlike_types_give_the_common_one(ctx, first, second):
     a, b = np.array([1, 0, 1, 3]).astype(first), np.array([0, 1, 1, 2]).astype(second)
     x, y = ctx.array(a), ctx.array(b)

@@ -3,6 +3,7 @@ call is one kernel (docs/expressions.md)."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Optional, Union
 
 import numpy as np
@@ -153,10 +154,21 @@ def _floats(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array
     return arithmetic(formula, a, b, out, kind if is_float(kind) else np.dtype(np.float32))
 
 
+def _compared(value: Operand, dtype: np.dtype) -> Operand:
+    """A Python number beside operands of a type that it is only compared with. An integer may be beyond the type; if
+    no integer type holds both, it is as good as the nearest float."""
+    if type(value) is not int or dtype.kind not in "iu":
+        return _adopted(value, dtype)
+    info = np.iinfo(dtype)
+    if info.min <= value <= info.max:
+        return dtype.type(value)
+    return value if dtype.itemsize < 8 and -(2**63) <= value < 2**63 else math.copysign(math.inf, value)
+
+
 def _truth(formula: str, out: Optional[Array], **operands: Operand) -> Array:
     _checked(*operands.values())
-    if type_of(*operands.values()) == np.float64:
-        operands = {name: np.float64(value) if type(value) is float else value for name, value in operands.items()}
+    kind = type_of(*operands.values())
+    operands = {name: _compared(value, kind) for name, value in operands.items()}
     return expr(formula, dtype=BOOL if out is None else None, out=out, **operands)
 
 

@@ -128,13 +128,18 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
 def _is_native(op: int, like: Array, a: Operand, b: Operand) -> bool:
     """Whether tuff_binary() takes the operands: arrays of one of its types, and numbers that adopt it."""
     dtype = DTYPES[like.dtype]
-    if dtype in FLOATS:
-        fits = (float, int)
-    elif dtype == raw.I32 and op not in (raw.BINARY_DIV, raw.BINARY_POW):
-        fits = (int,)
-    else:
+    if dtype not in FLOATS and (dtype != raw.I32 or op in (raw.BINARY_DIV, raw.BINARY_POW)):
         return False
-    return builtins.all(type(value) in fits or (isinstance(value, Storage) and value.dtype == like.dtype) for value in (a, b))
+    for value in (a, b):
+        if isinstance(value, Storage):
+            fits = value.dtype == like.dtype
+        elif dtype in FLOATS:
+            fits = type(value) in (float, int)
+        else:
+            fits = type(value) is int and -(2**31) <= value < 2**31
+        if not fits:
+            return False
+    return True
 
 
 def _binary_formula(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
