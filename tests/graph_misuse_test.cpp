@@ -115,7 +115,7 @@ TEST_F(GraphBind, LaunchesThatWaitForTheDeviceHoldNobody) {
       EXPECT_EQ(by_then, 4) << "more launches than command buffers are in flight";
       break;
     }
-    ASSERT_LT(products, 64) << "each time, the call returned only after the device had finished";
+    ASSERT_LT(products, 1 << 15) << "each time, the call returned only after the device had finished";
   }
   expect_all(stream_, y_, kCount, 14);
 }
