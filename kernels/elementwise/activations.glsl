@@ -2,91 +2,76 @@
 
 #include "kernels/elementwise/pairs.glsl"
 
-// x Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2 = e^(-x^2 / 2) P(|x| / (|x| + 4)) / (1 + |x|), which avoids
-// cancellation for negative x. P is a minimax fit over |x| < 14.4, to 2^-29. The factors and x^2 are kept as sums of
-// two floats.
+// x Phi(x) with Phi(-|x|) = erfc(|x| / sqrt(2)) / 2, which avoids cancellation for negative x. erfc(z) =
+// e^(-z^2) P(s) / (1 + 2 z) with s = (z - 2) / (z + 2), where P is a Chebyshev fit in powers of s over all z >= 0
+// (Shepherd and Laframboise 1981). x^2 is kept as a sum of two floats, as its rounding alone would cost x^2 / 4 ULP.
 vec4 tuff_gelu(vec4 x) {
-  precise vec4 a = tuff_abs(x);
-  a = mix(a, vec4(16.0), greaterThan(a, vec4(16.0)));  // Phi(-a) reaches 0 before
-  precise vec4 shifted = a + 4.0;
-  precise vec4 t = tuff_divide_moderate(a, shifted) - 0.375;
-  precise vec4 p = TUFF_FMA(vec4(-0.0734089017), t, vec4(0.0607991777));
-  p = TUFF_FMA(p, t, vec4(0.160712749));
-  p = TUFF_FMA(p, t, vec4(-0.216557667));
-  p = TUFF_FMA(p, t, vec4(-0.207333341));
-  p = TUFF_FMA(p, t, vec4(0.781755328));
-  p = TUFF_FMA(p, t, vec4(-0.943276465));
-  p = TUFF_FMA(p, t, vec4(0.587948561));
-  p = TUFF_FMA(p, t, vec4(-0.0904387906));
-  p = TUFF_FMA(p, t, vec4(-0.191899166));
-  p = 5.27298944e-05 + p * t;
-  TuffPair numerator = tuff_pair(vec4(0.4964599609375), p);
-  TuffPair factor = tuff_pair_quotient(numerator, tuff_pair(max(a, vec4(1.0)), min(a, vec4(1.0))));
-  precise vec4 head = tuff_head(a);
-  precise vec4 high = -0.5 * (head * head), low = -0.5 * ((a - head) * (a + head));
-  ivec4 n;
-  TuffPair power = tuff_exp_pair(high, low, n);
-  precise vec4 below = tuff_scaled(tuff_pair_times(tuff_pair_product(power, factor), a), n);
+  vec4 a = abs(x);
+  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));  // erfc reaches 0 long before
+  vec4 head = tuff_head(a);
+  precise vec4 tail = (a - head) * (a + head);
+  precise vec4 square = head * head;
+  precise vec4 z = a * 0.70710678118654752440;
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 s = (z - 2.0) / (z + 2.0);
+#else
+  // One reciprocal for both quotients.
+  precise vec4 last = 1.0 + (z + z);
+  precise vec4 inverse = 1.0 / ((z + 2.0) * last);
+  precise vec4 s = ((z - 2.0) * last) * inverse;
+#endif
+  precise vec4 p = TUFF_FMA(vec4(6.33694581e-05), s, vec4(0.000160803582));
+  p = TUFF_FMA(p, s, vec4(-0.000357920449));
+  p = TUFF_FMA(p, s, vec4(-0.0013957069));
+  p = TUFF_FMA(p, s, vec4(0.00121741055));
+  p = TUFF_FMA(p, s, vec4(0.00868915953));
+  p = TUFF_FMA(p, s, vec4(-0.00801896304));
+  p = TUFF_FMA(p, s, vec4(-0.0542119592));
+  p = TUFF_FMA(p, s, vec4(0.164049461));
+  p = TUFF_FMA(p, s, vec4(-0.166031092));
+  p = TUFF_FMA(p, s, vec4(-0.0927637592));
+  p = TUFF_FMA(p, s, vec4(1.27697837));
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 factor = ((0.5 * a) * p) / (1.0 + (z + z));
+#else
+  precise vec4 factor = ((0.5 * a) * p) * ((z + 2.0) * inverse);
+#endif
+  precise vec4 below = tuff_exp_times(factor, -0.5 * square, -0.5 * tail);
   precise vec4 y = mix(x - below, -below, lessThan(x, vec4(0.0)));
   y = mix(y, 0.5 * x, lessThan(a, vec4(1e-20)));  // with denormals flushed, `below` would be 0
   return mix(y, x, tuff_nans(x));
 }
 
-// The sigmoid of t is 1 / (1 + e^-|t|), or e^-|t| / (1 + e^-|t|) for negative t, with -|t| = high + low. Returns a pair
-// and n, which is 0 for positive t; the sigmoid is pair * 2^n.
-TuffPair tuff_sigmoid_pair(vec4 high, vec4 low, bvec4 left, out ivec4 n) {
-  ivec4 power;
-  TuffPair e = tuff_exp_pair(high, low, power);
-  precise vec4 scale = intBitsToFloat((max(power, ivec4(-60)) << 23) + 0x3f800000);  // below 2^-60 e vanishes beside 1
-  precise vec4 head = e.head * scale, tail = e.tail * scale;
-  TuffPair d = tuff_pair(vec4(1.0), head);
-  precise vec4 rest = d.tail + tail;
-  n = mix(ivec4(0), power, left);
-  return tuff_pair_quotient(tuff_pair_mix(TuffPair(vec4(1.0), vec4(0.0)), e, left), TuffPair(d.head, rest));
-}
-
-vec4 tuff_sigmoid(vec4 x) {
-  precise vec4 high = -tuff_abs(x);
-  high = mix(high, vec4(-120.0), lessThan(high, vec4(-120.0)));
-  ivec4 n;
-  TuffPair q = tuff_sigmoid_pair(high, vec4(0.0), lessThan(x, vec4(0.0)), n);
-  precise vec4 y = q.head + q.tail;
-  return mix(tuff_scaled(y, n), x, tuff_nans(x));
-}
-
-// x sigmoid(t) with -|t| = high + low and the t's sign of x. A zero result has the sign of x.
-vec4 tuff_times_sigmoid(vec4 x, vec4 high, vec4 low) {
-  ivec4 n;
-  TuffPair q = tuff_sigmoid_pair(high, low, lessThan(x, vec4(0.0)), n);
-  // Beyond 200 the sigmoid is 0 or 1; infinity * 0 would be NaN.
-  vec4 bounded = mix(x, tuff_with_sign(vec4(200.0), x), greaterThan(tuff_abs(x), vec4(200.0)));
-  precise vec4 y = tuff_scaled(tuff_pair_times(q, bounded), n);
-  y = mix(y, x, greaterThan(x, vec4(200.0)));
-  y = mix(y, 0.5 * x, lessThan(tuff_abs(x), vec4(1e-20)));  // with denormals flushed, digits would be lost
+// x sigmoid(t). A zero result has the sign of x.
+vec4 tuff_times_sigmoid(vec4 x, vec4 t) {
+  bvec4 left = lessThan(t, vec4(0.0));
+  vec4 bounded = mix(x, vec4(-1000.0), lessThan(x, vec4(-1000.0)));  // e is 0 there; -infinity * 0 would be NaN
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 e = tuff_exp(-abs(t));
+  precise vec4 below = tuff_exp_times(bounded, -abs(t), vec4(0.0));
+#else
+  // 2^24 e^-|t|, which stays normal wherever its product with x is normal.
+  vec4 power = tuff_exp_normal(-abs(t), 24);
+  power = mix(power, vec4(0.0), lessThan(-abs(t), vec4(-103.9)));
+  precise vec4 e = power * 5.9604644775390625e-8;
+  precise vec4 below = (bounded * power) * 5.9604644775390625e-8;
+#endif
+  precise vec4 numerator = mix(x, below, left);
+  precise vec4 denominator = 1.0 + e;  // `precise` does not extend into function arguments
+  precise vec4 y = tuff_divide_moderate(numerator, denominator);
+  y = mix(y, x, greaterThan(x, vec4(1e30)));  // e is zero there; covers infinity
+  y = tuff_with_sign(y, x);                    // the correction step of the division may turn -0 into +0
   return mix(y, x, tuff_nans(x));
 }
 
-vec4 tuff_silu(vec4 x) {
-  precise vec4 high = -tuff_abs(x);
-  high = mix(high, vec4(-120.0), lessThan(high, vec4(-120.0)));
-  return tuff_times_sigmoid(x, high, vec4(0.0));
-}
+vec4 tuff_silu(vec4 x) { return tuff_times_sigmoid(x, x); }
 
-// x sigmoid(t) with t = 2 sqrt(2 / pi) (x + 0.044715 x^3), as (1 + tanh(t / 2)) / 2 is the sigmoid. t is kept as a sum
-// of two floats, because its absolute error becomes a relative one of the result.
+// The sigmoid of t is (1 + tanh(t / 2)) / 2.
 vec4 tuff_gelu_tanh(vec4 x) {
-  precise vec4 a = tuff_abs(x);
-  a = mix(a, vec4(11.0), greaterThan(a, vec4(11.0)));
-  precise vec4 head = tuff_head(a);
-  precise vec4 rest = a - head;
-  precise vec4 square = head * head, square_rest = rest * (a + head);
-  TuffPair cube = tuff_pair_product(tuff_pair(square, square_rest), TuffPair(vec4(0.0713500977), vec4(4.71861635e-06)));
-  precise vec4 slope_high = 1.59570312 + cube.head, slope_low = 6.59966057e-05 + cube.tail;
-  precise vec4 slope_head = tuff_head(slope_high + slope_low);
-  precise vec4 slope_tail = (slope_high - slope_head) + slope_low;
-  TuffPair t = tuff_pair_product(TuffPair(slope_head, slope_tail), TuffPair(head, rest));
-  precise vec4 high = -t.head, low = -t.tail;
-  return tuff_times_sigmoid(x, high, low);
+  vec4 a = abs(x);
+  a = mix(a, vec4(100.0), greaterThan(a, vec4(100.0)));
+  precise vec4 t = 1.59576912160573071176 * a * (1.0 + 0.044715 * (a * a));
+  return tuff_times_sigmoid(x, tuff_with_sign(t, x));
 }
 
 vec4 tuff_leaky_relu(vec4 x, float alpha) {

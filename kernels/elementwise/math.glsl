@@ -141,6 +141,31 @@ vec4 tuff_exp(vec4 x) {
 }
 #endif
 
+// factor e^(high + low) for |factor| <= 1000, high <= 89 and |low| <= 1/8. The exponent is a sum that one float cannot
+// hold. A denormal result is rounded only once, where e^… computed by itself would lose digits.
+vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
+  vec4 c = mix(high, vec4(89.0), greaterThan(high, vec4(89.0)));
+  c = mix(c, vec4(-120.0), lessThan(c, vec4(-120.0)));
+#if TUFF_EXACT_ARITHMETIC
+  precise vec4 n = roundEven((c + low) * 1.44269504088896341);
+#else
+  precise vec4 whole = (c + low) * 1.44269504088896341 + TUFF_WHOLE;
+  precise vec4 n = whole - TUFF_WHOLE;
+#endif
+  precise vec4 r = (c - n * 0.693359375) + (n * 2.12194440e-4 + low);
+  precise vec4 y = factor * (tuff_exp_reduced(r) + 1.0);
+#if TUFF_EXACT_ARITHMETIC
+  y = tuff_times_power_of_2(y, n);
+#else
+  // 2^(n/2) rounded down, and the rest of the power: neither leaves the range of exponents.
+  ivec4 power = floatBitsToInt(whole) - floatBitsToInt(vec4(TUFF_WHOLE));
+  ivec4 half_power = power >> 1;
+  y = y * intBitsToFloat((half_power << 23) + 0x3f800000);
+  y = y * intBitsToFloat(((power - half_power) << 23) + 0x3f800000);
+#endif
+  return mix(y, high, tuff_nans(high));
+}
+
 // x cut to the leading 12 bits of its significand. The product of two such numbers is exact.
 vec4 tuff_head(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
@@ -230,6 +255,14 @@ vec4 tuff_tanh(vec4 x) {
   vec4 y = mix(far, near, lessThan(a, vec4(0.625)));
   // The sign is applied last, to NaN as well: LLVM 19 miscompiles a selection after it on CPUs with AVX-512.
   return tuff_with_sign(mix(y, a, tuff_nans(x)), x);
+}
+
+// 1 / (1 + e^-x), or e^x / (1 + e^x) for negative x, so that the exponential never exceeds 1.
+vec4 tuff_sigmoid(vec4 x) {
+  precise vec4 e = tuff_exp(-abs(x));
+  vec4 numerator = mix(vec4(1.0), e, lessThan(x, vec4(0.0)));
+  vec4 y = tuff_divide_moderate(numerator, 1.0 + e);
+  return mix(y, x, tuff_nans(x));
 }
 
 // Zero for negative x; NaN of either sign and -0 are kept.

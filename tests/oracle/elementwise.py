@@ -6,7 +6,7 @@ import numpy as np
 import scipy.special
 
 import libraries
-from activations import gelu, gelu_tanh, silu
+from activations import gelu, gelu_tanh, gelu_tanh_ulps, silu
 from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle, types_of
 from device import raw
 from elements import FLT_MIN, Bits, Near, round_to, ulp
@@ -110,16 +110,16 @@ def _reflected(function, least: float):
 
 UNARY = {
     "relu": (1, lambda x, a: np.maximum(x, 0), 0),
-    "sigmoid": (2, lambda x, a: scipy.special.expit(x), 2),
+    "sigmoid": (2, lambda x, a: scipy.special.expit(x), 4),
     "tanh": (3, lambda x, a: np.tanh(x), 2),
     "exp": (4, lambda x, a: np.exp(x), 2),
     "log": (5, lambda x, a: np.log(x), 2),
     "sqrt": (6, lambda x, a: np.sqrt(x), 2),
     "abs": (7, lambda x, a: np.abs(x), 0),
     "neg": (8, lambda x, a: -x, 0),
-    "gelu": (9, lambda x, a: gelu(x), 2),
-    "gelu_tanh": (10, lambda x, a: gelu_tanh(x), 2),
-    "silu": (11, lambda x, a: silu(x), 2),
+    "gelu": (9, lambda x, a: gelu(x), 8),
+    "gelu_tanh": (10, lambda x, a: gelu_tanh(x), gelu_tanh_ulps),
+    "silu": (11, lambda x, a: silu(x), 8),
     "leaky_relu": (12, lambda x, a: np.where(x > 0, x, a * x), 2),
     "elu": (13, lambda x, a: np.where(x > 0, x, a * np.expm1(np.minimum(x, 0))), 2),
     "hardswish": (14, _hardswish, 2),
