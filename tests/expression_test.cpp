@@ -227,7 +227,7 @@ TEST_P(Expression, Floats) {
       {"a / b", [](float a, float b) { return a / b; }, 1.5},
       {"-a", [](float a, float) { return -a; }},
       {"abs(a)", [](float a, float) { return std::fabs(a); }},
-      {"sign(a)", [](float a, float) { return a == 0 || std::isnan(a) ? a : std::copysign(1.0f, a); }},
+      {"sign(a)", [](float a, float) { return std::isnan(a) ? a : a == 0 ? 0 : std::copysign(1.0f, a); }},
       {"floor(a)", [](float a, float) { return std::floor(a); }},
       {"ceil(a)", [](float a, float) { return std::ceil(a); }},
       {"trunc(a)", [](float a, float) { return std::trunc(a); }},

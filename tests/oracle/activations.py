@@ -54,16 +54,16 @@ def torch_activation(activation: int, x):
 
 
 def gelu_tanh_ulps(x):
-    """Of f64: x sigma(t) and seven roundings of t = sqrt(8 / pi) (x + 0.044715 x^3) are 8 + 7 |t| (1 - sigma(t)) ULP."""
+    """docs/accuracy.md: 8 + 7 |t| (1 - sigma(t)) ULP, with t = sqrt(8 / pi) (x + 0.044715 x^3)."""
     t = np.clip(gelu_argument(x), -200, 200)
     return 8 + 7 * np.abs(t) * scipy.special.expit(-t)
 
 
 def after_activation(activation: int, z, error, name: str = "f32"):
     """The bound after the activation. An error of the argument is multiplied by the function's slope, at most 1.13;
-    the function adds its own ULP: 2 of f32 (docs/accuracy.md); GEMMs of f64 have functions of their own, in f64."""
+    the function adds its own ULP (docs/accuracy.md), of f32, or of f64 for f64 GEMMs."""
     if activation in (NONE, RELU, RELU6):
         return error
     value = np.abs(numpy_activation(activation, z)) + 1.13 * error
-    ulps = 2 if name != "f64" else gelu_tanh_ulps(z) if activation == GELU_TANH else 8
+    ulps = gelu_tanh_ulps(z) if activation == GELU_TANH else 8
     return 1.13 * error + ulps * ulp(TYPES[name], value)
