@@ -4,7 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <locale>
 #include <span>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -456,9 +459,12 @@ class Parser : private FormulaText {
     switch (token.kind) {
       case Token::integer: return integer_of(token);
       case Token::real: {
+        // Not std::from_chars, which LLVM's library lacks for floats; in any locale of the process a point is a point.
+        std::istringstream text{std::string(token.text)};
+        text.imbue(std::locale::classic());
         double value = 0;
-        const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-        if (error == std::errc::result_out_of_range) wrong(token.at, "a number beyond f64");
+        text >> value;
+        if (!std::isfinite(value) || text.fail()) wrong(token.at, "a number beyond f64");
         return real(value, token.at);
       }
       case Token::name: return is_sign("(") && !is_variable(token.text) ? function(token) : named(token);
