@@ -168,6 +168,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_resize_mode": (raw.RESIZE_LINEAR, resize),
         "tuff_log_level": (raw.LOG_OFF, lambda x: raw.tuff_set_log(raw.LogCallback(), None, x)),
         "tuff_kernel_language": (raw.KERNEL_GLSL, kernel),
+        "tuff_random_distribution": (
+            raw.RANDOM_NORMAL,
+            lambda x: raw.tuff_random(h, raw.RandomDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
+        ),
     }
     groups = {entry["name"] for entry in api["groups"] if any(v["name"].endswith("_INVALID") for v in entry["values"])}
     # Device types and statuses are outputs only.
