@@ -21,7 +21,7 @@ namespace tuff {
 uint8_t size_bucket(uint64_t size);
 
 // What a choice applies to: an operation and everything that has to match exactly, as words ("gemm nn f32 f32 f32"),
-// and sizes, of which only the buckets have to match. Of fixed size, so that a look-up allocates nothing.
+// and sizes, of which only the buckets have to match. Its size is fixed, so that a look-up allocates nothing.
 class TuningKey {
  public:
   static constexpr size_t kMaxText = 62, kMaxSizes = 8;

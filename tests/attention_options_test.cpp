@@ -123,6 +123,83 @@ std::vector<AttentionShape> cases() {
        .same = Same::queries,
        .right = 4,
        .lse = true},
+      // many rows on matrix units, with bias and mask read in pieces and one by one
+      {.batch = 2,
+       .heads = 4,
+       .seq_q = 130,
+       .seq_kv = 304,
+       .head_dim = 64,
+       .dtype = TUFF_F16,
+       .kv_heads = 2,
+       .bias_type = TUFF_F16,
+       .lse = true},
+      {.heads = 2, .seq_q = 130, .seq_kv = 277, .head_dim = 64, .dtype = TUFF_F16, .bias_type = TUFF_F16, .lse = true},
+      {.batch = 2,
+       .heads = 2,
+       .seq_q = 70,
+       .seq_kv = 272,
+       .head_dim = 128,
+       .causal = kBottomRight,
+       .dtype = TUFF_F16,
+       .bias_type = TUFF_F32,
+       .same = Same::heads,
+       .left = 37,
+       .lse = true},
+      {.batch = 2,
+       .heads = 2,
+       .seq_q = 65,
+       .seq_kv = 256,
+       .head_dim = 32,
+       .dtype = TUFF_BF16,
+       .bias_type = TUFF_BF16,
+       .same = Same::queries},
+      {.heads = 2, .seq_q = 200, .seq_kv = 400, .head_dim = 128, .dtype = TUFF_BF16, .mask = true, .lse = true},
+      {.heads = 2, .seq_q = 64, .seq_kv = 131, .head_dim = 40, .dtype = TUFF_F16, .mask = true, .lse = true},
+      {.heads = 1,
+       .seq_q = 100,
+       .seq_kv = 288,
+       .head_dim = 128,
+       .causal = kTopLeft,
+       .dtype = TUFF_F16,
+       .bias_type = TUFF_F16,
+       .mask = true,
+       .left = 90},
+      {.heads = 2, .seq_q = 64, .seq_kv = 150, .head_dim = 64, .dtype = TUFF_F16, .softcap = 30, .lse = true},
+      {.heads = 2,
+       .seq_q = 64,
+       .seq_kv = 150,
+       .head_dim = 64,
+       .spread = 5,
+       .dtype = TUFF_BF16,
+       .softcap = 2,
+       .lse = true},
+      {.batch = 6,
+       .heads = 2,
+       .seq_q = 90,
+       .seq_kv = 144,
+       .head_dim = 256,
+       .causal = kBottomRight,
+       .dtype = TUFF_F16,
+       .kv_heads = 1,
+       .layout = Layout::rows_first,
+       .softcap = 3,
+       .bias_type = TUFF_F32,
+       .mask = true,
+       .left = 50,
+       .lengths = true,
+       .lse = true},
+      {.batch = 6,
+       .heads = 2,
+       .seq_q = 60,
+       .seq_kv = 112,
+       .head_dim = 128,
+       .dtype = TUFF_BF16,
+       .softcap = 4,
+       .bias_type = TUFF_BF16,
+       .mask = true,
+       .right = 30,
+       .lengths = true,
+       .lse = true},
       // more keys than the loops of a CPU driver allow, and a window that begins after the first range
       {.seq_q = 9, .seq_kv = 30'001, .head_dim = 128, .causal = kBottomRight, .left = 5000, .lse = true},
   };
@@ -245,39 +322,102 @@ TEST_P(AttentionHidden, KeysBesideTheWindow) {
 }
 
 TEST_P(AttentionHidden, MaskedKeys) {
-  AttentionShape shape{.seq_q = 20, .seq_kv = 35, .head_dim = 16, .mask = true, .same = Same::all, .lse = true};
-  AttentionExtras extras;
-  extras.mask.assign(35, 1);
-  extras.mask[3] = extras.mask[34] = 0;
-  expect_hidden(shape, extras, {3, 34});
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{20, 35}, {64, 35}, {64, 48}}) {
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, " << keys << " keys");
+      AttentionShape shape{.seq_q = rows, .seq_kv = keys, .head_dim = 16, .dtype = dtype};
+      shape.mask = true, shape.same = Same::all, shape.lse = true;
+      AttentionExtras extras;
+      extras.mask.assign(keys, 1);
+      extras.mask[3] = extras.mask[34] = 0;
+      expect_hidden(shape, extras, {3, 34});
+    }
+  }
 }
 
 TEST_P(AttentionHidden, BiasOfMinusInfinity) {
-  AttentionShape shape{
-      .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::all, .lse = true};
-  AttentionExtras extras;
-  extras.bias.assign(35, 0.25f);
-  extras.bias[0] = extras.bias[20] = -INFINITY;
-  expect_hidden(shape, extras, {0, 20});
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{20, 35}, {64, 35}, {64, 48}}) {
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, " << keys << " keys");
+      AttentionShape shape{.seq_q = rows, .seq_kv = keys, .head_dim = 16, .dtype = dtype};
+      shape.bias_type = keys == 48 ? dtype : int32_t{TUFF_F32}, shape.same = Same::all, shape.lse = true;
+      AttentionExtras extras;
+      extras.bias.assign(keys, 0.25f);
+      extras.bias[0] = extras.bias[20] = -INFINITY;
+      expect_hidden(shape, extras, {0, 20});
+    }
+  }
 }
 
 // Scores beyond f32 before and after the bias, and a cap far below them.
 TEST_P(AttentionHidden, FiniteInputGivesFiniteOutput) {
-  AttentionShape shape{.seq_q = 5, .seq_kv = 40, .head_dim = 16, .bias_type = TUFF_F32, .same = Same::all};
-  for (const double cap : {0.0, 30.0}) {
-    const std::vector<float> hq = uniforms(shape.queries(), -1e25f, 1e25f, 1),
-                             hk = uniforms(shape.keys(), -1e25f, 1e25f, 2);
-    const Tensor q(context(), hq), k(context(), hk), v(context(), uniforms(shape.values(), -1, 1, 3)),
-        bias(context(), uniforms(40, -3e38f, 3e38f, 4)), o(context(), shape.results()), lse(context(), 5);
-    tuff_attention_desc d{};
-    d.struct_size = sizeof d;
-    d.dtype = TUFF_F32;
-    d.q = q, d.k = k, d.v = v, d.o = o, d.bias = bias, d.lse = lse;
-    d.batch = d.heads = 1, d.seq_q = 5, d.seq_kv = 40, d.head_dim = 16;
-    d.softcap = cap;
-    ASSERT_OK(tuff_attention_ex(context(), &d));
-    for (float value : o.read()) EXPECT_TRUE(std::isfinite(value)) << value;
-    for (float value : lse.read()) EXPECT_FALSE(std::isnan(value)) << value;
+  for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
+    for (const uint64_t rows : {5, 64}) {
+      const AttentionShape shape{.seq_q = rows, .seq_kv = 40, .head_dim = 16};
+      for (const double cap : {0.0, 30.0}) {
+        SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, cap " << cap);
+        const std::vector<float> hq = rounded(dtype, uniforms(shape.queries(), -1e25f, 1e25f, 1)),
+                                 hk = rounded(dtype, uniforms(shape.keys(), -1e25f, 1e25f, 2));
+        const StoredTensor q(context(), dtype, hq), k(context(), dtype, hk),
+            v(context(), dtype, rounded(dtype, uniforms(shape.values(), -1, 1, 3))),
+            o(context(), dtype, shape.results());
+        const Tensor bias(context(), uniforms(40, -3e38f, 3e38f, 4)), lse(context(), rows);
+        tuff_attention_desc d{};
+        d.struct_size = sizeof d;
+        d.dtype = dtype;
+        d.q = q, d.k = k, d.v = v, d.o = o, d.bias = bias, d.lse = lse, d.bias_type = TUFF_F32;
+        d.batch = d.heads = 1, d.seq_q = rows, d.seq_kv = 40, d.head_dim = 16;
+        d.softcap = cap;
+        ASSERT_OK(tuff_attention_ex(context(), &d));
+        for (float value : o.read()) EXPECT_TRUE(std::isfinite(value)) << value;
+        for (float value : lse.read()) EXPECT_FALSE(std::isnan(value)) << value;
+      }
+    }
+  }
+}
+
+// The lowest finite number as a bias hides keys from rows that see others; in rows where all keys have it, they count
+// the same, because the scores are lost in the sum.
+TEST_P(AttentionHidden, LowestBiasOfAllKeysIsTheMean) {
+  constexpr uint64_t kKeys = 304, kDim = 64, kRows = 64;
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t bias_type : {TUFF_F32, TUFF_BF16}) {
+      if (bias_type != TUFF_F32 && bias_type != dtype) continue;
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", bias of type " << bias_type);
+      const float lowest = bias_type == TUFF_F32 ? -FLT_MAX : -0x1.fep127f;
+      std::vector<float> bias(kRows * kKeys, lowest), v(kKeys * kDim);
+      for (size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(i * 37 % 17) / 8 - 1;  // exact in bf16
+      // Every third row sees key 200, the next one key 0 as well.
+      for (uint64_t row = 0; row < kRows; ++row) {
+        if (row % 3 == 1) bias[row * kKeys + 200] = 0;
+        if (row % 3 == 2) bias[row * kKeys + 200] = bias[row * kKeys] = 1e8f;
+      }
+      const StoredTensor q(context(), dtype, rounded(dtype, uniforms(kRows * kDim, -1, 1, 1))),
+          k(context(), dtype, std::vector<float>(kKeys * kDim, 0.5f)), tv(context(), dtype, v),
+          tb(context(), bias_type, rounded(bias_type, bias)), o(context(), dtype, kRows * kDim);
+      const Tensor lse(context(), kRows);
+      tuff_attention_desc d{};
+      d.struct_size = sizeof d;
+      d.dtype = dtype, d.bias_type = bias_type;
+      d.q = q, d.k = k, d.v = tv, d.o = o, d.bias = tb, d.lse = lse;
+      d.batch = d.heads = 1, d.seq_q = kRows, d.seq_kv = kKeys, d.head_dim = kDim;
+      d.bias_strides[2] = kKeys;
+      ASSERT_OK(tuff_attention_ex(context(), &d));
+      const std::vector<float> result = o.read(), sums = lse.read();
+      for (uint64_t row = 0; row < kRows; ++row) {
+        for (uint64_t column = 0; column < kDim; ++column) {
+          double expected = 0;
+          for (uint64_t key = 0; key < kKeys && row % 3 == 0; ++key) expected += v[key * kDim + column] / 304.0;
+          if (row % 3 == 1) expected = v[200 * kDim + column];
+          if (row % 3 == 2) expected = (v[200 * kDim + column] + v[column]) / 2;
+          // Sums of at most 304 numbers up to 1, a reciprocal and products; weights and the result rounded to the type.
+          const double unit = dtype == TUFF_F16 ? 0x1p-11 : 0x1p-8;
+          ASSERT_NEAR(result[row * kDim + column], expected, 308 * 0x1p-24 + 2 * unit * std::abs(expected))
+              << "row " << row << ", column " << column;
+        }
+        EXPECT_TRUE(std::isfinite(sums[row])) << "row " << row;
+      }
+    }
   }
 }
 
@@ -336,7 +476,7 @@ TEST_P(AttentionHidden, ScoresBeyondF32CountAsTheyAre) {
 TEST_P(AttentionHidden, ScoresOfMinusInfinityHideTheirKeys) {
   constexpr uint64_t kDim = 64;
   for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
-    for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 70}, {3, 300}, {40, 70}}) {
+    for (const auto& [rows, keys] : {std::pair<uint64_t, uint64_t>{1, 70}, {3, 300}, {40, 70}, {64, 80}}) {
       for (const bool extended : {false, true}) {
         SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << rows << " rows, " << keys << " keys, "
                                         << (extended ? "bias and mask" : "plain"));

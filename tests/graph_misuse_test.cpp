@@ -1,4 +1,8 @@
 // Graphs: which buffers can be replaced at a launch, which cannot, and what cannot be captured.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "support/kernel.hpp"
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
@@ -74,6 +78,46 @@ TEST_F(GraphBind, LaunchesBeforeKeepWhatTheyHad) {
     launch();
   }
   for (size_t i = 0; i < xs.size(); ++i) expect_all(stream_, ys[i], kCount, static_cast<float>(2 * i));
+}
+
+// A launch with other memory needs a command buffer that no earlier launch uses. While it waits for one, other calls
+// go on.
+TEST_F(GraphBind, LaunchesThatWaitForTheDeviceHoldNobody) {
+  constexpr uint64_t n = 1024;
+  const OwnBuffer a(context(), n * n * 4), b(context(), n * n * 4);
+  const OwnStream other = make_stream(context());
+  std::vector<OwnBuffer> xs;
+  for (int i = 0; i < 8; ++i) xs.push_back(buffer_of(context(), kCount, static_cast<float>(i)));
+  launch();
+  ASSERT_OK(tuff_synchronize(stream_));
+  for (int products = 2;; products *= 2) {
+    for (int i = 0; i < products; ++i) {
+      ASSERT_OK(tuff_gemm(stream_, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, n, n, n, 1, a, n, a, n, 0, b, n));
+    }
+    const OwnEvent finished = make_event(context());
+    ASSERT_OK(tuff_event_record(stream_, finished));
+    std::atomic<int> launches{0};
+    std::thread launcher([&] {
+      for (const OwnBuffer& x : xs) {
+        EXPECT_OK(tuff_graph_bind(graph_, x_, x));
+        EXPECT_OK(tuff_graph_launch(stream_, graph_));
+        ++launches;
+      }
+    });
+    while (launches < 4) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it is in the fifth
+    EXPECT_OK(tuff_synchronize(other));
+    int32_t done = 1;
+    const int by_then = launches;
+    EXPECT_OK(tuff_event_query(finished, &done));
+    launcher.join();
+    if (done == 0) {
+      EXPECT_EQ(by_then, 4) << "more launches than command buffers are in flight";
+      break;
+    }
+    ASSERT_LT(products, 1 << 15) << "each time, the call returned only after the device had finished";
+  }
+  expect_all(stream_, y_, kCount, 14);
 }
 
 // The replacement may be freed as well.

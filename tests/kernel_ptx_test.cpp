@@ -192,6 +192,38 @@ TEST_F(KernelPtxRuns, GraphsKeepTheKernelAndBindOtherBuffers) {
   ASSERT_OK(tuff_graph_destroy(graph));
 }
 
+// The alignment that the text declares counts for replaced buffers as it does for those of launches.
+TEST_F(KernelPtxRuns, GraphsBindAtTheKernelsAlignment) {
+  constexpr uint32_t n = 1000;
+  std::string text = kSaxpyPtx;
+  for (size_t at; (at = text.find(".align 4")) != std::string::npos;) text.replace(at, 8, ".align 128");
+  const OwnKernel saxpy(context(), ptx(text.c_str(), 128));
+  const OwnBuffer x = upload(std::vector<float>(n, 3)), y = upload(std::vector<float>(n, 1)),
+                  large = upload(std::vector<float>(2 * n, 100));
+  const auto view = [&](uint64_t offset) {
+    tuff_buffer part = 0;
+    EXPECT_OK(tuff_view(large, offset, n * 4, &part));
+    return OwnBuffer(part);
+  };
+  const OwnBuffer misaligned = view(64), aligned = view(128);
+  const OwnStream stream = make_stream(context());
+  const SaxpyPush push{2, n};
+  EXPECT_FAILS(launch(saxpy, {x, misaligned}, 8, &push, sizeof push), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_launch",
+               "multiples of 128");
+  tuff_graph graph = TUFF_NULL_HANDLE;
+  const tuff_buffer buffers[] = {x, y};
+  ASSERT_OK(tuff_graph_begin(stream));
+  EXPECT_OK(tuff_kernel_launch(stream, saxpy, buffers, 2, &push, sizeof push, 8, 1, 1));
+  ASSERT_OK(tuff_graph_end(stream, &graph));
+  EXPECT_FAILS(tuff_graph_bind(graph, y, misaligned), TUFF_ERROR_INVALID_ARGUMENT, "tuff_graph_bind",
+               "multiple of 128");
+  ASSERT_OK(tuff_graph_bind(graph, y, aligned));
+  ASSERT_OK(tuff_graph_launch(stream, graph));
+  ASSERT_OK(tuff_synchronize(stream));
+  EXPECT_EQ(download<float>(aligned, n), std::vector<float>(n, 106));
+  ASSERT_OK(tuff_graph_destroy(graph));
+}
+
 // Each launch reads what the one before it wrote.
 TEST_F(KernelPtxRuns, ManyLaunchesAreOrdered) {
   constexpr uint32_t n = 1 << 16;

@@ -359,6 +359,31 @@ TEST_P(Structures, KernelStructures) {
   EXPECT_OK(tuff_kernel_destroy(kernel));
 }
 
+TEST_P(Structures, ExpressionStructures) {
+  const tuff_expr_variable input{"a", TUFF_F32, 0}, output{"y", TUFF_F32, 0};
+  auto desc = sized<tuff_expr_desc>();
+  desc.formula = "a + 1";
+  desc.inputs = &input, desc.input_count = 1, desc.outputs = &output, desc.output_count = 1;
+  expect_checked("tuff_expr_create", desc, false, [&](const tuff_expr_desc* d) {
+    tuff_expr made = 0;
+    const tuff_status status = tuff_expr_create(context(), d, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_expr_destroy(made));
+    }
+    return status;
+  });
+  const OwnBuffer buffer(context(), 4);
+  tuff_expr_operand operand{};
+  operand.buffer = buffer;
+  auto run = sized<tuff_expr_run_desc>();
+  run.inputs = run.outputs = &operand, run.input_count = run.output_count = 1;
+  tuff_expr expr = 0;
+  ASSERT_OK(tuff_expr_create(context(), &desc, &expr));
+  expect_checked("tuff_expr_run", run, false,
+                 [&](const tuff_expr_run_desc* d) { return tuff_expr_run(context(), expr, d); });
+  EXPECT_OK(tuff_expr_destroy(expr));
+}
+
 // Every function of the ABI that takes a structure and handles, with plausible arguments: whatever else is wrong with
 // them, a size is refused exactly if no version of the structure ends there.
 TEST_P(Structures, SizesOfEveryFunction) {

@@ -169,7 +169,40 @@ enum {
   TUFF_UNARY_SOFTPLUS = 15,   /* log(1 + exp(x)) */
   TUFF_UNARY_SIN = 16,        /* the sine of x, for arguments of any magnitude; NaN for infinities */
   TUFF_UNARY_COS = 17,
-  TUFF_UNARY_ERF = 18 /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
+  TUFF_UNARY_ERF = 18, /* the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x); since 0.9.0 */
+  /* Since 0.9.0. */
+  TUFF_UNARY_SQUARE = 19,     /* x * x */
+  TUFF_UNARY_CUBE = 20,       /* x * x * x */
+  TUFF_UNARY_SIGN = 21,       /* -1, 0 or 1; 0 for zeros of either sign; NaN stays NaN */
+  TUFF_UNARY_FLOOR = 22,      /* the largest integer that is not above x; zeros keep their sign */
+  TUFF_UNARY_CEIL = 23,       /* the smallest integer that is not below x; -0 above -1 */
+  TUFF_UNARY_ROUND = 24,      /* the nearest integer, of two the even one; a zero has the sign of x */
+  TUFF_UNARY_TRUNC = 25,      /* x without its fraction; a zero has the sign of x */
+  TUFF_UNARY_RECIPROCAL = 26, /* 1 / x; infinity with the sign of x at zeros */
+  TUFF_UNARY_RSQRT = 27,      /* 1 / sqrt(x); NaN below zero, infinity with the sign of x at zeros */
+  TUFF_UNARY_CBRT = 28,       /* the cube root of x, of any sign */
+  TUFF_UNARY_EXP2 = 29,       /* 2^x */
+  TUFF_UNARY_EXPM1 = 30,      /* exp(x) - 1, accurate near zero */
+  TUFF_UNARY_LOG2 = 31,       /* logarithm to base 2; NaN below zero, -inf at zero */
+  TUFF_UNARY_LOG10 = 32,      /* logarithm to base 10; NaN below zero, -inf at zero */
+  TUFF_UNARY_LOG1P = 33,      /* log(1 + x), accurate near zero; NaN below -1, -inf at -1 */
+  TUFF_UNARY_TAN = 34,        /* the tangent of x, for arguments of any magnitude; NaN for infinities */
+  TUFF_UNARY_ASIN = 35,       /* the inverse of the sine, in [-pi/2, pi/2]; NaN beyond [-1, 1] */
+  TUFF_UNARY_ACOS = 36,       /* the inverse of the cosine, in [0, pi]; NaN beyond [-1, 1] */
+  TUFF_UNARY_ATAN = 37,       /* the inverse of the tangent, in [-pi/2, pi/2] */
+  TUFF_UNARY_SINH = 38,
+  TUFF_UNARY_COSH = 39,
+  TUFF_UNARY_ASINH = 40,       /* the inverse of sinh */
+  TUFF_UNARY_ACOSH = 41,       /* the inverse of cosh that is not negative; NaN below 1 */
+  TUFF_UNARY_ATANH = 42,       /* the inverse of tanh; infinite at -1 and 1, NaN beyond */
+  TUFF_UNARY_ERFC = 43,        /* 1 - erf(x), accurate where that is small */
+  TUFF_UNARY_SELU = 44,        /* 1.0507009873554805 * (x if x > 0, otherwise 1.6732632423543772 * (exp(x) - 1)) */
+  TUFF_UNARY_SOFTSIGN = 45,    /* x / (1 + |x|); -1 and 1 for infinities */
+  TUFF_UNARY_HARDSIGMOID = 46, /* min(max(x + 3, 0), 6) / 6 */
+  TUFF_UNARY_MISH = 47,        /* x * tanh(log(1 + exp(x))); 0 at -inf */
+  TUFF_UNARY_ERFINV = 48,      /* the inverse of erf; infinite at -1 and 1, NaN beyond */
+  TUFF_UNARY_LGAMMA = 49,      /* log(|gamma(x)|); infinite at integers below 1 and for infinities */
+  TUFF_UNARY_DIGAMMA = 50      /* the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0 */
 };
 
 /* Element-wise functions of two operands. */
@@ -1623,11 +1656,12 @@ typedef struct tuff_expr_run_desc {
   uint32_t output_count;            /* the expression's */
 } tuff_expr_run_desc;
 
-/* Computes the outputs for every index of the shape. An output may be exactly an input: the same elements in the same
- * order and of the same size. Otherwise outputs share no element with inputs, nor with each other. The elements of an
- * output are distinct: ordered by magnitude, each stride is larger than the reach of the smaller ones.
- * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED for 8-bit or 16-bit
- * elements on a device without storage of that size. */
+/* Computes a formula over operands with strides: every output, at every index of the shape. An output may be exactly an
+ * input: the same elements in the same order and of the same size. Otherwise outputs share no element with inputs, nor
+ * with each other. The elements of an output are distinct: ordered by magnitude, each stride is larger than the reach
+ * of the smaller ones.
+ * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer and overlaps. UNSUPPORTED on a device without
+ * 8-bit and 16-bit storage. */
 TUFF_API tuff_status tuff_expr_run(tuff_stream stream, tuff_expr expr, const tuff_expr_run_desc* desc);
 
 /* Destroys the handle and returns at once; calls and graphs that use the expression continue. TUFF_NULL_HANDLE is

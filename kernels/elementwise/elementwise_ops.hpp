@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
+#include "kernels/elementwise/special_functions.hpp"
 #include "planning/element_type.hpp"
 #include "tuff/tuff.h"
 
@@ -42,6 +43,11 @@ inline double silu(double x) { return weighted(x, sigmoid(x)); }
 inline double gelu_argument(double x) { return 2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x); }
 inline double gelu_tanh(double x) { return weighted(x, sigmoid(gelu_argument(x))); }
 inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6; }
+
+inline double sign(double x) { return std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0)); }
+inline double softsign(double x) { return std::isinf(x) ? std::copysign(1, x) : x / (1 + std::fabs(x)); }
+inline double hardsigmoid(double x) { return x <= -3 ? 0 : x >= 3 ? 1 : (x + 3) / 6; }
+inline double mish_weight(double x) { return std::tanh(std::log1p(std::exp(x))); }
 
 inline constexpr UnaryOp kUnaryOps[] = {
 #define UNARY(number, NAME, name, file, ulps, measured, measured_gpu, flops, alpha_by_default, low, high, y, dy) \

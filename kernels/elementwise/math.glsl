@@ -72,12 +72,15 @@ vec4 tuff_sqrt(vec4 x) {
 #if TUFF_EXACT_ARITHMETIC
   vec4 s = sqrt(x);
 #else
-  // A denormal is bits * 2^-149. Converting the bits as an integer works even where the device flushes denormals.
-  bvec4 tiny = lessThan(bits, uvec4(0x00800000u));
-  vec4 v = mix(x, vec4(ivec4(bits + bits)), tiny);
+  // A denormal is bits * 2^-149. Converting the bits as an integer works even where the device flushes denormals. Other
+  // numbers below 2^-95 are scaled because their residual may be denormal.
+  bvec4 tiny = lessThan(bits, uvec4(0x00800000u)), small = lessThan(bits, uvec4(0x10000000u));
+  precise vec4 v = x * mix(vec4(1.0), vec4(18446744073709551616.0), small);  // 2^64
+  v = mix(v, vec4(ivec4(bits + bits)), tiny);
   precise vec4 s = sqrt(v);
   precise vec4 r = TUFF_FMA(-s, s, v);
-  s = TUFF_FMA(r, 0.5 / s, s) * mix(vec4(1.0), vec4(2.6469779601696886e-23), tiny);  // 2^-75
+  vec4 scale = mix(vec4(1.0), vec4(2.3283064365386963e-10), small);  // 2^-32
+  s = TUFF_FMA(r, 0.5 / s, s) * mix(scale, vec4(2.6469779601696886e-23), tiny);  // 2^-75
   // Zeros, +inf and NaN are kept: their residual is NaN.
   s = mix(s, x, equal(bits & 0x7fffffffu, uvec4(0u)));
   s = mix(s, x, greaterThanEqual(bits, uvec4(0x7f800000u)));
@@ -166,40 +169,67 @@ vec4 tuff_exp_times(vec4 factor, vec4 high, vec4 low) {
 // x cut to the leading 12 bits of its significand. The product of two such numbers is exact.
 vec4 tuff_head(vec4 x) { return uintBitsToFloat(floatBitsToUint(x) & 0xfffff000u); }
 
-// ln (1 + f) + k ln 2 for sqrt(1/2) <= 1 + f <= sqrt(2)
-vec4 tuff_log_reduced(vec4 f, vec4 k) {
+// (ln (1 + f) - f + f^2 / 2) / f^3 for sqrt(1/2) <= 1 + f <= sqrt(2): a minimax fit of the logarithm's relative error,
+// which is 2^-30.
+vec4 tuff_log_rest(vec4 f) {
+  precise vec4 p = TUFF_FMA(vec4(6.75067306e-2), f, vec4(-1.16715498e-1));
+  p = TUFF_FMA(p, f, vec4(1.18837342e-1));
+  p = TUFF_FMA(p, f, vec4(-1.24060474e-1));
+  p = TUFF_FMA(p, f, vec4(1.42203167e-1));
+  p = TUFF_FMA(p, f, vec4(-1.66679949e-1));
+  p = TUFF_FMA(p, f, vec4(2.0002073e-1));
+  p = TUFF_FMA(p, f, vec4(-2.50000089e-1));
+  p = TUFF_FMA(p, f, vec4(3.33333135e-1));
+  return p;
+}
+
+// ln (1 + f) + k ln 2 + more, for a `more` that is smaller than the rest
+vec4 tuff_log_and(vec4 f, vec4 k, vec4 more) {
   precise vec4 z = f * f;
-  precise vec4 p = TUFF_FMA(vec4(7.0376836292e-2), f, vec4(-1.1514610310e-1));
-  p = TUFF_FMA(p, f, vec4(1.1676998740e-1));
-  p = TUFF_FMA(p, f, vec4(-1.2420140846e-1));
-  p = TUFF_FMA(p, f, vec4(1.4249322787e-1));
-  p = TUFF_FMA(p, f, vec4(-1.6668057665e-1));
-  p = TUFF_FMA(p, f, vec4(2.0000714765e-1));
-  p = TUFF_FMA(p, f, vec4(-2.4999993993e-1));
-  p = TUFF_FMA(p, f, vec4(3.3333331174e-1));
-  precise vec4 y = (f * z) * p - k * 2.12194440e-4;
+  precise vec4 y = (f * z) * tuff_log_rest(f) + (more - k * 2.12194440e-4);
   y = (f + (y - 0.5 * z)) + k * 0.693359375;
   return y;
 }
 
-// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m. Denormals are scaled by converting their bits
-// as integers, so the result is right even on a device that flushes denormals.
-vec4 tuff_log(vec4 x) {
+// ln (1 + f) + k ln 2
+vec4 tuff_log_reduced(vec4 f, vec4 k) {
+  precise vec4 z = f * f;
+  precise vec4 y = (f * z) * tuff_log_rest(f) - k * 2.12194440e-4;
+  y = (f + (y - 0.5 * z)) + k * 0.693359375;
+  return y;
+}
+
+// Returns f and k of x = 2^k (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), for finite x > 0. Denormals are scaled by
+// converting their bits as integers, so the result is right even on a device that flushes denormals.
+vec4 tuff_log_parts(vec4 x, out vec4 k) {
   uvec4 bits = floatBitsToUint(x);
   bvec4 tiny = lessThan(bits, uvec4(0x00800000u));  // x is bits * 2^-149
   uvec4 scaled = mix(bits, floatBitsToUint(vec4(ivec4(bits))), tiny);
   uvec4 above = scaled - 0x3f3504f3u;  // relative to the bits of sqrt(1/2): the exponent field is k, the rest is m's
   ivec4 exponent = (ivec4(above) >> 23) + mix(ivec4(0), ivec4(-149), tiny);
 #if TUFF_EXACT_ARITHMETIC
-  vec4 k = vec4(exponent);
+  k = vec4(exponent);
 #else
-  precise vec4 k = intBitsToFloat(exponent + floatBitsToInt(vec4(TUFF_WHOLE))) - TUFF_WHOLE;
+  precise vec4 whole = intBitsToFloat(exponent + floatBitsToInt(vec4(TUFF_WHOLE))) - TUFF_WHOLE;
+  k = whole;
 #endif
   precise vec4 f = uintBitsToFloat(scaled - (above & 0xff800000u)) - 1.0;
-  precise vec4 y = tuff_log_reduced(f, k);
-  y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));             // +inf and NaN are kept
-  y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));    // NaN below zero (and for any -NaN)
+  return f;
+}
+
+// The logarithm y of x, or what it is at the ends of its range.
+vec4 tuff_log_ends(vec4 y, vec4 x) {
+  uvec4 bits = floatBitsToUint(x);
+  y = mix(y, x, greaterThanEqual(bits, uvec4(0x7f800000u)));           // +inf and NaN are kept
+  y = mix(y, vec4(TUFF_NAN), greaterThan(bits, uvec4(0x80000000u)));  // NaN below zero (and for any -NaN)
   return mix(y, vec4(-TUFF_INFINITY), equal(bits & 0x7fffffffu, uvec4(0u)));
+}
+
+// ln x: x = 2^k m with m in [sqrt(1/2), sqrt(2)), ln x = k ln 2 + ln m.
+vec4 tuff_log(vec4 x) {
+  vec4 k;
+  precise vec4 f = tuff_log_parts(x, k);
+  return tuff_log_ends(tuff_log_reduced(f, k), x);
 }
 
 // tanh |x| with the sign put back, so that -0 and odd symmetry are exact: a polynomial near zero, otherwise
@@ -216,7 +246,11 @@ vec4 tuff_tanh(vec4 x) {
 #if TUFF_EXACT_ARITHMETIC
   precise vec4 far = 1.0 - 2.0 / (tuff_exp(bounded + bounded) + 1.0);
 #else
-  precise vec4 far = 1.0 - 2.0 * (1.0 / (tuff_exp_normal(bounded + bounded, 0) + 1.0));  // the quotient is below 0.45
+  precise vec4 divisor = tuff_exp_normal(bounded + bounded, 0) + 1.0;
+  precise vec4 inverse = 1.0 / divisor;
+  precise vec4 error = TUFF_FMA(-inverse, divisor, vec4(1.0));
+  inverse = TUFF_FMA(error, inverse, inverse);
+  precise vec4 far = 1.0 - 2.0 * inverse;  // the quotient is below 0.45
 #endif
   vec4 y = mix(far, near, lessThan(a, vec4(0.625)));
   // The sign is applied last, to NaN as well: LLVM 19 miscompiles a selection after it on CPUs with AVX-512.

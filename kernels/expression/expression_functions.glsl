@@ -168,7 +168,8 @@ vec4 expr_trunc(vec4 a) { return expr_whole(a, trunc(a)); }
 vec4 expr_round(vec4 a) { return expr_whole(a, roundEven(a)); }
 vec4 expr_sign(vec4 a) {
   const uvec4 size = floatBitsToUint(a) & 0x7fffffffu;
-  return mix(tuff_with_sign(vec4(1.0), a), a, expr_either(equal(size, uvec4(0u)), tuff_nans(a)));
+  const vec4 y = mix(tuff_with_sign(vec4(1.0), a), vec4(0.0), equal(size, uvec4(0u)));
+  return mix(y, a, tuff_nans(a));
 }
 vec4 expr_nextafter(vec4 a, vec4 b) {
   const ivec4 from = expr_order(a), to = expr_order(b);
@@ -285,7 +286,8 @@ dvec4 expr_round(dvec4 a) {
   return expr_whole(a, whole);
 }
 dvec4 expr_sign(dvec4 a) {
-  return mix(expr_copysign(dvec4(1.0LF), a), a, expr_either(equal(expr_size(a), uvec4(0u)), expr_nans(a)));
+  const dvec4 y = mix(expr_copysign(dvec4(1.0LF), a), dvec4(0.0LF), equal(expr_size(a), uvec4(0u)));
+  return mix(y, a, expr_nans(a));
 }
 #endif
 

@@ -94,7 +94,7 @@ double applied_to_floats(const Node& call, Value type, double a, double b) {
     case Op::fmod: return std::fmod(a, b);
     case Op::neg: return -a;
     case Op::abs: return std::fabs(a);
-    case Op::sign: return a == 0 || std::isnan(a) ? a : std::copysign(1.0, a);
+    case Op::sign: return std::isnan(a) ? a : a == 0 ? 0 : std::copysign(1.0, a);  // 0 for -0, too
     case Op::max: return std::isnan(a) || a > b ? a : b;
     case Op::min: return std::isnan(a) || a < b ? a : b;
     case Op::sqrt: return std::sqrt(a);

@@ -4,12 +4,16 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <locale>
 #include <span>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <utility>
 
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/expression/formula_text.hpp"
 #include "kernels/expression/host_values.hpp"
 #include "planning/element_type.hpp"
 #include "planning/status.hpp"
@@ -18,17 +22,6 @@ namespace tuff::expression {
 namespace {
 
 constexpr uint32_t kMaxDepth = 64, kMaxNodes = 4096;
-
-struct Token {
-  enum Kind : uint8_t { end, name, integer, real, sign } kind = end;
-  std::string_view text;
-  size_t at = 0;  // position in the formula
-};
-
-// Longer ones first.
-constexpr std::string_view kSigns[] = {"//", "**", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||",
-                                       "+",  "-",  "*",  "/",  "%",  "^",  "<",  ">",  "&",  "|",
-                                       "!",  "~",  "?",  ":",  "(",  ")",  ",",  ";",  "="};
 
 struct Binary {
   std::string_view sign;
@@ -44,12 +37,9 @@ constexpr Binary kBinary[] = {
     {"//", 9, "floor_divide"}, {"%", 9, "mod"},
 };
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-class Parser {
+class Parser : private FormulaText {
  public:
-  explicit Parser(Formula& formula) : formula_(formula), text_(formula.text) {
+  explicit Parser(Formula& formula) : FormulaText(formula.text), formula_(formula) {
     results_.assign(formula.outputs.size(), kNone);
   }
 
@@ -83,87 +73,6 @@ class Parser {
     Depth& operator=(const Depth&) = delete;
     Parser& parser;
   };
-
-  // The message names the character, counted from 1, and quotes what is around it.
-  template <typename... Args>
-  [[noreturn]] void stop(tuff_status code, size_t at, fmt::format_string<Args...> format, Args&&... args) const {
-    constexpr size_t kAround = 40;
-    const size_t begin = at > kAround ? at - kAround : 0, end = std::min(at + kAround, text_.size());
-    std::string quoted(text_.substr(begin, end - begin));
-    for (char& c : quoted) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    fail(code, "formula, character {}: {} in \"{}{}{}\"", at + 1, fmt::format(format, std::forward<Args>(args)...),
-         begin > 0 ? "..." : "", quoted, end < text_.size() ? "..." : "");
-  }
-  template <typename... Args>
-  [[noreturn]] void wrong(size_t at, fmt::format_string<Args...> format, Args&&... args) const {
-    stop(TUFF_ERROR_INVALID_ARGUMENT, at, format, std::forward<Args>(args)...);
-  }
-
-  // --- Tokens
-
-  void next() {
-    while (place_ < text_.size() &&
-           (text_[place_] == ' ' || text_[place_] == '\t' || text_[place_] == '\n' || text_[place_] == '\r')) {
-      ++place_;
-    }
-    token_ = {Token::end, {}, place_};
-    if (place_ == text_.size()) return;
-    const char c = text_[place_];
-    if (is_letter(c)) {
-      while (place_ < text_.size() && (is_letter(text_[place_]) || is_digit(text_[place_]))) ++place_;
-      token_.kind = Token::name;
-    } else if (is_digit(c) || (c == '.' && place_ + 1 < text_.size() && is_digit(text_[place_ + 1]))) {
-      number();
-    } else {
-      const auto* found = std::find_if(std::begin(kSigns), std::end(kSigns),
-                                       [&](std::string_view sign) { return text_.substr(place_).starts_with(sign); });
-      if (found == std::end(kSigns)) {
-        if (c > ' ' && c < 127) wrong(place_, "unexpected '{}'", c);
-        wrong(place_, "unexpected byte {:#04x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      }
-      place_ += found->size();
-      token_.kind = Token::sign;
-    }
-    token_.text = text_.substr(token_.at, place_ - token_.at);
-  }
-
-  void digits() {
-    while (place_ < text_.size() && is_digit(text_[place_])) ++place_;
-  }
-
-  void number() {
-    token_.kind = Token::integer;
-    if (text_.substr(place_).starts_with("0x") || text_.substr(place_).starts_with("0X")) {
-      place_ += 2;
-      while (place_ < text_.size() && std::isxdigit(static_cast<unsigned char>(text_[place_])) != 0) ++place_;
-    } else {
-      digits();
-      if (place_ < text_.size() && text_[place_] == '.') {
-        token_.kind = Token::real;
-        ++place_;
-        digits();
-      }
-      if (place_ < text_.size() && (text_[place_] == 'e' || text_[place_] == 'E')) {
-        token_.kind = Token::real;
-        ++place_;
-        if (place_ < text_.size() && (text_[place_] == '+' || text_[place_] == '-')) ++place_;
-        if (place_ == text_.size() || !is_digit(text_[place_])) wrong(token_.at, "a number's exponent has no digits");
-        digits();
-      }
-    }
-    if (place_ < text_.size() && (is_letter(text_[place_]) || text_[place_] == '.')) {
-      wrong(place_, "unexpected '{}' behind a number", text_[place_]);
-    }
-  }
-
-  bool is_sign(std::string_view sign) const { return token_.kind == Token::sign && token_.text == sign; }
-  void expect(std::string_view sign) {
-    if (!is_sign(sign)) {
-      if (token_.kind == Token::end) wrong(token_.at, "expected \"{}\", got the end", sign);
-      wrong(token_.at, "expected \"{}\", got \"{}\"", sign, token_.text);
-    }
-    next();
-  }
 
   // --- Nodes
 
@@ -453,15 +362,12 @@ class Parser {
 
   void statement() {
     const size_t at = token_.at;
-    if (token_.kind == Token::name) {
-      const size_t behind = text_.find_first_not_of(" \t\r\n", place_);
-      if (behind != std::string_view::npos && text_[behind] == '=' && text_.substr(behind, 2) != "==") {
-        const std::string_view name = token_.text;
-        next();
-        next();
-        assign(name, expression(), at);
-        return;
-      }
+    if (token_.kind == Token::name && assigns()) {
+      const std::string_view name = token_.text;
+      next();
+      next();
+      assign(name, expression(), at);
+      return;
     }
     const uint32_t value = expression();
     if (results_.size() != 1) {
@@ -553,9 +459,12 @@ class Parser {
     switch (token.kind) {
       case Token::integer: return integer_of(token);
       case Token::real: {
+        // Not std::from_chars, which LLVM's library lacks for floats; in any locale of the process a point is a point.
+        std::istringstream text{std::string(token.text)};
+        text.imbue(std::locale::classic());
         double value = 0;
-        const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-        if (error == std::errc::result_out_of_range) wrong(token.at, "a number beyond f64");
+        text >> value;
+        if (!std::isfinite(value) || text.fail()) wrong(token.at, "a number beyond f64");
         return real(value, token.at);
       }
       case Token::name: return is_sign("(") && !is_variable(token.text) ? function(token) : named(token);
@@ -668,9 +577,6 @@ class Parser {
   }
 
   Formula& formula_;
-  const std::string_view text_;
-  size_t place_ = 0;
-  Token token_;
   uint32_t depth_ = 0;
   std::vector<uint32_t> results_;
   std::vector<std::pair<std::string_view, uint32_t>> temporaries_;

@@ -10,7 +10,7 @@
 namespace tuff {
 namespace {
 
-// The index of the result among `count` > 0 elements, `stride` apart. Of equally good values the first wins.
+// The index of the result among `count` > 0 elements, `stride` apart; the first of equal results.
 template <typename T>
 uint32_t place_of(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
   uint64_t place = 0;

@@ -41,6 +41,8 @@ class Arguments:
             made = ctypes.c_uint64()
             if kind == "tuff_event":
                 tuff.check(raw.tuff_event_create(self.handles["tuff_context"], raw.EventDesc(), made))
+            elif kind == "tuff_expr":
+                tuff.check(raw.tuff_expr_create(self.handles["tuff_context"], formula(), made))
             elif kind == "tuff_kernel":
                 desc = raw.KernelDesc(source=ctypes.cast(SOURCE, ctypes.c_void_p))
                 status = raw.tuff_kernel_create(self.handles["tuff_context"], desc, made)
@@ -56,6 +58,8 @@ class Arguments:
             structure = self.structures.get(item["type"])
             # Sizes and strides of 1.
             memory = structure() if structure else (ctypes.c_uint64 * 64)(*[1] * 64)
+            if structure is raw.ExprDesc:
+                memory = formula()
             if structure is raw.MemoryFd:
                 memory.fd = -1
             elif structure is raw.KernelDesc:
@@ -66,6 +70,11 @@ class Arguments:
             return self.handle(item["type"])
         # An axis and an index count from 0; dtype, rank, sizes and so on are 1.
         return 0 if item["name"] in ("axis", "index", "offset", "capacity") else 1
+
+
+def formula():
+    """A valid description of an expression."""
+    return raw.ExprDesc(formula=b"1", outputs=(raw.ExprVariable * 1)((b"y", raw.F32, 0)), output_count=1)
 
 
 def call(function, arguments, without):

@@ -19,13 +19,16 @@ LAYERS = [
     ("_buffer",),
     ("_storage", "_pinned"),
     ("_operands",),
-    ("_shape",),
+    ("_shape", "_expression"),
+    ("_elementwise",),
     ("_operations",),
     ("_functions",),
+    ("_protocol",),
     ("_array",),
     ("_stream", "_kernel", "_profile"),
     ("_context",),
     ("_default",),
+    ("_namespace",),
     ("__init__",),
 ]
 

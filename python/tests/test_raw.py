@@ -35,6 +35,7 @@ TYPES = {
     "tuff_kernel": ctypes.c_uint64,
     "tuff_event": ctypes.c_uint64,
     "tuff_graph": ctypes.c_uint64,
+    "tuff_expr": ctypes.c_uint64,
     "tuff_log_callback": raw.LogCallback,
     "tuff_memory_callback": raw.MemoryCallback,
     "char*": ctypes.c_char_p,

@@ -10,17 +10,19 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _expression, _functions, _operations, _pool, _position, _random, _resize, _shape, raw
+from . import _attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _shape, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
 from ._convolution import *  # noqa: F403
 from ._default import default_context
+from ._elementwise import *  # noqa: F403
 from ._error import TuffError, check, last_error
 from ._expression import *  # noqa: F403
 from ._functions import *  # noqa: F403
 from ._kernel import Kernel
+from ._namespace import *  # noqa: F403
 from ._operations import *  # noqa: F403
 from ._position import *  # noqa: F403
 from ._pool import *  # noqa: F403
@@ -60,8 +62,7 @@ __all__ = [
     "set_log",
     "version",
 ]
-for _module in (_attention, _convolution, _expression, _operations, _pool, _position, _random, _resize, _shape):
-    __all__ += _module.__all__
-# Except those that would shadow Python's built-ins.
-__all__ += [name for name in _functions.__all__ if not hasattr(_builtins, name)]
+for _module in (_attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _shape):
+    # Except those that would shadow Python's built-ins.
+    __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Optional, Sequence, Union
 
 import numpy as np
 
+from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
+from . import _protocol as protocol
 from . import _shape as shapes
 from ._checked import element, is_number
 from ._functions import Functions
@@ -27,8 +30,19 @@ class Array(Functions, Storage):
 
     __slots__ = ()
 
-    #: Makes NumPy defer mixed expressions to the methods below, which raise an error instead of downloading.
-    __array_ufunc__ = None
+    # NumPy's functions run on the device or raise an error; none downloads.
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        return protocol.ufunc(function, method, *inputs, **options)
+
+    def __array_namespace__(self, *, api_version: Optional[str] = None) -> object:
+        """The module with the array API's functions. It has those of 2024.12 that run on a device, not all of them."""
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"api_version is {api_version!r}, needs 2021.12 to 2024.12")
+        return sys.modules[__package__]
+
+    def __array_function__(self, function: object, _types: object, arguments: tuple, options: dict) -> object:
+        return protocol.function(function, arguments, options)
 
     def assign(self, value: object) -> Array:
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
@@ -79,7 +93,20 @@ class Array(Functions, Storage):
         return Transposed(self)
 
     def __setitem__(self, key: object, value: object) -> None:
-        self[key].assign(value)
+        if isinstance(key, Storage):
+            self._assign_where(key, value)
+        else:
+            self[key].assign(value)
+
+    def _assign_where(self, mask: Array, value: object) -> None:
+        """a[mask] = value: writes a number, or an array that broadcasts to the shape, where the mask is true."""
+        if mask.dtype != np.bool_ or mask.shape != self.shape:
+            raise IndexError(f"the index is an array of {mask.shape} {mask.dtype}, needs a mask: {self.shape} bool")
+        if isinstance(value, Storage) and np.broadcast_shapes(value.shape, self.shape) != self.shape:
+            raise ValueError(f"an array of shape {value.shape} does not broadcast to {self.shape}")
+        if not isinstance(value, Storage):
+            element(value, self.dtype)  # refuses what the type does not hold
+        elementwise.where(mask, value, self, out=self)
 
     # Operators on arrays and numbers.
 
@@ -139,6 +166,117 @@ class Array(Functions, Storage):
 
     def __abs__(self) -> Array:
         return functions.abs(self)
+
+    def __floordiv__(self, other: object) -> Array:
+        return elementwise.floor_divide(self, other)
+
+    def __rfloordiv__(self, other: object) -> Array:
+        return elementwise.floor_divide(other, self)
+
+    def __mod__(self, other: object) -> Array:
+        return elementwise.remainder(self, other)
+
+    def __rmod__(self, other: object) -> Array:
+        return elementwise.remainder(other, self)
+
+    def __ifloordiv__(self, other: object) -> Array:
+        return elementwise.floor_divide(self, other, out=self)
+
+    def __imod__(self, other: object) -> Array:
+        return elementwise.remainder(self, other, out=self)
+
+    def __ipow__(self, other: object) -> Array:
+        return functions.power(self, other, out=self)
+
+    # Comparisons of each element, as bools. What is neither an array nor a number is not compared.
+
+    def __eq__(self, other: object) -> Array:
+        return elementwise.equal(self, other) if self._compares(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Array:
+        return elementwise.not_equal(self, other) if self._compares(other) else NotImplemented
+
+    def __lt__(self, other: object) -> Array:
+        return elementwise.less(self, other) if self._compares(other) else NotImplemented
+
+    def __le__(self, other: object) -> Array:
+        return elementwise.less_equal(self, other) if self._compares(other) else NotImplemented
+
+    def __gt__(self, other: object) -> Array:
+        return elementwise.greater(self, other) if self._compares(other) else NotImplemented
+
+    def __ge__(self, other: object) -> Array:
+        return elementwise.greater_equal(self, other) if self._compares(other) else NotImplemented
+
+    #: As NumPy's arrays: equality is element by element, so an array cannot be a key.
+    __hash__ = None
+
+    @staticmethod
+    def _compares(other: object) -> bool:
+        # An array of NumPy or a transposed one is an operand, which the function refuses with the reason.
+        return elementwise.is_operand(other) or isinstance(other, (np.ndarray, TransposedStorage))
+
+    # Bits of integers, logic of bools.
+
+    def __and__(self, other: object) -> Array:
+        return elementwise.bitwise_and(self, other)
+
+    def __rand__(self, other: object) -> Array:
+        return elementwise.bitwise_and(other, self)
+
+    def __or__(self, other: object) -> Array:
+        return elementwise.bitwise_or(self, other)
+
+    def __ror__(self, other: object) -> Array:
+        return elementwise.bitwise_or(other, self)
+
+    def __xor__(self, other: object) -> Array:
+        return elementwise.bitwise_xor(self, other)
+
+    def __rxor__(self, other: object) -> Array:
+        return elementwise.bitwise_xor(other, self)
+
+    def __lshift__(self, other: object) -> Array:
+        return elementwise.bitwise_left_shift(self, other)
+
+    def __rlshift__(self, other: object) -> Array:
+        return elementwise.bitwise_left_shift(other, self)
+
+    def __rshift__(self, other: object) -> Array:
+        return elementwise.bitwise_right_shift(self, other)
+
+    def __rrshift__(self, other: object) -> Array:
+        return elementwise.bitwise_right_shift(other, self)
+
+    def __invert__(self) -> Array:
+        return elementwise.bitwise_invert(self)
+
+    def __iand__(self, other: object) -> Array:
+        return elementwise.bitwise_and(self, other, out=self)
+
+    def __ior__(self, other: object) -> Array:
+        return elementwise.bitwise_or(self, other, out=self)
+
+    def __ixor__(self, other: object) -> Array:
+        return elementwise.bitwise_xor(self, other, out=self)
+
+    def __ilshift__(self, other: object) -> Array:
+        return elementwise.bitwise_left_shift(self, other, out=self)
+
+    def __irshift__(self, other: object) -> Array:
+        return elementwise.bitwise_right_shift(self, other, out=self)
+
+    def any(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """Whether an element is not zero, over axes, as bools."""
+        return operations.any(self, axis, keepdims)
+
+    def all(self, axis: Axis = None, keepdims: bool = False) -> Array:
+        """Whether no element is zero, over axes, as bools."""
+        return operations.all(self, axis, keepdims)
+
+    def clip(self, min: Optional[object] = None, max: Optional[object] = None) -> Array:
+        """The elements, but at least min and at most max."""
+        return elementwise.clip(self, min, max)
 
     # Element-wise functions and reductions come from Functions. gelu has an additional argument here.
 

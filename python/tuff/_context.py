@@ -310,7 +310,8 @@ class Context(OnDevice):
 
     def array(self, values: object, dtype: object = None) -> Array:
         """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of integers,
-        bool, float16 and float32 keep their type, and float64 and lists of numbers become float32."""
+        bool, float16 and float32 keep their type, and float64 and lists of numbers become float32. Complex numbers are a
+        TypeError."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))

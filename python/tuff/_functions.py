@@ -14,30 +14,62 @@ if TYPE_CHECKING:
 
 __all__ = [
     "abs",
+    "acos",
+    "acosh",
     "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cbrt",
+    "ceil",
     "cos",
+    "cosh",
+    "cube",
+    "digamma",
     "divide",
     "elu",
     "erf",
+    "erfc",
+    "erfinv",
     "exp",
+    "exp2",
+    "expm1",
+    "floor",
     "gelu",
     "gelu_tanh",
+    "hardsigmoid",
     "hardswish",
     "leaky_relu",
+    "lgamma",
     "log",
+    "log10",
+    "log1p",
+    "log2",
     "maximum",
     "minimum",
+    "mish",
     "multiply",
     "neg",
     "power",
+    "reciprocal",
     "relu",
+    "round",
+    "rsqrt",
+    "selu",
     "sigmoid",
+    "sign",
     "silu",
     "sin",
+    "sinh",
     "softplus",
+    "softsign",
     "sqrt",
+    "square",
     "subtract",
+    "tan",
     "tanh",
+    "trunc",
 ]
 
 
@@ -129,6 +161,166 @@ def cos(x: Array, *, out: Optional[Array] = None) -> Array:
 def erf(x: Array, *, out: Optional[Array] = None) -> Array:
     """the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x)"""
     return operations.unary(raw.UNARY_ERF, x, out=out)
+
+
+def square(x: Array, *, out: Optional[Array] = None) -> Array:
+    """x * x"""
+    return operations.unary(raw.UNARY_SQUARE, x, out=out)
+
+
+def cube(x: Array, *, out: Optional[Array] = None) -> Array:
+    """x * x * x"""
+    return operations.unary(raw.UNARY_CUBE, x, out=out)
+
+
+def sign(x: Array, *, out: Optional[Array] = None) -> Array:
+    """-1, 0 or 1; 0 for zeros of either sign; NaN stays NaN"""
+    return operations.unary(raw.UNARY_SIGN, x, out=out)
+
+
+def floor(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the largest integer that is not above x; zeros keep their sign"""
+    return operations.unary(raw.UNARY_FLOOR, x, out=out)
+
+
+def ceil(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the smallest integer that is not below x; -0 above -1"""
+    return operations.unary(raw.UNARY_CEIL, x, out=out)
+
+
+def round(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the nearest integer, of two the even one; a zero has the sign of x"""
+    return operations.unary(raw.UNARY_ROUND, x, out=out)
+
+
+def trunc(x: Array, *, out: Optional[Array] = None) -> Array:
+    """x without its fraction; a zero has the sign of x"""
+    return operations.unary(raw.UNARY_TRUNC, x, out=out)
+
+
+def reciprocal(x: Array, *, out: Optional[Array] = None) -> Array:
+    """1 / x; infinity with the sign of x at zeros"""
+    return operations.unary(raw.UNARY_RECIPROCAL, x, out=out)
+
+
+def rsqrt(x: Array, *, out: Optional[Array] = None) -> Array:
+    """1 / sqrt(x); NaN below zero, infinity with the sign of x at zeros"""
+    return operations.unary(raw.UNARY_RSQRT, x, out=out)
+
+
+def cbrt(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the cube root of x, of any sign"""
+    return operations.unary(raw.UNARY_CBRT, x, out=out)
+
+
+def exp2(x: Array, *, out: Optional[Array] = None) -> Array:
+    """2^x"""
+    return operations.unary(raw.UNARY_EXP2, x, out=out)
+
+
+def expm1(x: Array, *, out: Optional[Array] = None) -> Array:
+    """exp(x) - 1, accurate near zero"""
+    return operations.unary(raw.UNARY_EXPM1, x, out=out)
+
+
+def log2(x: Array, *, out: Optional[Array] = None) -> Array:
+    """logarithm to base 2; NaN below zero, -inf at zero"""
+    return operations.unary(raw.UNARY_LOG2, x, out=out)
+
+
+def log10(x: Array, *, out: Optional[Array] = None) -> Array:
+    """logarithm to base 10; NaN below zero, -inf at zero"""
+    return operations.unary(raw.UNARY_LOG10, x, out=out)
+
+
+def log1p(x: Array, *, out: Optional[Array] = None) -> Array:
+    """log(1 + x), accurate near zero; NaN below -1, -inf at -1"""
+    return operations.unary(raw.UNARY_LOG1P, x, out=out)
+
+
+def tan(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the tangent of x, for arguments of any magnitude; NaN for infinities"""
+    return operations.unary(raw.UNARY_TAN, x, out=out)
+
+
+def asin(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of the sine, in [-pi/2, pi/2]; NaN beyond [-1, 1]"""
+    return operations.unary(raw.UNARY_ASIN, x, out=out)
+
+
+def acos(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of the cosine, in [0, pi]; NaN beyond [-1, 1]"""
+    return operations.unary(raw.UNARY_ACOS, x, out=out)
+
+
+def atan(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of the tangent, in [-pi/2, pi/2]"""
+    return operations.unary(raw.UNARY_ATAN, x, out=out)
+
+
+def sinh(x: Array, *, out: Optional[Array] = None) -> Array:
+    """sinh of each element."""
+    return operations.unary(raw.UNARY_SINH, x, out=out)
+
+
+def cosh(x: Array, *, out: Optional[Array] = None) -> Array:
+    """cosh of each element."""
+    return operations.unary(raw.UNARY_COSH, x, out=out)
+
+
+def asinh(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of sinh"""
+    return operations.unary(raw.UNARY_ASINH, x, out=out)
+
+
+def acosh(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of cosh that is not negative; NaN below 1"""
+    return operations.unary(raw.UNARY_ACOSH, x, out=out)
+
+
+def atanh(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of tanh; infinite at -1 and 1, NaN beyond"""
+    return operations.unary(raw.UNARY_ATANH, x, out=out)
+
+
+def erfc(x: Array, *, out: Optional[Array] = None) -> Array:
+    """1 - erf(x), accurate where that is small"""
+    return operations.unary(raw.UNARY_ERFC, x, out=out)
+
+
+def selu(x: Array, *, out: Optional[Array] = None) -> Array:
+    """1.0507009873554805 * (x if x > 0, otherwise 1.6732632423543772 * (exp(x) - 1))"""
+    return operations.unary(raw.UNARY_SELU, x, out=out)
+
+
+def softsign(x: Array, *, out: Optional[Array] = None) -> Array:
+    """x / (1 + |x|); -1 and 1 for infinities"""
+    return operations.unary(raw.UNARY_SOFTSIGN, x, out=out)
+
+
+def hardsigmoid(x: Array, *, out: Optional[Array] = None) -> Array:
+    """min(max(x + 3, 0), 6) / 6"""
+    return operations.unary(raw.UNARY_HARDSIGMOID, x, out=out)
+
+
+def mish(x: Array, *, out: Optional[Array] = None) -> Array:
+    """x * tanh(log(1 + exp(x))); 0 at -inf"""
+    return operations.unary(raw.UNARY_MISH, x, out=out)
+
+
+def erfinv(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the inverse of erf; infinite at -1 and 1, NaN beyond"""
+    return operations.unary(raw.UNARY_ERFINV, x, out=out)
+
+
+def lgamma(x: Array, *, out: Optional[Array] = None) -> Array:
+    """log(|gamma(x)|); infinite at integers below 1 and for infinities"""
+    return operations.unary(raw.UNARY_LGAMMA, x, out=out)
+
+
+def digamma(x: Array, *, out: Optional[Array] = None) -> Array:
+    """the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0"""
+    return operations.unary(raw.UNARY_DIGAMMA, x, out=out)
 
 
 def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
@@ -242,6 +434,134 @@ class Functions:
     def erf(self) -> Array:
         """the error function: 2 / sqrt(pi) * (integral of exp(-t^2) from 0 to x)"""
         return erf(self)
+
+    def square(self) -> Array:
+        """x * x"""
+        return square(self)
+
+    def cube(self) -> Array:
+        """x * x * x"""
+        return cube(self)
+
+    def sign(self) -> Array:
+        """-1, 0 or 1; 0 for zeros of either sign; NaN stays NaN"""
+        return sign(self)
+
+    def floor(self) -> Array:
+        """the largest integer that is not above x; zeros keep their sign"""
+        return floor(self)
+
+    def ceil(self) -> Array:
+        """the smallest integer that is not below x; -0 above -1"""
+        return ceil(self)
+
+    def round(self) -> Array:
+        """the nearest integer, of two the even one; a zero has the sign of x"""
+        return round(self)
+
+    def trunc(self) -> Array:
+        """x without its fraction; a zero has the sign of x"""
+        return trunc(self)
+
+    def reciprocal(self) -> Array:
+        """1 / x; infinity with the sign of x at zeros"""
+        return reciprocal(self)
+
+    def rsqrt(self) -> Array:
+        """1 / sqrt(x); NaN below zero, infinity with the sign of x at zeros"""
+        return rsqrt(self)
+
+    def cbrt(self) -> Array:
+        """the cube root of x, of any sign"""
+        return cbrt(self)
+
+    def exp2(self) -> Array:
+        """2^x"""
+        return exp2(self)
+
+    def expm1(self) -> Array:
+        """exp(x) - 1, accurate near zero"""
+        return expm1(self)
+
+    def log2(self) -> Array:
+        """logarithm to base 2; NaN below zero, -inf at zero"""
+        return log2(self)
+
+    def log10(self) -> Array:
+        """logarithm to base 10; NaN below zero, -inf at zero"""
+        return log10(self)
+
+    def log1p(self) -> Array:
+        """log(1 + x), accurate near zero; NaN below -1, -inf at -1"""
+        return log1p(self)
+
+    def tan(self) -> Array:
+        """the tangent of x, for arguments of any magnitude; NaN for infinities"""
+        return tan(self)
+
+    def asin(self) -> Array:
+        """the inverse of the sine, in [-pi/2, pi/2]; NaN beyond [-1, 1]"""
+        return asin(self)
+
+    def acos(self) -> Array:
+        """the inverse of the cosine, in [0, pi]; NaN beyond [-1, 1]"""
+        return acos(self)
+
+    def atan(self) -> Array:
+        """the inverse of the tangent, in [-pi/2, pi/2]"""
+        return atan(self)
+
+    def sinh(self) -> Array:
+        """sinh of each element."""
+        return sinh(self)
+
+    def cosh(self) -> Array:
+        """cosh of each element."""
+        return cosh(self)
+
+    def asinh(self) -> Array:
+        """the inverse of sinh"""
+        return asinh(self)
+
+    def acosh(self) -> Array:
+        """the inverse of cosh that is not negative; NaN below 1"""
+        return acosh(self)
+
+    def atanh(self) -> Array:
+        """the inverse of tanh; infinite at -1 and 1, NaN beyond"""
+        return atanh(self)
+
+    def erfc(self) -> Array:
+        """1 - erf(x), accurate where that is small"""
+        return erfc(self)
+
+    def selu(self) -> Array:
+        """1.0507009873554805 * (x if x > 0, otherwise 1.6732632423543772 * (exp(x) - 1))"""
+        return selu(self)
+
+    def softsign(self) -> Array:
+        """x / (1 + |x|); -1 and 1 for infinities"""
+        return softsign(self)
+
+    def hardsigmoid(self) -> Array:
+        """min(max(x + 3, 0), 6) / 6"""
+        return hardsigmoid(self)
+
+    def mish(self) -> Array:
+        """x * tanh(log(1 + exp(x))); 0 at -inf"""
+        return mish(self)
+
+    def erfinv(self) -> Array:
+        """the inverse of erf; infinite at -1 and 1, NaN beyond"""
+        return erfinv(self)
+
+    def lgamma(self) -> Array:
+        """log(|gamma(x)|); infinite at integers below 1 and for infinities"""
+        return lgamma(self)
+
+    def digamma(self) -> Array:
+        """the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0"""
+        return digamma(self)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum over axes: all of them (None), one (an int) or several (a tuple)."""

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from . import _elementwise as elementwise
 from . import _shape as shapes
 from . import raw
-from ._checked import choice, is_number, is_whole, real, sequence, whole
+from ._checked import choice, is_number, real, sequence, whole
 from ._error import check
 from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
-from ._storage import DTYPES, TransposedStorage, as_shape
+from ._storage import DTYPES, Storage, TransposedStorage, as_shape
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
     from ._operands import Matrix, Operand
 
 __all__ = [
+    "all",
+    "any",
     "batch_norm",
     "binary",
     "broadcast_to",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "group_norm",
@@ -35,6 +40,24 @@ __all__ = [
     "unary",
 ]
 
+#: Types that every operation takes.
+FLOATS = (raw.F32, raw.F16, raw.BF16)
+
+#: Types that are reduced as int32.
+_WIDENED = (raw.BOOL, raw.I8, raw.U8, raw.I16, raw.U16)
+
+_UNARY_NAMES = {value: name[6:].lower() for name, value in vars(raw).items() if name.startswith("UNARY_") and value > 0}
+_OF_INTEGERS = ("abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc")
+_BINARY_FORMULAS = {
+    raw.BINARY_ADD: "a + b",
+    raw.BINARY_SUB: "a - b",
+    raw.BINARY_MUL: "a * b",
+    raw.BINARY_DIV: "a / b",
+    raw.BINARY_MAX: "max(a, b)",
+    raw.BINARY_MIN: "min(a, b)",
+    raw.BINARY_POW: "a ** b",
+}
+
 #: Reductions whose result is one of the elements. From kernels/reduce/reduce.def, by scripts/api/generate.py.
 SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
@@ -45,6 +68,8 @@ SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None) -> Array:
     """Applies a raw.UNARY_* to each element: out[i] = op(x[i]). alpha is for leaky_relu and elu; 0 is its default."""
     require_array(x, "x")
+    if DTYPES[x.dtype] not in FLOATS:
+        return _unary_formula(op, x, alpha, out)
     result = result_of(out, x, x.shape)
     desc = raw.UnaryDesc(
         dtype=dtype_of(x), op=operation_number(op), input=x.buffer.handle, output=result.buffer.handle, n=x.size, alpha=real(alpha, "alpha")
@@ -53,8 +78,20 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
     return result
 
 
+def _unary_formula(op: int, x: Array, alpha: float, out: Optional[Array]) -> Array:
+    """A function of integers, bools or float64. Those that are not defined on integers give float32."""
+    name = _UNARY_NAMES.get(operation_number(op))
+    if name is None:
+        raise ValueError(f"op is {op}, not a raw.UNARY_*")
+    keeps = elementwise.is_float(x.dtype) or (name in _OF_INTEGERS and x.dtype != np.bool_)
+    formula = f"{name}(x, {real(alpha, 'alpha')!r})" if alpha else f"{name}(x)"
+    return elementwise.expr(formula, dtype=(x.dtype if keeps else np.float32) if out is None else None, out=out, x=x)
+
+
 def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """Applies a raw.BINARY_* to pairs of elements: out[i] = op(a[i], b[i]). Shapes broadcast without being expanded."""
+    """Applies a raw.BINARY_* to pairs of elements: out[i] = op(a[i], b[i]). Shapes broadcast without being expanded.
+    Operands of unlike types, and of types that the operation itself does not take, are a formula: the result has their
+    common type."""
     a_number, b_number = is_number(a), is_number(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
@@ -63,6 +100,8 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     if not b_number:
         require_array(b, "b")
     like = b if a_number else a
+    if not _is_native(op, like, a, b):
+        return _binary_formula(op, a, b, out)
     if a_number or b_number or a.shape == b.shape:
         shape = like.shape
     else:
@@ -86,10 +125,33 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     return result
 
 
+def _is_native(op: int, like: Array, a: Operand, b: Operand) -> bool:
+    """Whether tuff_binary() takes the operands: arrays of one of its types, and numbers that adopt it."""
+    dtype = DTYPES[like.dtype]
+    if dtype not in FLOATS and (dtype != raw.I32 or op in (raw.BINARY_DIV, raw.BINARY_POW)):
+        return False
+    for value in (a, b):
+        if isinstance(value, Storage):
+            fits = value.dtype == like.dtype
+        elif dtype in FLOATS:
+            fits = type(value) in (float, int)
+        else:
+            fits = type(value) is int and -(2**31) <= value < 2**31
+        if not fits:
+            return False
+    return True
+
+
+def _binary_formula(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
+    formula = _BINARY_FORMULAS.get(operation_number(op))
+    if formula is None:
+        raise ValueError(f"op is {op}, not a raw.BINARY_*")
+    kind = elementwise.type_of(a, b)
+    return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and not elementwise.is_float(kind) else None)
+
+
 def _scalar(value: float, like: Array) -> Array:
-    """Returns a number as an array without axes. With integers it is an integer: a fraction would be cut off."""
-    if like.dtype.kind in "iu" and not is_whole(value):
-        raise TypeError(f"{value!r} with an array of {like.dtype}: convert it by astype(np.float32), or use an integer")
+    """Returns a number as an array without axes."""
     return like.context.full((), value, like.dtype)
 
 
@@ -100,7 +162,7 @@ def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     if a.shape == shape:
         return a
     sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
-    if len(sizes) != len(shape) or any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
+    if len(sizes) != len(shape) or builtins.any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
         raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
     if 0 in shape:
         return a.context.empty(shape, a.dtype)
@@ -259,8 +321,12 @@ def matmul(
 
 
 def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1."""
+    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1.
+    Integers below 32 bits and bools are summed and multiplied as int32."""
     require_array(x, "x")
+    if DTYPES[x.dtype] in _WIDENED:
+        wide = reduce(op, shapes.cast(x, np.float32 if op == raw.REDUCE_MEAN else np.int32), axis, keepdims)
+        return shapes.cast(wide, x.dtype) if op in SELECTS else wide
     if axis is None:
         axes = list(range(x.ndim))
         result = _reduce_one(op, x.ravel(), 0)
@@ -294,6 +360,23 @@ def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> A
     shape = tuple(x.shape[index] for index in kept)
     result = _reduce_one(op, moved.reshape((*shape, math.prod(x.shape[index] for index in axes))), len(shape))
     return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)]) if keepdims else result
+
+
+def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Whether an element is not zero, over axes, as bools. False without elements."""
+    return elementwise.not_equal(count_nonzero(x, axis, keepdims), 0)
+
+
+def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Whether no element is zero, over axes, as bools. True without elements."""
+    require_array(x, "x")
+    return elementwise.equal(reduce(raw.REDUCE_SUM, elementwise.equal(x, 0), axis, keepdims), 0)
+
+
+def count_nonzero(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements are not zero, over axes, as int32."""
+    require_array(x, "x")
+    return reduce(raw.REDUCE_SUM, x if x.dtype == np.bool_ else elementwise.not_equal(x, 0), axis, keepdims)
 
 
 def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:

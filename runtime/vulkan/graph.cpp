@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/unlocked.hpp"
 #include "runtime/vulkan/vulkan_backend.hpp"
 
 namespace tuff {
@@ -262,10 +263,11 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   const std::lock_guard lock(backend_.mutex());
   const Bound from = bound_of(captured), to = bound_of(replacement);
   require(uses(from, "captured"), "graph was not captured with memory of captured");
-  // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment.
+  // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment, or
+  // at their own.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
-  const bool custom = !contents_.kernels.empty();
-  const uint64_t alignment = custom ? std::max<uint64_t>(strict, 16) : 16;
+  uint64_t alignment = contents_.kernels.empty() ? 16 : std::max<uint64_t>(strict, 16);
+  for (const auto& kernel : contents_.kernels) alignment = std::max(alignment, kernel->interface.alignment);
   require(from.begin % alignment == to.begin % alignment,
           "replacement begins {} bytes from a multiple of {}, captured {}", to.begin % alignment, alignment,
           from.begin % alignment);
@@ -290,21 +292,32 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   ++version_;
 }
 
-VulkanGraph::Encoding& VulkanGraph::free_encoding() {
-  Streams& streams = backend_.streams();
-  const auto idle = std::find_if(encodings_.begin(), encodings_.end(),
-                                 [&](const Encoding& encoding) { return streams.timelines().done(encoding.last_use); });
-  if (idle != encodings_.end()) return *idle;
-  if (encodings_.size() == kMaxEncodings) {
-    const Use use = encodings_.front().last_use;
-    streams.at(use.stream).wait(use.submission, StreamRecorder::For::room);
-    std::rotate(encodings_.begin(), encodings_.begin() + 1, encodings_.end());
-    return encodings_.back();
+std::vector<VulkanGraph::Encoding>::iterator VulkanGraph::idle_encoding() {
+  const Timelines& timelines = backend_.streams().timelines();
+  return std::find_if(encodings_.begin(), encodings_.end(),
+                      [&](const Encoding& encoding) { return timelines.done(encoding.last_use); });
+}
+
+void VulkanGraph::make_room(std::unique_lock<Mutex>& lock) {
+  // Others may have bound and launched it meanwhile.
+  while (encodings_.size() >= kMaxEncodings && encodings_[encoding_].version != version_ &&
+         idle_encoding() == encodings_.end()) {
+    const Encoding& oldest =
+        *std::min_element(encodings_.begin(), encodings_.end(),
+                          [](const Encoding& a, const Encoding& b) { return a.version < b.version; });
+    const Use use = oldest.last_use;
+    StreamRecorder& stream = backend_.streams().at(use.stream);
+    const Unlocked unlocked(lock);
+    stream.wait(use.submission, StreamRecorder::For::room);
   }
+}
+
+VulkanGraph::Encoding& VulkanGraph::free_encoding() {
+  if (const auto idle = idle_encoding(); idle != encodings_.end()) return *idle;
   Device& device = backend_.device();
   encodings_.reserve(kMaxEncodings);
   // Programs that keep creating graphs may not reach any other point at which retired objects are freed.
-  backend_.retired().completed(streams.timelines());
+  backend_.retired().completed(backend_.streams().timelines());
   RetiredPipelines::Room room(backend_.retired());
   const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
   room.keep();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -106,6 +107,8 @@ class VulkanGraph final : public ComputeGraph {
     for (const Replacement& replacement : replacements_) visit(replacement.to);
   }
   Use last_launch() const noexcept { return last_launch_; }
+  // Before encode(): releases the lock while it waits for a command buffer that the device has finished with.
+  void make_room(std::unique_lock<Mutex>& lock);
   // Returns a command buffer with all commands, for a compute queue. Report the submission that it goes into to
   // submitted().
   VkCommandBuffer encode();
@@ -131,6 +134,7 @@ class VulkanGraph final : public ComputeGraph {
                                                                 const std::vector<GraphCommand>& commands,
                                                                 const std::vector<Replacement>& replacements);
   bool uses(const Bound& memory, std::string_view what) const;
+  std::vector<Encoding>::iterator idle_encoding();
   Encoding& free_encoding();
 
   VulkanBackend& backend_;

@@ -76,10 +76,12 @@ std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
 }
 
 void VulkanStream::launch(ComputeGraph& graph) {
+  auto& own = static_cast<VulkanGraph&>(graph);
   std::unique_lock lock(backend_.mutex());
+  own.make_room(lock);
   recorder_.make_room(lock);
   refuse_in_capture("a graph's launch is not captured: call its operations instead");
-  recorder_.launch_graph(static_cast<VulkanGraph&>(graph));
+  recorder_.launch_graph(own);
 }
 
 void VulkanStream::refuse_in_capture(const char* why) const {

@@ -132,6 +132,14 @@ void main() { y[gl_WorkGroupID.x] = FACTOR * sign * x[gl_WorkGroupID.x] + a + b 
   struct Push {
     float a, b;
   };
+  const tuff::Expr expr = TAKE(
+      context.expression("x * s + 1", {{"x", TUFF_F32, 0}, {"s", TUFF_F32, TUFF_EXPR_SCALAR}}, {{"y", TUFF_F32, 0}}));
+  tuff_expr_operand from = {}, scale = {}, to = {};
+  from.buffer = x.handle(), scale.value = 3, to.buffer = y.handle();
+  DONE(expr.run(context.handle(), {2}, {from, scale}, {to}));
+  EXPECT((TAKE(y.download_vector<float>(2)) == std::vector<float>{4, 7}));
+  EXPECT_STATUS(expr.run(context.handle(), {2}, {from}, {to}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_run");
+  EXPECT_STATUS(context.expression("x", {}, {{"y", TUFF_F32, 0}}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_create");
   tuff::Kernel kernel = TAKE(context.kernel(source, options));
   EXPECT(TAKE(kernel.info()).push_bytes == sizeof(Push) && TAKE(kernel.info()).written == 2);
   DONE(kernel.launch({2, 1, 1}, {x, y}, Push{100, 200}));

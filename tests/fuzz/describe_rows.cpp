@@ -158,22 +158,27 @@ void draw_scan(Draft& d) {
 
 void draw_unary(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_type(draw, kUnaryTypes), op = static_cast<int32_t>(draw.between(1, 18));
+  const int32_t dtype = draw_type(draw, kUnaryTypes), op = static_cast<int32_t>(draw.between(1, 50));
   const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2);
   d.set("dtype", dtype), d.set("op", op), d.set("n", n);
   if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
     d.real("alpha", draw.of({0.5, 2.0, 1e-60}));
-  d.input("input", dtype, n, d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
+  // The results at the two zeros are different infinities, and earlier results are zeros of either sign.
+  const bool pole = op == TUFF_UNARY_RECIPROCAL || op == TUFF_UNARY_RSQRT || op == TUFF_UNARY_DIGAMMA;
+  d.input("input", dtype, n, pole || d.free.one_in(4) ? Fill::positive : Fill::integers, 8);
   d.operands[0].keep_values = true;
   Operand& output = d.output("output", dtype, n);
   if (d.free.one_in(4)) output.same = 0;
   const bool bits = op == TUFF_UNARY_RELU || op == TUFF_UNARY_ABS || op == TUFF_UNARY_NEG;
-  if (!bits) {
+  if (promised_ulps(op, 1) != 0) {
     output.allowed = [&d, dtype, op](uint64_t i, double y) {
       return rounded(dtype, promised_ulps(op, d.operands[0].values[i]), y);
     };
   }
-  d.suits = [&d, bits] { return bits || (d.of("input").seen.integral && d.of("input").seen.most < 0x1p20); };
+  d.suits = [&d, bits, pole] {
+    const Seen& seen = d.of("input").seen;
+    return bits || (seen.integral && seen.most < 0x1p20 && (seen.positive || !pole));
+  };
 }
 
 void draw_binary(Draft& d) {

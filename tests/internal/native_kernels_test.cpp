@@ -189,7 +189,7 @@ std::vector<gemm::Narrow> all_narrow_options() {
               kernel.transposed = (bits & 4) != 0;
               if (!kernel.fits()) continue;
               all.push_back(kernel);
-              if ((bits & 3) != 3) continue;  // the epilogue does not depend on transposes
+              if ((bits & 3) != 3 || rows != 64) continue;  // the epilogue depends on neither transposes nor rows
               for (uint32_t more = 1; more < 36; ++more) {
                 kernel.beta = more % 2 != 0;
                 kernel.residual = more / 2 % 2 != 0;
@@ -210,7 +210,25 @@ std::vector<gemm::Narrow> all_narrow_options() {
 std::string text_of(const attention::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
-         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "");
+         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "") + " bias " +
+         std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
+         (kernel.pieces ? " pieces" : "");
+}
+
+// With every bias, mask and soft cap; bias and mask in pieces and by elements.
+void add_score_options(const attention::Wgmma& plain, std::vector<attention::Wgmma>& all) {
+  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
+    for (uint32_t bits = 0; bits < 8; ++bits) {
+      attention::Wgmma kernel = plain;
+      kernel.bias = bias;
+      kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
+      if (!kernel.options() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
+      kernel.keys = kernel.max_keys();
+      if (plain.keys % 32 != 0 && kernel.keys == attention::Wgmma::kMinKeys) continue;
+      if (plain.keys % 32 != 0) kernel.keys -= 16;
+      all.push_back(kernel);
+    }
+  }
 }
 
 std::vector<attention::Wgmma> all_attention_options() {
@@ -230,6 +248,8 @@ std::vector<attention::Wgmma> all_attention_options() {
           kernel.lse = (bits & 4) != 0;
           kernel.lengths = lengths;
           all.push_back(kernel);
+          const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
+          if (simple || full) add_score_options(kernel, all);
         }
       }
     }
@@ -297,6 +317,7 @@ void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, 
     // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
     EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
     EXPECT_EQ(output.find("injected"), std::string::npos) << output;
+    EXPECT_EQ(output.find("ignored"), std::string::npos) << output;  // setmaxnreg
     EXPECT_EQ(output.find("warning"), std::string::npos) << output;
   }
   fs::remove_all(pattern);
@@ -314,7 +335,7 @@ TEST(NativeKernels, GemmOfTf32Assembles) {
   assemble_some(all, gemm::wgmma_source, 40);
 }
 TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
-TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 200); }
+TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 100); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source, 20); }
 
@@ -353,6 +374,18 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   kernel.rows = kernel.columns = 64;  // each value is legal, the tile is not
   EXPECT_NO_THROW(check_defines(kernel.request()));
   EXPECT_THROW(gemm::wgmma_source.write(kernel.request()), Error);
+  gemm::Narrow narrow;
+  narrow.type = narrow.c_type = TUFF_F16;
+  narrow.long_along_k = true;
+  narrow.rows = 112, narrow.columns = 64, narrow.blocks = 1;  // too many sums
+  EXPECT_NO_THROW(check_defines(narrow.request()));
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.columns = 32;
+  EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
+  narrow.blocks = 2;  // too little memory
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.blocks = 1, narrow.long_along_k = false;  // lines of 112 elements
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
   attention::Wgmma wide;
   wide.type = TUFF_F16;
   wide.head_dim = wide.head_dim_v = 256;

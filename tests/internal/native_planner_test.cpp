@@ -117,6 +117,9 @@ TEST_F(NativePlanner, GemmOfFewRows) {
     EXPECT_NE(planned(product(type, 8, 4096, 4097, "NT")).front(), narrow) << "rows of 8194 bytes";
     EXPECT_EQ(planned(product(type, 64, 16384, 4096, "NT")), Kernels{narrow});
     EXPECT_EQ(planned(product(type, 64, 16385, 4096, "NT")), Kernels{wgmma}) << "enough work for wgmma";
+    EXPECT_EQ(planned(product(type, 64, 4096, 8192, "NT")), Kernels{narrow});
+    EXPECT_EQ(planned(product(type, 64, 4096, 8200, "NT")).front(), wgmma);
+    EXPECT_EQ(planned(product(type, 32, 4096, 12288, "NT")), Kernels{narrow});
     EXPECT_EQ(planned(product(type, 65, 4096, 4096, "NT")).front(), wgmma);
     EXPECT_EQ(planned(product(type, 8, 256, 65536, "NT")), (Kernels{narrow, "gemm_finish"})) << "split-K";
     EXPECT_NE(planned(product(type, 4, 1023, 2048, "NT")).front(), narrow) << "little to read";
@@ -152,6 +155,63 @@ TEST_F(NativePlanner, AttentionOfManyRows) {
   }
 }
 
+// Bias, mask and soft cap: what is read in pieces, and the keys of a step.
+TEST_F(NativePlanner, AttentionWithScoreOptions) {
+  const auto planned_kernel = [&](AttentionArgs args) {
+    complete_attention(args, true);
+    FakeRecorder recorder(traits_);
+    attention::Wgmma kernel;
+    recorder.seen = [&](const KernelRequest& request, const Dispatch& dispatch) {
+      ASSERT_STREQ(request.source().name, "attention_wgmma");
+      kernel = attention::Wgmma::read(request);
+      const uint32_t operands = 5 + (kernel.bias != 0 ? 1 : 0) + (kernel.mask ? 1 : 0);
+      EXPECT_EQ(dispatch.operand_count(), operands) << "the last one has the strides";
+    };
+    record_attention(recorder, args);
+    return kernel;
+  };
+  AttentionArgs args = attention(TUFF_F16, 100, 4096, 128);
+  args.softcap = 30, args.scale = 0x1p40;
+  attention::Wgmma kernel = planned_kernel(args);
+  EXPECT_TRUE(kernel.cap && !kernel.mask && !kernel.pieces && kernel.bias == 0);
+  EXPECT_EQ(kernel.keys, 128u);
+  args = attention(TUFF_F16, 100, 4096, 128);
+  args.mask = &buffer_, args.mask_strides = {0, 0, 4096}, args.scale = 1e25;
+  kernel = planned_kernel(args);
+  EXPECT_TRUE(kernel.mask && kernel.pieces && !kernel.cap && kernel.bias == 0);
+  EXPECT_EQ(kernel.keys, 128u);
+  args.scale = 1, args.bias = &buffer_, args.bias_type = TUFF_F16;
+  kernel = planned_kernel(args);
+  EXPECT_TRUE(kernel.mask && kernel.pieces && kernel.bias == TUFF_F16);
+  EXPECT_EQ(kernel.keys, 96u);
+  args.mask = nullptr;
+  EXPECT_EQ(planned_kernel(args).keys, 96u);
+  AttentionArgs narrow = attention(TUFF_F16, 100, 4096, 64);
+  narrow.bias = &buffer_, narrow.bias_type = TUFF_F16;
+  EXPECT_EQ(planned_kernel(narrow).keys, 128u);
+  args.causal = TUFF_CAUSAL_TOP_LEFT;
+  EXPECT_EQ(planned_kernel(args).keys, 96u) << "more registers for what rows see";
+  args.bias_type = TUFF_F32;
+  EXPECT_EQ(planned_kernel(args).keys, 64u);
+  args.head_dim_v = 256, args.v_strides = args.o_strides = {};
+  EXPECT_EQ(planned_kernel(args).keys, 32u);
+  args.seq_kv = 16;
+  EXPECT_EQ(planned_kernel(args).keys, 32u) << "not 16";
+  // Pieces of 16 bytes.
+  AttentionArgs even = attention(TUFF_F16, 100, 4096, 64);
+  even.bias = &buffer_, even.bias_type = TUFF_F32, even.bias_strides = {4, 8, 12};
+  EXPECT_TRUE(planned_kernel(even).pieces);
+  for (const auto change : std::initializer_list<void (*)(AttentionArgs&)>{
+           [](AttentionArgs& a) { a.bias_strides.batch = 2; }, [](AttentionArgs& a) { a.bias_strides.head = 10; },
+           [](AttentionArgs& a) { a.bias_strides.row = 11; }, [](AttentionArgs& a) { a.bias_type = TUFF_F16; },
+           [](AttentionArgs& a) { a.seq_kv = 4094; },
+           [](AttentionArgs& a) { a.mask = a.bias, a.mask_strides.row = 15; }}) {
+    AttentionArgs uneven = even;
+    change(uneven);
+    EXPECT_FALSE(planned_kernel(uneven).pieces);
+  }
+}
+
 TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {
   EXPECT_FALSE(is_native(attention(TUFF_F32, 4096, 4096, 64)));
   EXPECT_FALSE(is_native(attention(TUFF_F16, 47, 4096, 64))) << "few rows";
@@ -159,13 +219,10 @@ TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {
   EXPECT_FALSE(is_native(attention(TUFF_F16, 4096, 4096, 264))) << "too many registers";
   using Change = void (*)(AttentionArgs&, const Buffer&);
   const Change changes[] = {
+      [](AttentionArgs& args, const Buffer&) { args.softcap = 30, args.scale = 0x1.001p40; },
       [](AttentionArgs& args, const Buffer& buffer) {
-        args.bias = &buffer, args.bias_strides = {0, 0, 4096};
+        args.bias = &buffer, args.bias_strides = {0, 0, 4096}, args.scale = 0x1.001p40;
       },
-      [](AttentionArgs& args, const Buffer& buffer) {
-        args.mask = &buffer, args.mask_strides = {0, 0, 4096};
-      },
-      [](AttentionArgs& args, const Buffer&) { args.softcap = 30; },
       [](AttentionArgs& args, const Buffer&) { args.scale = 1e-26; },
       [](AttentionArgs& args, const Buffer&) { args.scale = 1e26; },
       [](AttentionArgs& args, const Buffer&) { args.k_strides.row = uint64_t{1} << 31; },

@@ -63,7 +63,7 @@ def unused_fields(oracles, seed: str, cases: int = 400) -> list[str]:
         used, called, values = defaultdict(set), set(), defaultdict(set)
         combinations = oracle.combinations()
         for kind, form in combinations:
-            for index in range(max(2, cases // len(combinations))):
+            for index in range(max(8, cases // len(combinations))):
                 draw = Draw(f"{seed}/{oracle.name}/{kind}/{form}", index, index)
                 case = oracle.draw(draw, kind, form)
                 called.add(case.function)

@@ -99,6 +99,11 @@ struct World {
     CHECK(tuff_stream_create(context, nullptr, &stream));
     CHECK(tuff_event_create(context, nullptr, &event));
     CHECK(tuff_event_record(stream, event));
+    const tuff_expr_variable input{"a", TUFF_F32, 0}, output{"y", TUFF_F32, 0};
+    auto formula = sized<tuff_expr_desc>();
+    formula.formula = "a + 1";
+    formula.inputs = &input, formula.input_count = 1, formula.outputs = &output, formula.output_count = 1;
+    CHECK(tuff_expr_create(context, &formula, &expr));
     if (backend != "vulkan") return;
     CHECK(tuff_graph_begin(stream));
     CHECK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_RELU, buffers[0], buffers[1], 16));
@@ -131,6 +136,7 @@ struct World {
            : type == "tuff_event"  ? event
            : type == "tuff_graph"  ? graph
            : type == "tuff_kernel" ? kernel
+           : type == "tuff_expr"   ? expr
                                    : buffers[0];
   }
 
@@ -145,6 +151,7 @@ struct World {
   tuff_event event = 0;
   tuff_graph graph = 0;
   tuff_kernel kernel = 0;
+  tuff_expr expr = 0;
 };
 
 // A call of a function, with valid arguments (`row`) or plausible ones (`function`).

@@ -247,6 +247,28 @@ void kernels(tuff_context context) {
   expect_all(context, y, kCount, 6, "a kernel's output");
 }
 
+void expressions(tuff_context context) {
+  const tuff_expr_variable inputs[] = {{"a_name_of_some_length", TUFF_F32, 0}, {"s", TUFF_F32, TUFF_EXPR_SCALAR}};
+  const tuff_expr_variable output{"y", TUFF_F32, 0};
+  auto desc = sized<tuff_expr_desc>();
+  desc.formula = "t = a_name_of_some_length * s; t > 0 ? t + 1 : exp(t)";
+  desc.inputs = inputs, desc.input_count = 2, desc.outputs = &output, desc.output_count = 1;
+  tuff_expr expr = 0;
+  MADE(tuff_expr_create(context, &desc, &expr));
+  const Buffer x(context, kCallBytes), y(context, kCallBytes);
+  fill(context, x, kCallBytes, 3);
+  tuff_expr_operand operands[2]{}, result{};
+  operands[0].buffer = x, operands[1].value = 2, result.buffer = y;
+  auto run = sized<tuff_expr_run_desc>();
+  run.rank = 1, run.shape[0] = kCount;
+  run.inputs = operands, run.input_count = 2, run.outputs = &result, run.output_count = 1;
+  MADE(tuff_expr_run(context, expr, &run));
+  run.input_count = 1;
+  REFUSED(tuff_expr_run(context, expr, &run), TUFF_ERROR_INVALID_ARGUMENT);
+  MADE(tuff_expr_destroy(expr));
+  expect_all(context, y, kCount, 7, "an expression's output");
+}
+
 void graphs(tuff_context context) {
   if (!vulkan()) return;
   const tuff_kernel kernel = new_kernel(context);
@@ -451,6 +473,7 @@ std::vector<Scenario> all_scenarios() {
   add("accumulate", accumulate);
   add("streams", streams);
   add("kernels", kernels);
+  add("expressions", expressions);
   add("graphs", graphs);
   add("peers", peers);
   add("profiles", profiles);

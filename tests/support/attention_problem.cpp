@@ -295,8 +295,10 @@ void run_attention(tuff_context context, const AttentionShape& s, const std::vec
     desc.softcap = s.softcap;
     desc.window_left = s.left, desc.window_right = s.right;
     const auto extra = extra_strides(s);
-    const StoredTensor bias(context, s.bias_type == 0 ? TUFF_F32 : s.bias_type, extras.bias, 1);
-    const TypedTensor mask(context, TUFF_U8, extras.mask, 3);
+    // Where kernels may read 16 bytes at a time, and where they may not.
+    const bool even = s.seq_kv % 16 == 0;
+    const StoredTensor bias(context, s.bias_type == 0 ? TUFF_F32 : s.bias_type, extras.bias, even ? 16 : 1);
+    const TypedTensor mask(context, TUFF_U8, extras.mask, even ? 16 : 3);
     const auto bytes = [](const std::vector<int32_t>& lengths) {
       Bytes result(lengths.size() * 4);
       if (!lengths.empty()) std::memcpy(result.data(), lengths.data(), result.size());

@@ -1,7 +1,10 @@
 // Expressions for tests: created from a formula and lists of names, run on buffers.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
+#include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -82,6 +85,36 @@ inline bool computes_int64(tuff_context context) {
   int32_t yes = 0;
   EXPECT_OK(tuff_supports(context, "i64", &yes));
   return yes != 0;
+}
+
+template <typename T>
+constexpr int32_t type_of() {
+  if constexpr (std::is_same_v<T, float>) return TUFF_F32;
+  if constexpr (std::is_same_v<T, double>) return TUFF_F64;
+  if constexpr (std::is_same_v<T, int8_t>) return TUFF_I8;
+  if constexpr (std::is_same_v<T, int16_t>) return TUFF_I16;
+  if constexpr (std::is_same_v<T, int32_t>) return TUFF_I32;
+  if constexpr (std::is_same_v<T, int64_t>) return TUFF_I64;
+  if constexpr (std::is_same_v<T, uint8_t>) return TUFF_U8;
+  if constexpr (std::is_same_v<T, uint16_t>) return TUFF_U16;
+  if constexpr (std::is_same_v<T, uint32_t>) return TUFF_U32;
+  return TUFF_U64;
+}
+
+template <typename T>
+std::vector<T> edge_integers(size_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<T> values(count);
+  constexpr T kMost = std::numeric_limits<T>::max(), kLeast = std::numeric_limits<T>::min();
+  const T edges[] = {0, 1, static_cast<T>(-1), kMost, kLeast, static_cast<T>(kMost - 1), static_cast<T>(kLeast + 1),
+                     2, 7};
+  for (T& value : values) {
+    const uint64_t bits = random();
+    value = bits % 3 == 0   ? edges[random() % std::size(edges)]
+            : bits % 3 == 1 ? static_cast<T>(random() % 13)
+                            : static_cast<T>(random());
+  }
+  return values;
 }
 
 template <typename T>

@@ -195,8 +195,8 @@ class Kernel {
       w_.emit("cp.async.commit_group;");
     };
     for (uint32_t i = 0; i < ahead; ++i) load_step(w_.constant(i * stage_bytes), key + i * kWarpKeys);
-    // ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. Of keys, matrices 0 and 1 are of the
-    // same keys; of values, matrices 0 and 1 are of the same columns.
+    // ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. For keys, matrices 0 and 1 are of the
+    // same keys; for values, matrices 0 and 1 are of the same columns.
     const U32 matrix = lane_ >> 3, in_matrix = lane_ & 7;
     const U32 read_keys =
         w_.variable(ring_ + (in_matrix + ((matrix >> 1) << 3)) * o_.k_row_bytes() + ((matrix & 1) << 4));

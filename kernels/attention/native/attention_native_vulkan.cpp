@@ -1,9 +1,11 @@
 // Plans attention for NVIDIA's Hopper GPUs: a kernel in PTX (attention_wgmma.cpp).
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -19,10 +21,42 @@ bool computes(const DeviceTraits& traits, const Call& call) {
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
-  return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.bias == nullptr &&
-         args.mask == nullptr && args.softcap == 0 && call.in_pieces_of(Wgmma::kPiece) &&
+  // With more, scaled scores and a bias could add up to more than f32 holds: ScoreOptions::apply.
+  constexpr double kMaxScale = 0x1p40;
+  if (call.scaled && args.scale > kMaxScale) return false;
+  return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && call.in_pieces_of(Wgmma::kPiece) &&
          args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && has_usual_scale(args) &&
          in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) && in_range(args.o_strides);
+}
+
+// Whether bias and mask can be read in pieces, as long as a fourth of a step's keys allow.
+bool options_in_pieces(const AttentionArgs& args, uint32_t keys) {
+  const auto even = [&](const Buffer* buffer, const AttentionStrides& strides, uint64_t size) {
+    if (buffer == nullptr) return true;
+    const uint64_t bytes = bytes_of_piece(keys, static_cast<uint32_t>(size));
+    return buffer->offset % bytes == 0 && strides.batch * size % bytes == 0 && strides.head * size % bytes == 0 &&
+           strides.row * size % bytes == 0 && args.seq_kv * size % bytes == 0;
+  };
+  return (args.bias != nullptr || args.mask != nullptr) &&
+         even(args.bias, args.bias_strides, dtype_size(args.bias_type)) && even(args.mask, args.mask_strides, 1);
+}
+
+ScoreNumbers score_numbers(const AttentionArgs& args) {
+  const auto bytes = [](const AttentionStrides& strides, uint64_t size) {
+    return AttentionStrides{strides.batch * size, strides.head * size, strides.row * size};
+  };
+  const AttentionStrides bias = bytes(args.bias_strides, dtype_size(args.bias_type)), mask = args.mask_strides;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return {.bias_batch = bias.batch,
+          .bias_head = bias.head,
+          .bias_row = bias.row,
+          .mask_batch = mask.batch,
+          .mask_head = mask.head,
+          .mask_row = mask.row,
+          .scale = static_cast<float>(args.scale),
+          .cap = static_cast<float>(args.softcap),
+          .inner = args.softcap == 0 ? 0 : static_cast<float>(std::min(args.scale / args.softcap, kLargest)),
+          .unused = 0};
 }
 
 // Keys of a step. All rows that see all keys take the same steps: the last one should not be mostly empty.
@@ -32,7 +66,7 @@ uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
   constexpr uint64_t kEnds = 16;  // the time of a step outside its keys, in keys
   const auto time = [&](uint64_t keys) { return ceil_div(seq_kv, keys) * (keys + kEnds); };
   uint32_t best = most;
-  for (uint32_t keys = most; keys >= most / 2; keys -= 16) {
+  for (uint32_t keys = most; keys >= std::max(most / 2, Wgmma::kMinKeys); keys -= 16) {
     if (time(keys) < time(best)) best = keys;
   }
   return best;
@@ -76,7 +110,11 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   kernel.hiding = call.causal || args.window_left != 0 || args.window_right != 0;
   kernel.lengths = lengths_of(args);
   kernel.lse = args.lse != nullptr;
+  kernel.bias = args.bias != nullptr ? args.bias_type : 0;
+  kernel.mask = args.mask != nullptr;
+  kernel.cap = args.softcap != 0;
   kernel.keys = keys_of_step(kernel, args.seq_kv);
+  kernel.pieces = options_in_pieces(args, kernel.keys);
 
   const ExtendedShape<uint64_t> shape = call.extended_shape<uint64_t>();
   const uint64_t size = dtype_size(args.dtype);
@@ -105,15 +143,24 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   if (args.lse != nullptr) dispatch.operand(args.lse, 0, args.rows() * 4, Access::write);
   if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
   if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+  if (args.bias != nullptr) {
+    dispatch.operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read);
+  }
+  if (args.mask != nullptr) dispatch.operand(args.mask, 0, args.mask_elements(), Access::read);
+  if (kernel.options()) {
+    const ScoreNumbers numbers = score_numbers(args);
+    dispatch.operand(&recorder.parameters(&numbers, sizeof numbers), 0, sizeof numbers, Access::read);
+  }
   const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
   dispatch.push(push)
       .groups(number(std::min(tiles, cores)))
       .work(call.bytes(), call.operations())
       .variant(kVariant.data());
   log(TUFF_LOG_DISPATCH,
-      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} tiles={} keys={} hiding={} lengths={}",
+      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} tiles={} keys={} hiding={} lengths={} bias={} "
+      "mask={} cap={} pieces={}",
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
-      tiles, kernel.keys, kernel.hiding, kernel.lengths);
+      tiles, kernel.keys, kernel.hiding, kernel.lengths, kernel.bias, kernel.mask, kernel.cap, kernel.pieces);
   // Addresses have 64 bits.
   return refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0);
 }

@@ -2,8 +2,8 @@
 // one pass with online softmax.
 //
 //              keys (128)
-//            +------------+          A block computes 128 query rows at a time, and takes tile after tile. Of its three
-//   head_dim |   keys^T   |          warp groups
+//            +------------+          A block computes 128 query rows at a time, tile after tile. It has three
+//   head_dim |   keys^T   |          warp groups:
 //      +---+ +------------+
 //      |   | |  scores 1  |            group 0   loads: cp.async, the tile's queries, then 128 keys and values a step;
 //  128 | Q | +------------+            group 1   computes the upper 64 rows;
@@ -24,6 +24,10 @@
 // online_softmax.hpp explains weights and references, and which rows are computed again at the end. In tiles that
 // hide a key from some row, values that are NaN or infinite count as 0, because 0 * NaN is NaN; the loading group
 // replaces them, and the rows are computed again, too.
+//
+// With a bias, a mask or a soft cap (score_options.hpp), the computing threads read bias and mask of their scores
+// while those are computed; the loading group has told the second-level cache before. Any tile may then hide keys, so
+// rows whose outputs are not finite are computed again instead.
 #include "kernels/attention/native/attention_wgmma.hpp"
 
 #include <array>
@@ -34,6 +38,7 @@
 #include <vector>
 
 #include "kernels/attention/native/online_softmax.hpp"
+#include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
@@ -70,13 +75,17 @@ constexpr uint32_t kLoaderRegisters = 40, kComputingRegisters = 232;
 
 class Kernel {
  public:
-  explicit Kernel(const Wgmma& options) : o_(options), w_("sm_90a", "attention_wgmma") {}
+  explicit Kernel(const Wgmma& options)
+      : o_(options),
+        w_("sm_90a", "attention_wgmma"),
+        options_(w_, {options.type, options.bias, options.mask, options.cap, options.pieces, options.keys}) {}
 
   std::string write() {
     for (Tensor* x : {&q_, &k_, &v_, &out_}) x->base = w_.pointer(x->name);
     if (o_.lse) lse_ = w_.pointer("lse");
     if ((o_.lengths & Wgmma::kRowLengths) != 0) row_lengths_ = w_.pointer("q_lengths");
     if ((o_.lengths & Wgmma::kKeyLengths) != 0) key_lengths_ = w_.pointer("kv_lengths");
+    if (o_.options()) options_.declare();
     w_.block("push", sizeof(Wgmma::Push));
     read_parameters();
     thread_ = w_.special("%tid.x");
@@ -195,6 +204,8 @@ class Kernel {
     U32 last = min(tile.row + (kRows - 1), seq_q_ - 1);
     if ((o_.lengths & Wgmma::kRowLengths) != 0) last = min(last, ptx::max(tile.rows_here, w_.constant(1)) - 1);
     tile.begin = first_key(tile, tile.row);
+    // Pieces of bias and mask have at most 16 keys.
+    if (o_.options() && o_.hiding) tile.begin = tile.begin & ~15u;
     tile.end = keys_end(tile, last);
     if ((o_.lengths & Wgmma::kRowLengths) != 0) {
       tile.end = select(tile.row < tile.rows_here, tile.end, w_.constant(0));
@@ -227,14 +238,17 @@ class Kernel {
   // Starts loading `rows` rows of a tensor from `first` on to `place`, in blocks of 64 elements. Rows from `end` on,
   // and elements up to `padded`, become zeros.
   void load_rows(const U64& base, const Tensor& x, const U32& first, const U32& end, uint32_t rows, uint32_t dim,
-                 uint32_t padded, const U32& place) {
+                 uint32_t padded, const U32& place, bool reordered = false) {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
     const U32 to = ptx::piece_at(place, row, piece);
-    const U64 step = ptx::multiply_wide(x.row, w_.constant(kPasses));
-    const U64 at = w_.variable(multiply_add(first + row, x.row, multiply_add(piece, 16, base)));
+    // From one pass to the next: 16 rows, or, in the order of ScoreOptions, 4 keys.
+    const uint32_t further = reordered ? kPasses / 4 : kPasses;
+    const U32 own = first + (reordered ? options_.key_of_row(row) : row);
+    const U64 step = ptx::multiply_wide(x.row, w_.constant(further));
+    const U64 at = w_.variable(multiply_add(own, x.row, multiply_add(piece, 16, base)));
     const uint32_t whole = dim / Wgmma::kPiece, stored = padded / Wgmma::kPiece;
     for (uint32_t pass = 0; pass < rows / kPasses; ++pass) {
-      const U32 bytes = select(first + row + pass * kPasses < end, w_.constant(16), w_.constant(0));
+      const U32 bytes = select(own + pass * further < end, w_.constant(16), w_.constant(0));
       for (uint32_t block = 0; block * 8 < stored; ++block) {
         U32 size = bytes;
         if (block * 8 + 8 > whole) size = select(piece < whole - block * 8, bytes, w_.constant(0));
@@ -256,11 +270,17 @@ class Kernel {
         const U64 q = base_of(q_, tile, tile.head), k = base_of(k_, tile, tile.kv_head);
         const U64 v = base_of(v_, tile, tile.kv_head);
         const U32 key = w_.variable(tile.begin);
+        ScoreOptions::Rows extras;
+        if (o_.bias != 0 || o_.mask) {
+          extras = options_.find(tile.batch, tile.head, min(tile.row + thread_, seq_q_ - 1));
+        }
         w_.repeat([&] { return key < tile.end; },
                   [&] {
+                    if (o_.bias != 0 || o_.mask) options_.prefetch(extras, key, tile.end);
                     const U32 stage = stages_ + ring.stage * w_.constant(stage_bytes());
                     ptx::wait_at(keys_empty_, ring);
-                    load_rows(k, k_, key, tile.keys_here, keys(), o_.head_dim, padded(o_.head_dim), stage);
+                    load_rows(k, k_, key, tile.keys_here, keys(), o_.head_dim, padded(o_.head_dim), stage,
+                              o_.options());
                     // The queries arrive together with the first keys.
                     w_.when(key == tile.begin, [&] {
                       ptx::wait_at(queries_empty_, queries_parity);
@@ -271,7 +291,8 @@ class Kernel {
                     w_.emit("cp.async.wait_group {};", kLag);
                     w_.when(issued != 0u, [&] { keys_arrived(last); });
                     ptx::wait_at(values_empty_, ring);
-                    load_rows(v, v_, key, tile.keys_here, keys(), o_.head_dim_v, o_.head_dim_v, stage + o_.k_bytes());
+                    load_rows(v, v_, key, tile.keys_here, keys(), o_.head_dim_v, o_.head_dim_v, stage + o_.k_bytes(),
+                              o_.options());
                     w_.emit("cp.async.commit_group;");
                     w_.emit("cp.async.wait_group {};", kLag);
                     w_.when(issued != 0u, [&] { values_arrived(last, last_hides); });
@@ -378,8 +399,13 @@ class Kernel {
     for (uint32_t i = 0; i < keys() / 2; ++i) scores_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
-    softmax_.emplace(w_, o_.type, scale_);
+    softmax_.emplace(w_, o_.type, scale_, o_.bias != 0);
     for (Row& row : rows_) softmax_->make(row);
+    if (o_.options()) {
+      options_.read_numbers();
+      options_.make(extras_);
+    }
+    own_key_ = o_.options() ? options_.first_key(quad_) : quad_ << 1;
     incomplete_ = w_.make<Type::u32>();
     // The second group lets the first one start.
     w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
@@ -395,6 +421,7 @@ class Kernel {
         w_.emit("wgmma.fence.sync.aligned;");
         multiply_scores(q_first, k_first + ring.stage * w_.constant(stage_bytes() / 16), high);
         w_.emit("wgmma.commit_group.sync.aligned;");
+        load_extras(tile, key);
         w_.emit("wgmma.wait_group.sync.aligned 0;");
         ptx::arrive_at(keys_empty_ + (ring.stage << 3), if_true(elected_));
         soften(tile, key);
@@ -415,6 +442,7 @@ class Kernel {
                     multiply_values(v_first + ring.stage * w_.constant(stage_bytes() / 16), high);
                     w_.emit("wgmma.commit_group.sync.aligned;");
                     w_.emit("bar.arrive {}, {};", others_turn.text, kComputing);
+                    load_extras(tile, key);
                     w_.emit("wgmma.wait_group.sync.aligned 1;");
                     ptx::arrive_at(keys_empty_ + (next.stage << 3), if_true(elected_));
                     const Pred far = soften(tile, key);
@@ -445,9 +473,10 @@ class Kernel {
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];
       const U32 at = own_row_ + (lane_ >> 2) + half * 8;
-      row.end = keys_end(tile, at) - (quad_ << 1);
-      row.first = o_.hiding ? first_key(tile, at) - (quad_ << 1) : w_.constant(0);
+      row.end = keys_end(tile, at) - own_key_;
+      row.first = o_.hiding ? first_key(tile, at) - own_key_ : w_.constant(0);
       softmax_->start(row);
+      if (o_.options()) options_.start(extras_[half], tile.batch, tile.head, min(at, seq_q_ - 1), quad_);
     }
     for (const F32& sum : sums_) w_.assign(sum, number(w_, 0));
     w_.assign(incomplete_, w_.constant(0));
@@ -485,8 +514,16 @@ class Kernel {
     w_.assign(incomplete_, incomplete_ | flag[0] | flag[1] | flag[2] | flag[3]);
   }
 
+  // How many of this thread's keys from `key` on exist, if positive.
+  U32 keys_left(const Tile& tile, const U32& key) { return tile.keys_here - key - own_key_; }
+
+  void load_extras(const Tile& tile, const U32& key) {
+    if (o_.options()) options_.load(extras_, key, keys_left(tile, key));
+  }
+
   // Turns scores into weights, which are not rounded yet. Returns whether sums have to be rescaled.
   Pred soften(const Tile& tile, const U32& key) {
+    if (o_.options()) options_.apply(scores_, extras_, key, keys_left(tile, key), rows_[0], rows_[1]);
     const Label seen = w_.label();
     Pred hides = tile.all_to < key + keys();
     if (o_.hiding) hides = hides || key < tile.all_from;
@@ -509,19 +546,35 @@ class Kernel {
     w_.when(far, [&] {
       for (uint32_t half = 0; half < 2; ++half) softmax_->raise(rows_[half], largest[half]);
     });
+    if (o_.bias == 0) {
+      weigh(true);
+      return far;
+    }
+    const Pred distant = w_.make<Type::pred>();
+    const Label away = w_.label(), done = w_.label();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", distant.text, ((rows_[0].distant | rows_[1].distant) != 0u).text);
+    w_.jump_if(distant, away);
+    weigh(true);
+    w_.jump(done);
+    w_.place(away);
+    weigh(false);
+    w_.place(done);
+    return far;
+  }
+
+  void weigh(bool near) {
     for (uint32_t half = 0; half < 2; ++half) {
       Row& row = rows_[half];
       std::array<F32, 2> total;
       for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const F32& x = score(eight, half, i);
-          w_.assign(x, ptx::power_of_2(multiply_add(x, scale_, row.c)));
+          w_.assign(x, ptx::power_of_2(softmax_->exponent(row, x, near)));
           total[i] = eight == 0 ? x : total[i] + x;
         }
       }
       w_.assign(row.total, row.total + (total[0] + total[1]));
     }
-    return far;
   }
 
   // Scores of keys that a row may not see become -infinity.
@@ -531,8 +584,9 @@ class Kernel {
       for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const Pred sees = w_.make<Type::pred>();
-          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, eight * 8 + i);
-          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, eight * 8 + i, sees.text);
+          const uint32_t own = o_.options() ? ScoreOptions::key_of(eight, i) : eight * 8 + i;
+          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, own);
+          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, own, sees.text);
           const F32& x = score(eight, half, i);
           w_.assign(x, select(sees, x, number(w_, -kInfinity)));
         }
@@ -582,11 +636,24 @@ class Kernel {
         w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
       }
       if (o_.lse) {
-        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_2(row.total) - row.c, row.total);
+        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_sum(row, row.total), row.total);
       }
-      softmax_->check_range(row);
+      if (o_.options()) {
+        check_sums(row, half);
+      } else {
+        softmax_->check_range(row);
+      }
     }
     compute_again(tile);
+  }
+
+  // A hidden value may have been NaN or infinite.
+  void check_sums(const Row& row, uint32_t half) {
+    F32 zero = number(w_, 0);
+    for (uint32_t i = half * 2; i < sums_.size(); i += 4) {
+      for (uint32_t e = 0; e < 2; ++e) zero = multiply_add(sums_[i + e], number(w_, 0), zero);
+    }
+    w_.assign(row.again, select(zero == number(w_, 0), row.again, w_.constant(1)));
   }
 
   // exponent: the logarithm to base two.
@@ -615,7 +682,7 @@ class Kernel {
                   w_.emit("shr.u32 {}, {}, {};", bits.text, select(i < 8u, wanted[0], wanted[1]).text,
                           ((i & 7) << 2).text);
                   const U32 row = own_row_ + i;
-                  w_.when((bits & 1) != 0u && row < seq_q_, [&] { compute_again(tile, row); });
+                  w_.when((bits & 15) != 0u && row < seq_q_, [&] { compute_again(tile, row); });
                   w_.assign(i, i + 1);
                 });
     });
@@ -623,11 +690,17 @@ class Kernel {
 
   void compute_again(const Tile& tile, const U32& row) {
     const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
+    OnlineSoftmax::Applied applied;
+    if (o_.options()) {
+      applied = [&, extras = options_.find(tile.batch, tile.head, row)](const F32& score, const U32& key) {
+        return options_.applied(*softmax_, score, extras, key);
+      };
+    }
     const auto [sum, reference, total] =
         softmax_->one_by_one(multiply_add(row, q_.row, lane_at(base_of(q_, tile, tile.head))),
                              {lane_at(base_of(k_, tile, tile.kv_head)), k_.row, o_.head_dim},
                              {lane_at(base_of(v_, tile, tile.kv_head)), v_.row, o_.head_dim_v}, lane_,
-                             first_key(tile, row), keys_end(tile, row));
+                             first_key(tile, row), keys_end(tile, row), applied);
     const F32 inverse = softmax_->inverse(total);
     const U64 to = multiply_add(row, out_.row, lane_at(base_of(out_, tile, tile.head)));
     for (uint32_t n = 0; n < sum.size(); ++n) {
@@ -649,6 +722,7 @@ class Kernel {
 
   const Wgmma o_;
   Writer w_;
+  ScoreOptions options_;
   Tensor q_{
       "q", offsetof(Wgmma::Push, q_batch), offsetof(Wgmma::Push, q_head), offsetof(Wgmma::Push, q_row), {}, {}, {}, {}};
   Tensor k_{
@@ -662,6 +736,8 @@ class Kernel {
   F32 scale_;
   std::optional<OnlineSoftmax> softmax_;
   U32 thread_, lane_, group_, quad_, own_row_;
+  U32 own_key_;  // the first of a step's keys that this thread has
+  std::array<ScoreOptions::Rows, 2> extras_;
   Pred elected_, never_, always_;
   U32 memory_, stages_, flags_;                                              // queries, then the stages
   U32 keys_full_, keys_empty_, values_full_, values_empty_, queries_empty_;  // barriers
@@ -689,10 +765,21 @@ constexpr LegalRange kKeys[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}
 constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
-constexpr DefineInfo kDefines[] = {{"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims}, {"HIDING", kFlag}, {"KEYS", kKeys},
-                                   {"LENGTHS", kLengths}, {"LSE", kFlag},        {"TYPE", kTypes}};
+constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
+constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},    {"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims},
+                                   {"HIDING", kFlag}, {"KEYS", kKeys},   {"LENGTHS", kLengths}, {"LSE", kFlag},
+                                   {"MASK", kFlag},   {"PIECES", kFlag}, {"TYPE", kTypes}};
 
 }  // namespace
+
+uint32_t Wgmma::max_keys() const {
+  // The bias and mask of a step are kept in registers, too.
+  const bool wide = std::max(head_dim, head_dim_v) > 128;
+  if (wide) return bias != 0 || mask ? 32 : 64;
+  if (bias == TUFF_F32) return 64;
+  const bool more = std::max(head_dim, head_dim_v) > 64 || mask || cap || hiding || lengths != 0 || lse;
+  return bias != 0 && more ? 96 : 128;
+}
 
 uint32_t Wgmma::stages() const {
   const uint32_t rest = ptx::kSharedBytes - ptx::kSharedAlignment - kControlBytes - q_bytes();
@@ -705,6 +792,7 @@ uint32_t Wgmma::shared_bytes() const {
 
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
+  made.define("BIAS", bias).define("CAP", cap).define("MASK", mask).define("PIECES", pieces);
   made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("HIDING", hiding);
   made.define("KEYS", keys).define("LENGTHS", lengths).define("LSE", lse).define("TYPE", type);
   return made;
@@ -719,6 +807,10 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.hiding = request.value_of("HIDING") != 0;
   options.lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
   options.lse = request.value_of("LSE") != 0;
+  options.bias = static_cast<int32_t>(request.value_of("BIAS"));
+  options.mask = request.value_of("MASK") != 0;
+  options.cap = request.value_of("CAP") != 0;
+  options.pieces = request.value_of("PIECES") != 0;
   if (options.keys > options.max_keys()) {
     fail(TUFF_ERROR_INTERNAL, "attention_wgmma: {} keys for head_dim {} and {}", options.keys, options.head_dim,
          options.head_dim_v);

@@ -2,7 +2,6 @@
 // parameters.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "planning/kernel_request.hpp"
@@ -17,6 +16,10 @@ struct Wgmma {
   bool hiding = false;   // rows see different keys: there is a causal mask or a window
   uint32_t lengths = 0;  // kRowLengths and others
   bool lse = false;      // the log-sum-exp of each row is stored
+  // What is applied to scores: score_options.hpp. The bias has the type `bias`, 0 without one.
+  int32_t bias = 0;
+  bool mask = false, cap = false;
+  bool pieces = false;  // bias and mask are read several elements at a time
 
   // Lengths of q; of k and v; the causal mask is bottom-right by the lengths.
   static constexpr uint32_t kRowLengths = 1, kKeyLengths = 2, kDiagonalByLengths = 4;
@@ -25,8 +28,11 @@ struct Wgmma {
   static constexpr uint32_t kPiece = 8;      // elements of 16 bytes, by which tensors are read
   static constexpr uint32_t kMaxHeadDim = 256;
 
+  bool options() const { return bias != 0 || mask || cap; }
+  bool scaled() const { return bias != 0 || cap; }  // scores are scaled before the maximum is taken
   // With more, registers or shared memory do not suffice.
-  uint32_t max_keys() const { return std::max(head_dim, head_dim_v) <= 128 ? 128 : 64; }
+  uint32_t max_keys() const;
+  static constexpr uint32_t kMinKeys = 32;
   // Bytes of q, and of a step's keys and values, in shared memory.
   uint32_t q_bytes() const { return kRows * blocks(head_dim) * 128; }
   uint32_t k_bytes() const { return keys * blocks(head_dim) * 128; }
@@ -37,8 +43,8 @@ struct Wgmma {
   KernelRequest request() const;
   static Wgmma read(const KernelRequest& request);
 
-  // The parameters, after the addresses of q, k, v, o, and of lse, q_lengths and kv_lengths as far as there are such.
-  // Strides are in bytes.
+  // The parameters, after the addresses of q, k, v, o, and of lse, q_lengths, kv_lengths, bias, mask and ScoreNumbers
+  // as far as there are such. Strides are in bytes.
   struct Push {
     uint64_t q_batch, q_head, k_batch, k_head, v_batch, v_head, o_batch, o_head;
     uint32_t q_row, k_row, v_row, o_row;

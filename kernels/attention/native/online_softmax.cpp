@@ -27,14 +27,15 @@ constexpr float kShrink = 0x1p-70f, kGrow = 0x1p70f;
 
 }  // namespace
 
-OnlineSoftmax::OnlineSoftmax(ptx::Writer& w, int32_t type, const F32& scale_log2)
-    : w_(w), type_(type), scale_(scale_log2), slack_(w.make<Type::f32>()) {
+OnlineSoftmax::OnlineSoftmax(ptx::Writer& w, int32_t type, const F32& scale_log2, bool distant)
+    : w_(w), type_(type), distant_(distant), scale_(scale_log2), slack_(w.make<Type::f32>()) {
   w_.emit("div.rn.f32 {}, {}, {};", slack_.text, number(w_, kSlack).text, scale_.text);
 }
 
 void OnlineSoftmax::make(Row& row) const {
   row.reference = w_.make<Type::f32>(), row.c = w_.make<Type::f32>(), row.limit = w_.make<Type::f32>();
   row.total = w_.make<Type::f32>(), row.shrink = w_.make<Type::f32>(), row.again = w_.make<Type::u32>();
+  if (distant_) row.distant = w_.make<Type::u32>();
 }
 
 void OnlineSoftmax::start(const Row& row) const {
@@ -44,6 +45,7 @@ void OnlineSoftmax::start(const Row& row) const {
   w_.assign(row.total, number(w_, 0));
   w_.assign(row.shrink, number(w_, 1));
   w_.assign(row.again, w_.constant(0));
+  if (distant_) w_.assign(row.distant, w_.constant(0));
 }
 
 void OnlineSoftmax::raise(const Row& row, F32 largest) const {
@@ -52,21 +54,46 @@ void OnlineSoftmax::raise(const Row& row, F32 largest) const {
   const F32 exponent = largest * scale_;
   const Pred good = ptx::magnitude(exponent) <= number(w_, kLargestExponent);
   const Pred none = largest == number(w_, -kInfinity);
-  const F32 minus_scale = number(w_, -1) * scale_;
-  const F32 c = select(good, multiply_add(largest, minus_scale, number(w_, headroom())), number(w_, 0));
+  const F32 minus_scale = number(w_, -1) * scale_, room = number(w_, headroom());
+  const F32 c = select(good, multiply_add(largest, minus_scale, room), number(w_, distant_ ? headroom() : 0));
   const Pred first = row.reference == number(w_, -kInfinity);
-  const F32 shrink = select(first, number(w_, 1), ptx::power_of_2(c - row.c));
+  Pred fine = good || none;
+  F32 change = c - row.c;
+  if (distant_) {
+    // Weights are 2^(score * scale + c), those of distant rows 2^((score - reference) * scale + room).
+    const Pred finite = ptx::magnitude(largest) <= number(w_, kLargest), was = row.distant != 0u;
+    const U32 distant = select(finite, select(good, w_.constant(0), w_.constant(1)), w_.constant(0));
+    const F32 from_distant = multiply_add(row.reference, scale_, c - room);
+    const F32 to_distant = multiply_add(largest, minus_scale, room - row.c);
+    const F32 stays_distant = (row.reference - largest) * scale_;
+    change = select(distant != 0u, select(was, stays_distant, to_distant), select(was, from_distant, change));
+    w_.assign(row.distant, distant);
+    fine = fine || finite;
+  }
+  const F32 shrink = select(first, number(w_, 1), ptx::power_of_2(change));
   w_.assign(row.shrink, shrink);
   w_.assign(row.total, row.total * shrink);
   w_.assign(row.c, c);
   w_.assign(row.reference, largest);
-  w_.assign(row.again, select(good || none, row.again, w_.constant(1)));
+  w_.assign(row.again, select(fine, row.again, w_.constant(1)));
   w_.assign(row.limit, select(row.again == 0u, largest + slack_, number(w_, kInfinity)));
 }
 
 void OnlineSoftmax::check_range(const Row& row) const {
   if (type_ != TUFF_BF16) return;
   w_.assign(row.again, select(row.reference < number(w_, kLowest), w_.constant(1), row.again));
+}
+
+F32 OnlineSoftmax::exponent(const Row& row, const F32& score, bool near) const {
+  const F32 plain = multiply_add(score, scale_, row.c);
+  if (near) return plain;
+  return select(row.distant != 0u, multiply_add(score - row.reference, scale_, number(w_, headroom())), plain);
+}
+
+F32 OnlineSoftmax::log_of_sum(const Row& row, const F32& total) const {
+  const F32 log = log_of_2(total) - row.c;  // a distant row's c is the headroom
+  if (!distant_) return log;
+  return select(row.distant != 0u, multiply_add(row.reference, scale_, log), log);
 }
 
 F32 OnlineSoftmax::log_of_2(const F32& x) const { return w_.result<Type::f32>("lg2.approx.f32", x); }
@@ -98,7 +125,8 @@ F32 OnlineSoftmax::sum_of_lanes(F32 x) const {
 }
 
 OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& keys, const Tensor& values,
-                                                const U32& lane, const U32& first, const U32& end) const {
+                                                const U32& lane, const U32& first, const U32& end,
+                                                const Applied& applied) const {
   // Elements lane, lane + 32, ... of a row; zeros beyond the last.
   const auto elements = [&](const U64& at, uint32_t dim) {
     std::vector<F32> all;
@@ -131,6 +159,7 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
                 score = select(ptx::magnitude(score) <= number(w_, kLargest), score, grown);
               }
               score = select(number(w_, kLargest) < score, number(w_, kLargest), score);
+              if (applied) score = applied(score, key);
               // An infinite query or key hides it.
               const Label hidden = w_.label();
               w_.jump_if(score == number(w_, -kInfinity), hidden);

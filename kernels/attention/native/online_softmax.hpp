@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -22,8 +23,9 @@ inline constexpr float kLargest = std::numeric_limits<float>::max();
 
 class OnlineSoftmax {
  public:
-  // `type` of the tensors; scores * scale_log2 are exponents of two.
-  OnlineSoftmax(ptx::Writer& w, int32_t type, const ptx::F32& scale_log2);
+  // `type` of the tensors; scores * scale_log2 are exponents of two. With `distant`, rows whose scores are all enormous
+  // are not computed again: their weights are 2^((score - reference) * scale_log2).
+  OnlineSoftmax(ptx::Writer& w, int32_t type, const ptx::F32& scale_log2, bool distant = false);
 
   struct Row {
     ptx::F32 reference;  // a score
@@ -32,6 +34,7 @@ class OnlineSoftmax {
     ptx::F32 total;      // the sum of this thread's weights
     ptx::F32 shrink;     // what the sums are rescaled by
     ptx::U32 again;      // whether the row has to be computed again
+    ptx::U32 distant;    // whether its reference is enormous
   };
   void make(Row& row) const;
   void start(const Row& row) const;
@@ -43,6 +46,10 @@ class OnlineSoftmax {
   // At the row's end: scores below the range of f32 may have been cut.
   void check_range(const Row& row) const;
 
+  // The exponent of a score's weight. If no row of the warp may be distant, `near`.
+  ptx::F32 exponent(const Row& row, const ptx::F32& score, bool near) const;
+  // The logarithm to base two of the sum over e^score, if weights add up to `total`.
+  ptx::F32 log_of_sum(const Row& row, const ptx::F32& total) const;
   ptx::F32 log_of_2(const ptx::F32& x) const;
   // 1 / total, or 0 if the row saw no key.
   ptx::F32 inverse(const ptx::F32& total) const;
@@ -53,7 +60,7 @@ class OnlineSoftmax {
   ptx::F32 saturated(const ptx::F32& x) const;
 
   // A row computed by one warp key by key. Each lane has every 32nd element, of the query and of keys and values, whose
-  // addresses are those of the lane's first one.
+  // addresses are those of the lane's first one. `applied` changes the score of a key, if there is such a function.
   struct Result {
     std::vector<ptx::F32> sums;
     ptx::F32 reference, total;
@@ -63,14 +70,16 @@ class OnlineSoftmax {
     ptx::U32 row;  // bytes
     uint32_t dim;
   };
+  using Applied = std::function<ptx::F32(const ptx::F32& score, const ptx::U32& key)>;
   Result one_by_one(const ptx::U64& query, const Tensor& keys, const Tensor& values, const ptx::U32& lane,
-                    const ptx::U32& first, const ptx::U32& end) const;
+                    const ptx::U32& first, const ptx::U32& end, const Applied& applied = {}) const;
 
  private:
   ptx::F32 sum_of_lanes(ptx::F32 x) const;
 
   ptx::Writer& w_;
   int32_t type_;
+  bool distant_;
   ptx::F32 scale_, slack_;
 };
 

@@ -22,12 +22,13 @@ constexpr uint64_t kMaxLength = uint64_t{1} << 31;         // of k
 constexpr uint64_t kShortLength = 2048;
 constexpr uint64_t kMinRows = 256, kMinLength = 256, kMinMeasured = 64;
 // With at most kFew rows, elements of the long operand from which this is better than `skinny`; with more than kMany,
-// elements up to which it is better than wgmma (H200).
-constexpr uint64_t kFew = 4, kMany = 32, kLarge = uint64_t{1} << 21, kHuge = uint64_t{1} << 26;
-// The cost of a byte of the short operand, which comes from the L2 cache; and of a byte that few multiprocessors read
-// (H200).
-constexpr double kShortCost = 0.25, kAlone = 0.5;
-constexpr double kSecondPass = 130e3;  // its cost, in bytes that a multiprocessor reads
+// elements and k up to which it is better than wgmma (H200).
+constexpr uint64_t kFew = 4, kMany = 32, kHugeLength = 8192;
+constexpr double kLarge = 0x1p21, kHuge = 0x1p26;
+// In bytes of the long operand that a multiprocessor reads while all of them do (H200): a byte of the short operand,
+// which comes from the L2 cache; the share of time that is lost if nearly all multiprocessors are idle; what a block
+// needs for a byte of either operand if it has all of the memory's rate; a second pass.
+constexpr double kShortCost = 0.3, kIdleCost = 0.15, kLongAlone = 0.33, kShortAlone = 0.7, kSecondPass = 130e3;
 constexpr uint64_t kPieceBytes = 16;
 
 // A product as the kernel sees it.
@@ -94,25 +95,28 @@ uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
   return tiles * 2 <= cores_of(traits) && k >= kSplitLength ? cores_of(traits) : tiles;
 }
 
-// The time, in bytes that a multiprocessor reads while all of them do.
+// The time, in bytes that a multiprocessor reads while all of them do. All blocks but the last ones share the memory's
+// rate evenly.
 double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVariant& variant, uint32_t blocks) {
-  const uint64_t tiles = tiles_of(args, variant), cores = cores_of(traits);
+  const uint64_t tiles = tiles_of(args, variant), at_once = cores_of(traits) * blocks;
   const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinPart);
-  const uint64_t all = tiles * slices, at_once = cores * blocks, last = (all - 1) % at_once + 1;
-  const double k = static_cast<double>(args.k) / static_cast<double>(slices);
+  const uint64_t all = tiles * slices, last = (all - 1) % at_once + 1;
   const double columns = static_cast<double>(std::min(args.m, args.n)), rows = variant.rows;
-  const double bytes = (rows + columns * kShortCost) * k * static_cast<double>(dtype_size(args.a_type));
-  return static_cast<double>(all - last) / static_cast<double>(cores) * bytes +
-         std::max(static_cast<double>(last) / static_cast<double>(cores), kAlone) * bytes +
-         (slices > 1 ? kSecondPass : 0);
+  const double row = static_cast<double>(args.k) / static_cast<double>(slices) * 2;
+  const double cores = static_cast<double>(cores_of(traits));
+  const double idle = 1 - static_cast<double>(last) / static_cast<double>(at_once);
+  const double shared = (rows + columns * kShortCost) * row / cores;
+  const double last_ones = static_cast<double>(last) * shared * (1 + kIdleCost * idle);
+  const double alone = (rows * kLongAlone + columns * kShortAlone) * row;
+  return static_cast<double>(all - last) * shared + std::max(last_ones, alone) + (slices > 1 ? kSecondPass : 0);
 }
 
 // Whether no other kernel is better. Many rows and columns are for wgmma, and little memory for subgroups.
 bool suits(const GemmArgs& args) {
   const uint64_t few = std::min(args.m, args.n), many = std::max(args.m, args.n);
-  const uint64_t elements = many * args.k * args.batch_count;
+  const double elements = static_cast<double>(many) * static_cast<double>(args.k * args.batch_count);
   return many >= kMinRows && args.k >= kMinLength && (few > kFew || elements >= kLarge) &&
-         (few <= kMany || elements <= kHuge);
+         (few <= kMany || (elements <= kHuge && args.k <= kHugeLength));
 }
 
 }  // namespace
@@ -125,7 +129,7 @@ void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NarrowVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || refusals.has(row)) continue;
-    if (tiles_of(args, variant) > UINT32_MAX / 256) continue;  // times the parts of k
+    if (tiles_of(args, variant) > traits.max_groups[0]) continue;
     const Narrow kernel = kernel_of(traits, plan, variant);
     if (!kernel.fits()) continue;
     offers.add({Kind::narrow, variant.name, row, time_of(traits, args, variant, kernel.blocks), fit});
@@ -143,6 +147,7 @@ bool record_narrow(Recorder& recorder, Plan& plan) {
   const NarrowVariant& variant = kVariants[plan.choice.offer.row];
   const Operands x = operands_of(plan);
   const uint64_t tiles = tiles_of(args, variant);
+  if (tiles * plan.choice.slices > traits.max_groups[0]) plan.choice.slices = 0;  // more parts than can be launched
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinPart, Narrow::kStep);
   plan.to_scratch = plan.slices > 1 || takes_second_pass(args);
   take_scratch(recorder, plan);

@@ -3,7 +3,7 @@
 // C = A * B with inputs of 8-bit integers and sums in i32. The rows of both f32 and 8-bit inputs run along k.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
-//            +---------------+          loading the next one overlaps with storing this one. Of its three warp groups
+//            +---------------+          loading the next one overlaps with storing this one. It has three warp groups:
 //       64   |       B       |
 //      +---+ +---------------+            group 0   loads: cp.async into a ring of stages, each 128 bytes of k;
 //      |   | |    group 1    |            group 1   multiplies the upper 64 rows, with the sums in registers;

@@ -1,0 +1,104 @@
+"""Functions of the array API standard beside NumPy's."""
+
+import numpy as np
+import pytest
+import tuff
+
+
+@pytest.fixture
+def grid(ctx):
+    a = np.random.default_rng(1).standard_normal((3, 4, 5)).astype(np.float32)
+    return a, ctx.array(a)
+
+
+def same(got, want):
+    assert isinstance(got, tuff.Array) and got.shape == want.shape and got.dtype == want.dtype
+    assert (got.numpy() == want).all()
+
+
+def test_creation(ctx):
+    same(tuff.zeros((2, 3), device=ctx), np.zeros((2, 3), np.float32))
+    same(tuff.ones(4, np.int16, device=ctx), np.ones(4, np.int16))
+    same(tuff.full((2,), 7, np.uint8, device=ctx), np.full(2, 7, np.uint8))
+    same(tuff.arange(5, device=ctx), np.arange(5))
+    same(tuff.arange(5, 1, -2, device=ctx), np.arange(5, 1, -2))
+    same(tuff.arange(0, 1, 0.25, device=ctx), np.arange(0, 1, 0.25, np.float32))
+    same(tuff.linspace(0, 1, 5, device=ctx), np.linspace(0, 1, 5, dtype=np.float32))
+    same(tuff.eye(3, device=ctx), np.eye(3, dtype=np.float32))
+    same(tuff.eye(3, 5, -1, np.int32, device=ctx), np.eye(3, 5, -1, np.int32))
+    x = ctx.array(np.arange(3, dtype=np.int32))
+    same(tuff.zeros_like(x), np.zeros(3, np.int32))
+    same(tuff.ones_like(x, np.float32), np.ones(3, np.float32))
+    assert tuff.empty_like(x).shape == (3,) and tuff.empty((2, 0), device=ctx).size == 0
+    assert tuff.asarray(x) is x and tuff.array(x) is not x
+    same(tuff.asarray(x, np.float32), np.arange(3, dtype=np.float32))
+    with pytest.raises(ValueError, match="copy"):
+        tuff.asarray([1, 2], copy=False, device=ctx)
+    with pytest.raises(ValueError, match="step"):
+        tuff.arange(1, 5, 0)
+    with pytest.raises(TypeError, match="Context"):
+        tuff.zeros(3, device="gpu")
+    for got, want in zip(tuff.meshgrid(x, x[:2]), np.meshgrid(np.arange(3, dtype=np.int32), np.arange(2, dtype=np.int32))):
+        same(got, want)
+    for got, want in zip(tuff.meshgrid(x, x[:2], x, indexing="ij"), np.meshgrid(np.arange(3), np.arange(2), np.arange(3), indexing="ij")):
+        same(got, want.astype(np.int32))
+
+
+def test_the_default_context_is_used_if_none_is_named():
+    x = tuff.ones(3)
+    assert x.context is tuff.default_context()
+    assert (x + tuff.arange(3, dtype=np.float32)).numpy().tolist() == [1, 2, 3]
+
+
+def test_shapes(grid):
+    a, x = grid
+    same(tuff.flip(x), np.flip(a))
+    same(tuff.flip(x, (0, 2)), np.flip(a, (0, 2)))
+    same(tuff.roll(x, 2), np.roll(a, 2))
+    same(tuff.roll(x, (1, -7), (0, 2)), np.roll(a, (1, -7), (0, 2)))
+    same(tuff.moveaxis(x, 0, -1), np.moveaxis(a, 0, -1))
+    same(tuff.moveaxis(x, (0, 1), (2, 0)), np.moveaxis(a, (0, 1), (2, 0)))
+    same(tuff.permute_dims(x, (2, 0, 1)), a.transpose(2, 0, 1))
+    same(tuff.expand_dims(x, -1), np.expand_dims(a, -1))
+    same(tuff.squeeze(x[:1]), a[0])
+    same(tuff.stack([x, x], -1), np.stack([a, a], -1))
+    for got, want in zip(tuff.unstack(x, 1), [a[:, i] for i in range(4)]):
+        same(got, want)
+    same(tuff.repeat(x, 3, 1), np.repeat(a, 3, 1))
+    same(tuff.repeat(x, 2), np.repeat(a, 2))
+    for times in (2, (2, 1, 3), (2, 3, 1, 1), (1, 1, 1), 0):
+        same(tuff.tile(x, times), np.tile(a, times))
+    same(tuff.tril(x, 1), np.tril(a, 1))
+    same(tuff.triu(x, -1), np.triu(a, -1))
+    for got, want in zip(tuff.broadcast_arrays(x, x[0, 0]), np.broadcast_arrays(a, a[0, 0])):
+        same(got, want)
+    with pytest.raises(ValueError, match="not 1"):
+        tuff.squeeze(x, 0)
+    with pytest.raises(ValueError, match="two axes"):
+        tuff.tril(x[0, 0])
+    with pytest.raises(ValueError, match="twice"):
+        tuff.flip(x, (1, 1))
+
+
+def test_statistics(grid):
+    a, x = grid
+    wide = a.astype(np.float64)
+    for axis in (None, 1, (0, 2)):
+        for name in ("sum", "prod", "mean", "max", "min", "var", "std"):
+            got = getattr(tuff, name)(x, axis=axis, keepdims=True)
+            want = getattr(np, name)(wide, axis=axis, keepdims=True)
+            assert got.shape == want.shape and got.dtype == np.float32
+            np.testing.assert_allclose(got.numpy(), want, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(tuff.var(x, axis=0, correction=1).numpy(), wide.var(0, ddof=1), rtol=1e-5)
+    offset = x + 1000
+    np.testing.assert_allclose(tuff.var(offset).numpy(), offset.numpy().astype(np.float64).var(), rtol=1e-4)
+
+
+def test_types(ctx):
+    assert tuff.result_type(np.int8, np.uint8) == np.int16 and tuff.result_type(np.float16, np.int32) == np.float16
+    assert tuff.result_type(ctx.zeros(1, np.int8), 1.5) == np.float32 and tuff.result_type(np.int8, 1) == np.int8
+    assert tuff.can_cast(np.int8, np.int32) and not tuff.can_cast(np.int32, np.int8) and not tuff.can_cast(np.uint64, np.int64)
+    x = ctx.ones(3)
+    assert tuff.astype(x, np.float32, copy=False) is x and tuff.astype(x, np.int8).dtype == np.int8
+    with pytest.raises(TypeError):
+        tuff.result_type(1, 2)

@@ -1,0 +1,383 @@
+"""NumPy's element-wise functions as formulas: comparisons, logic, bits, integers, and arithmetic of unlike types. Each
+call is one kernel (docs/expressions.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Optional, Union
+
+import numpy as np
+
+from . import raw
+from ._checked import is_number
+from ._expression import expr
+from ._operands import require_array
+from ._storage import DTYPES, Storage
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+    Operand = Union[Array, float, int, bool, np.generic]
+
+__all__ = [
+    "atan2",
+    "bitwise_and",
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "clip",
+    "copysign",
+    "equal",
+    "floor_divide",
+    "fmod",
+    "gcd",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lcm",
+    "less",
+    "less_equal",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "nextafter",
+    "not_equal",
+    "remainder",
+    "signbit",
+    "where",
+]
+
+BOOL = np.dtype(np.bool_)
+_FLOATS = (raw.F16, raw.BF16, raw.F32, raw.F64)
+_SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
+
+
+def is_float(dtype: np.dtype) -> bool:
+    return DTYPES[dtype] in _FLOATS
+
+
+def is_operand(value: object) -> bool:
+    """Whether a value can stand beside an array: another array, a number, True or False."""
+    return isinstance(value, (Storage, bool, np.bool_)) or is_number(value)
+
+
+def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
+    """The type of an operation on two: the larger of one kind; the float of an integer and a float; the smallest signed
+    type that holds both of a signed and an unsigned one; bool gives way."""
+    if first == second:
+        return first
+    if first == BOOL or second == BOOL:
+        return second if first == BOOL else first
+    if is_float(first) or is_float(second):
+        if not (is_float(first) and is_float(second)):
+            return first if is_float(first) else second
+        if first.itemsize == second.itemsize:  # float16 and bfloat16
+            return np.dtype(np.float32)
+        return first if first.itemsize > second.itemsize else second
+    if first.kind == second.kind:
+        return first if first.itemsize > second.itemsize else second
+    signed, unsigned = (first, second) if first.kind == "i" else (second, first)
+    size = max(signed.itemsize, 2 * unsigned.itemsize)
+    if size > 8:
+        raise TypeError(f"operands of {first} and {second}: no integer type holds both; convert one of them by astype")
+    return np.dtype(_SIGNED[size])
+
+
+def type_of(*values: Operand) -> np.dtype:
+    """The common type of arrays and numbers. A Python number adopts the arrays' type; a fraction with integers gives
+    float32. A NumPy number has its own type."""
+    known = [value.dtype for value in values if isinstance(value, (Storage, np.generic))]
+    if not any(isinstance(value, Storage) for value in values):
+        raise TypeError("one operand must be a tuff.Array")
+    dtype = known[0]
+    for other in known[1:]:
+        dtype = common_type(dtype, other)
+    plain = [value for value in values if not isinstance(value, (Storage, np.generic))]
+    if any(isinstance(value, float) for value in plain) and not is_float(dtype):
+        return np.dtype(np.float32)
+    if dtype == BOOL and any(type(value) is int for value in plain):
+        return np.dtype(np.int32)
+    return dtype
+
+
+def _adopted(value: Operand, dtype: np.dtype) -> Operand:
+    """A Python number beside operands of a type: an integer must fit an integer type; a float is as precise as they are."""
+    if type(value) is float and dtype == np.float64:
+        return np.float64(value)
+    if type(value) is int and dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(f"{value} is beyond {dtype}, which has {info.min} to {info.max}")
+        return dtype.type(value)
+    return value
+
+
+def _checked(*operands: Operand) -> None:
+    for index, value in enumerate(operands):
+        if not is_operand(value):
+            require_array(value, f"operand {index + 1}")
+
+
+def arithmetic(formula: str, a: Operand, b: Operand, out: Optional[Array], dtype: Optional[np.dtype] = None) -> Array:
+    """A formula of a and b whose result has their common type, or dtype. The type of out must hold it."""
+    _checked(a, b)
+    kind = type_of(a, b)
+    result = kind if dtype is None else dtype
+    if out is not None:
+        require_array(out, "out")
+        if common_type(result, out.dtype) != out.dtype and not (is_float(result) and is_float(out.dtype)):
+            raise TypeError(f"the result is {result}, and out is an array of {out.dtype}")
+        result = out.dtype
+    return expr(formula, dtype=result, out=out, a=_adopted(a, kind), b=_adopted(b, kind))
+
+
+def _integers(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array:
+    _checked(a, b)
+    kind = type_of(a, b)
+    if is_float(kind):
+        raise TypeError(f"operands of {kind}: needs integers or bools")
+    return arithmetic(formula, a, b, out)
+
+
+def _floats(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array:
+    _checked(a, b)
+    kind = type_of(a, b)
+    return arithmetic(formula, a, b, out, kind if is_float(kind) else np.dtype(np.float32))
+
+
+def _compared(value: Operand, dtype: np.dtype) -> Operand:
+    """A Python number beside operands of a type that it is only compared with. An integer may be beyond the type; if
+    no integer type holds both, it is as good as the nearest float."""
+    if type(value) is not int or dtype.kind not in "iu":
+        return _adopted(value, dtype)
+    info = np.iinfo(dtype)
+    if info.min <= value <= info.max:
+        return dtype.type(value)
+    return value if dtype.itemsize < 8 and -(2**63) <= value < 2**63 else math.copysign(math.inf, value)
+
+
+def _truth(formula: str, out: Optional[Array], **operands: Operand) -> Array:
+    _checked(*operands.values())
+    kind = type_of(*operands.values())
+    operands = {name: _compared(value, kind) for name, value in operands.items()}
+    return expr(formula, dtype=BOOL if out is None else None, out=out, **operands)
+
+
+# Comparisons. NaN is unequal to everything.
+
+
+def equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a == b of each pair of elements, as bools."""
+    return _truth("a == b", out, a=a, b=b)
+
+
+def not_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a != b of each pair of elements, as bools."""
+    return _truth("a != b", out, a=a, b=b)
+
+
+def less(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a < b of each pair of elements, as bools."""
+    return _truth("a < b", out, a=a, b=b)
+
+
+def less_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a <= b of each pair of elements, as bools."""
+    return _truth("a <= b", out, a=a, b=b)
+
+
+def greater(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a > b of each pair of elements, as bools."""
+    return _truth("a > b", out, a=a, b=b)
+
+
+def greater_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a >= b of each pair of elements, as bools."""
+    return _truth("a >= b", out, a=a, b=b)
+
+
+def isclose(
+    a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False, *, out: Optional[Array] = None
+) -> Array:
+    """Whether |a - b| <= atol + rtol * |b|, for each pair of elements; infinities are close to themselves."""
+    formula = "a == b || (isfinite(a) && isfinite(b) && abs(a - b) <= atol + rtol * abs(b))"
+    if equal_nan:
+        formula += " || (isnan(a) && isnan(b))"
+    return _truth(formula, out, a=a, b=b, rtol=float(rtol), atol=float(atol))
+
+
+# Logic, on any type: what is not zero is true.
+
+
+def logical_and(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """Whether both are not zero."""
+    return _truth("a && b", out, a=a, b=b)
+
+
+def logical_or(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """Whether either is not zero."""
+    return _truth("a || b", out, a=a, b=b)
+
+
+def logical_xor(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """Whether exactly one is not zero."""
+    return _truth("xor(bool(a), bool(b))", out, a=a, b=b)
+
+
+def logical_not(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is zero."""
+    return _truth("!x", out, x=x)
+
+
+def isnan(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is NaN."""
+    return _truth("isnan(x)", out, x=x)
+
+
+def isinf(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is infinite."""
+    return _truth("isinf(x)", out, x=x)
+
+
+def isfinite(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is neither infinite nor NaN."""
+    return _truth("isfinite(x)", out, x=x)
+
+
+def signbit(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element's sign is negative, that of -0 included."""
+    return _truth("signbit(x)", out, x=x)
+
+
+# Bits of integers; of bools, logic.
+
+
+def bitwise_and(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The bits that both have."""
+    return _integers("a & b", a, b, out)
+
+
+def bitwise_or(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The bits that either has."""
+    return _integers("a | b", a, b, out)
+
+
+def bitwise_xor(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The bits that exactly one has."""
+    return _integers("xor(a, b)", a, b, out)
+
+
+def bitwise_left_shift(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a * 2**b, modulo 2**bits; 0 if b is negative or at least the number of bits."""
+    return _integers("a << b", a, b, out)
+
+
+def bitwise_right_shift(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """floor(a / 2**b); 0, or -1 for negative a, if b is negative or at least the number of bits."""
+    return _integers("a >> b", a, b, out)
+
+
+def bitwise_invert(x: Array, *, out: Optional[Array] = None) -> Array:
+    """The bits that an element lacks; of bools, logical_not."""
+    require_array(x, "x")
+    if is_float(x.dtype):
+        raise TypeError(f"x is an array of {x.dtype}: needs integers or bools")
+    return expr("!x" if x.dtype == BOOL else "~x", out=out, x=x)
+
+
+def bitwise_count(x: Array, *, out: Optional[Array] = None) -> Array:
+    """The number of bits of an element that are 1, as uint8."""
+    require_array(x, "x")
+    return expr("popcount(x)", dtype=np.uint8 if out is None else None, out=out, x=x)
+
+
+# Integers and remainders.
+
+
+def floor_divide(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """floor(a / b); 0 for integers by zero."""
+    return arithmetic("a // b", a, b, out)
+
+
+def remainder(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a - b * floor(a / b), with the sign of b, as % in Python; 0 for integers by zero."""
+    return arithmetic("a % b", a, b, out)
+
+
+def fmod(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a - b * trunc(a / b), with the sign of a, as % in C; 0 for integers by zero."""
+    return arithmetic("fmod(a, b)", a, b, out)
+
+
+def gcd(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The greatest common divisor of integers."""
+    return _integers("gcd(a, b)", a, b, out)
+
+
+def lcm(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The least common multiple of integers, modulo 2**bits."""
+    return _integers("lcm(a, b)", a, b, out)
+
+
+# Floats. Integers become float32.
+
+
+def atan2(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The angle of the point (b, a), from -pi to pi."""
+    return _floats("atan2(a, b)", a, b, out)
+
+
+def hypot(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """sqrt(a * a + b * b), without overflow in between."""
+    return _floats("hypot(a, b)", a, b, out)
+
+
+def copysign(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The magnitude of a with the sign of b."""
+    return _floats("copysign(a, b)", a, b, out)
+
+
+def nextafter(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The float32 next to a towards b."""
+    return _floats("nextafter(a, b)", a, b, out)
+
+
+def logaddexp(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """log(exp(a) + exp(b)), without overflow in between."""
+    return _floats("logaddexp(a, b)", a, b, out)
+
+
+# Selection.
+
+
+def where(condition: Operand, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a where the condition is not zero, elsewhere b."""
+    _checked(condition, a, b)
+    values = [value for value in (a, b) if isinstance(value, (Storage, np.generic))]
+    if values:
+        kind = type_of(a, b) if any(isinstance(value, Storage) for value in values) else values[0].dtype
+    else:
+        kind = np.dtype(np.float32 if float in (type(a), type(b)) else BOOL if type(a) is type(b) is bool else np.int32)
+    result = kind if out is None else None
+    return expr("c ? a : b", dtype=result, out=out, c=condition, a=_adopted(a, kind), b=_adopted(b, kind))
+
+
+def clip(x: Array, min: Optional[Operand] = None, max: Optional[Operand] = None, *, out: Optional[Array] = None) -> Array:
+    """x, but at least min and at most max; None is no bound."""
+    require_array(x, "x")
+    bounds = {name: value for name, value in (("low", min), ("high", max)) if value is not None}
+    _checked(*bounds.values())
+    kind = type_of(x, *bounds.values())
+    formula = "x" if min is None else "max(x, low)"
+    formula = formula if max is None else f"min({formula}, high)"
+    limits = {name: _adopted(value, kind) for name, value in bounds.items()}
+    return expr(formula, dtype=kind if out is None else None, out=out, x=x, **limits)

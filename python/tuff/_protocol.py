@@ -1,0 +1,156 @@
+"""NumPy's functions on arrays: those that run on the device, and an error for the others, instead of a silent copy to
+the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, NoReturn, Tuple
+
+import numpy as np
+
+from . import _elementwise as elementwise
+from . import _functions as functions
+from . import _operations as operations
+from . import _shape as shapes
+from ._operands import require_array, whole_axis
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+#: NumPy's names of ufuncs that have another name here.
+_UFUNCS = {
+    "absolute": "abs",
+    "fabs": "abs",
+    "negative": "neg",
+    "true_divide": "divide",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "mod": "remainder",
+    "rint": "round",
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+}
+
+
+def _refuse(name: str) -> NoReturn:
+    raise TypeError(f"numpy.{name} does not run on a device; .numpy() copies an array to the host")
+
+
+def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+    """Array.__array_ufunc__"""
+    name = function.__name__
+    if method != "__call__":
+        _refuse(f"{name}.{method}")
+    known = _UFUNCS.get(name, name)
+    for module in (elementwise, functions, operations):
+        if known in module.__all__:
+            out = options.pop("out", (None,))
+            if options:
+                raise TypeError(f"numpy.{name} on a device takes no {', '.join(options)}")
+            return getattr(module, known)(*inputs, **({} if out[0] is None else {"out": out[0]}))
+    _refuse(name)
+
+
+def _concatenate(arrays: object, axis: object = 0, out: object = None) -> Array:
+    for index, array in enumerate(arrays):
+        require_array(array, f"array {index}")
+    if axis is None:
+        arrays, axis = [array.ravel() for array in arrays], 0
+    return shapes.concat(arrays, axis, out=out)
+
+
+def stack(arrays: object, axis: int = 0, out: object = None) -> Array:
+    arrays = list(arrays)
+    for index, array in enumerate(arrays):
+        require_array(array, f"array {index}")
+    return _concatenate([expand_dims(array, axis) for array in arrays], axis, out)
+
+
+def expand_dims(array: Array, axis: int) -> Array:
+    at = whole_axis(axis, array.ndim + 1)
+    return array.reshape((*array.shape[:at], 1, *array.shape[at:]))
+
+
+def squeeze(array: Array, axis: object = None) -> Array:
+    if axis is None:
+        return array.reshape(tuple(size for size in array.shape if size != 1))
+    axes = {whole_axis(one, array.ndim) for one in (axis if isinstance(axis, tuple) else (axis,))}
+    for one in axes:
+        if array.shape[one] != 1:
+            raise ValueError(f"axis {one} has size {array.shape[one]}, not 1")
+    return array.reshape(tuple(size for at, size in enumerate(array.shape) if at not in axes))
+
+
+def _reduction(name: str) -> Callable[..., Array]:
+    def call(array: Array, axis: object = None, out: object = None, keepdims: object = False) -> Array:
+        if out is not None:
+            raise TypeError(f"numpy.{name} on a device takes no out")
+        return getattr(array, name)(axis, bool(keepdims) if isinstance(keepdims, (bool, np.bool_)) else False)
+
+    return call
+
+
+def _allclose(a: object, b: object, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    return bool(elementwise.isclose(a, b, rtol, atol, equal_nan).all())
+
+
+def _array_equal(a: object, b: object) -> bool:
+    require_array(a, "a1")
+    require_array(b, "a2")
+    return a.shape == b.shape and bool((a == b).all())
+
+
+def _full_like(array: Array, value: object, dtype: object = None, shape: object = None) -> Array:
+    return array.context.full(array.shape if shape is None else shape, value, array.dtype if dtype is None else dtype)
+
+
+def _where(condition: object, *values: object) -> Array:
+    if len(values) != 2:
+        _refuse("where of a condition alone")
+    return elementwise.where(condition, *values)
+
+
+FUNCTIONS: Dict[str, Callable[..., Any]] = {
+    **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
+    "amax": _reduction("max"),
+    "amin": _reduction("min"),
+    "allclose": _allclose,
+    "array_equal": _array_equal,
+    "broadcast_to": operations.broadcast_to,
+    "clip": lambda array, min=None, max=None, out=None: elementwise.clip(array, min, max, out=out),
+    "concatenate": _concatenate,
+    "copy": lambda array: array.copy(),
+    "count_nonzero": lambda array, axis=None, keepdims=False: operations.count_nonzero(array, axis, keepdims),
+    "cumprod": lambda array, axis=None, out=None: operations.cumprod(array, axis, out=out),
+    "cumsum": lambda array, axis=None, out=None: operations.cumsum(array, axis, out=out),
+    "empty_like": lambda array, dtype=None: array.context.empty(array.shape, array.dtype if dtype is None else dtype),
+    "expand_dims": expand_dims,
+    "full_like": _full_like,
+    "isclose": elementwise.isclose,
+    "ndim": lambda array: array.ndim,
+    "ones_like": lambda array, dtype=None, shape=None: _full_like(array, 1, dtype, shape),
+    "ravel": lambda array: array.ravel(),
+    "reshape": lambda array, shape: array.reshape(shape),
+    "shape": lambda array: array.shape,
+    "size": lambda array: array.size,
+    "squeeze": squeeze,
+    "stack": stack,
+    "swapaxes": lambda array, axis1, axis2: array.swapaxes(axis1, axis2),
+    "take": lambda array, indices, axis=None, out=None: shapes.take(
+        array.ravel() if axis is None else array, indices, 0 if axis is None else axis, out=out
+    ),
+    "transpose": lambda array, axes=None: array.transpose(axes),
+    "where": _where,
+    "zeros_like": lambda array, dtype=None, shape=None: _full_like(array, 0, dtype, shape),
+}
+
+
+def function(called: Callable[..., object], arguments: Tuple[object, ...], options: Dict[str, object]) -> object:
+    """Array.__array_function__"""
+    name = called.__name__
+    if called.__module__ != "numpy" or name not in FUNCTIONS:
+        _refuse(name if called.__module__ == "numpy" else f"{called.__module__.removeprefix('numpy.')}.{name}")
+    if arguments and isinstance(arguments[0], np.ndarray):
+        require_array(arguments[0], "the first operand")
+    return FUNCTIONS[name](*arguments, **options)
+
+
