@@ -126,9 +126,13 @@ verify() {
   fi
   rm -rf "$unpacked"
   "$PYTHON" -m zipfile -e "$wheel" "$unpacked"
-  local files=$unpacked/tuff/libtuff.so.1,$unpacked/tuff/tuff-compile
+  local files=$unpacked/tuff/libtuff.so.1,$unpacked/tuff/tuff-compile file canaries
+  for file in ${files//,/ }; do # reads of the canary, of which each function that checks its stack has one at least
+    canaries=$(objdump -d "$file" | grep -c '%fs:0x28')
+    ((canaries >= 1000)) || die "$file: only $canaries functions check their stack"
+  done
   cmake -DLIBRARY="$unpacked/tuff/libtuff.so.1" -DHEADER=include/tuff/tuff.h -DNM=nm -DREADELF=readelf -P tests/abi/exports.cmake
-  cmake -DFILES="$files" -DLIBRARY="$unpacked/tuff/libtuff.so.1" -DREADELF=readelf -DNM=nm -DCET=OFF -DFORTIFY=ON \
+  cmake -DFILES="$files" -DLIBRARY="$unpacked/tuff/libtuff.so.1" -DREADELF=readelf -DNM=nm -DCET=OFF -DFORTIFY=OFF -DWHEEL=ON \
     -P tests/abi/hardening.cmake
   $TUFF_PYTHON tests/packaging/check.py --wheel "$wheel" --platform $TAG
 }
