@@ -20,6 +20,7 @@ else:
 
 
 _MISSING = """libtuff was not found: this installation of the package has no library inside. To get one,
+  - install a wheel that has one, which scripts/wheel.sh of Tuff's sources builds; or
   - in Tuff's sources, build the library (cmake --preset release && cmake --build --preset release --target tuff), then
     pip install ./python again, which packs that library; or
   - set TUFF_LIBRARY to the path of a libtuff.so.1.

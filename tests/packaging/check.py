@@ -1,6 +1,6 @@
 """Checks the Python package as it is installed.
 
-    check.py --library build/release/libtuff.so.1     packs this library beside the package, and checks the wheel;
+    check.py --library build/release/libtuff.so.1     packs this library, as scripts/wheel.sh does, and checks the wheel;
                                                       then the ways in which python/setup.py finds a library, or none
     check.py --wheel tuff-….whl --platform NAME       checks a wheel that is there, which must have this tag
 
@@ -155,7 +155,7 @@ def check_missing_library(environment: Environment, wheel: Path) -> None:
     if said.startswith("found libtuff"):
         print("this machine has a libtuff of its own, which the package without one uses")
         return
-    for words in ("no library inside", "pip install ./python", "TUFF_LIBRARY", "mesa-vulkan-drivers"):
+    for words in ("no library inside", "scripts/wheel.sh", "pip install ./python", "TUFF_LIBRARY", "mesa-vulkan-drivers"):
         require(words in said, f"the error does not say {words!r}: {said}")
 
 
@@ -175,7 +175,7 @@ def main() -> None:
             check_installation(environment, arguments.wheel.resolve())
         else:
             library = arguments.library.resolve()
-            # Beside the package.
+            # Beside the package, as scripts/wheel.sh places it.
             beside = sources(folder / "beside" / "python")
             place(library, beside / "tuff")
             wheel = environment.wheel(beside)
