@@ -71,10 +71,27 @@ def main() -> int:
         row(f"{name} gelu_tanh(a * b + 0.5)", 3 * x.nbytes, lambda: tuff.expr("gelu_tanh(a * b + 0.5)", a=x, b=z, out=y), lambda: formula(u, v))
         mask = context.empty(N, np.bool_)
         row(f"{name} a < b", 2 * x.nbytes + N, lambda: tuff.less(x, z, out=mask), lambda: u < v)
+        rows, columns = 8192, N // 8192
+        table, line = x.reshape(rows, columns), context.full((columns,), 1, dtype)
+        tall, flat = u.view(rows, columns), torch.ones(columns, device="cuda", dtype=u.dtype)
+        result = y.reshape(rows, columns)
+        row(f"{name} a * row", 2 * x.nbytes, lambda: tuff.expr("a * b", a=table, b=line, out=result), lambda: tall * flat)
         if dtype == np.float32:
             generator = tuff.Generator(context, 1)
             for method, peer in (("random", u.uniform_), ("normal", u.normal_), ("exponential", u.exponential_)):
                 row(f"{name} {method}", x.nbytes, lambda m=getattr(generator, method): m(out=y), peer)
+    i, j = context.array(np.arange(N, dtype=np.int32)), context.empty(N, np.int32)
+    k = torch.arange(N, device="cuda", dtype=torch.int32)
+    row("int32 // 7", 2 * i.nbytes, lambda: tuff.floor_divide(i, np.int32(7), out=j), lambda: k // 7)
+    row("int32 cumsum", 2 * i.nbytes, lambda: tuff.cumsum(i, out=j), lambda: torch.cumsum(k, 0, dtype=torch.int32))
+    small, out, peer = context.zeros(64), context.zeros(64), torch.zeros(64, device="cuda")
+    for name, call in (
+        ("relu", lambda: tuff.relu(small, out=out)),
+        ("a formula", lambda: tuff.expr("a + 1", a=small, out=out)),
+        ("a < b", lambda: small < out),
+    ):
+        print(f"{name} of 64 numbers: {1e6 * seconds(call, context.synchronize, 2000):.2f} us a call")
+    print(f"PyTorch's relu: {1e6 * seconds(lambda: torch.relu(peer), torch.cuda.synchronize, 2000):.2f} us a call")
     return 0
 
 
