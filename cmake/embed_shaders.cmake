@@ -7,9 +7,8 @@ function(tuff_embed_shaders out)
   set(shaders ${CMAKE_SOURCE_DIR}/planning/prelude.glsl ${ARGN})
   file(GLOB included CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/kernels/*/*.glsl ${CMAKE_SOURCE_DIR}/kernels/*/*/*.glsl ${CMAKE_SOURCE_DIR}/kernels/*/*.def)
   set(sources ${folder}/shaders_all.cpp)
-  foreach(file IN LISTS shaders)
-    get_filename_component(name ${file} NAME_WE)
-    list(APPEND sources ${folder}/shader_${name}.cpp)
+  foreach(number RANGE 3)  # FILES of shaders.py
+    list(APPEND sources ${folder}/shaders_${number}.cpp)
   endforeach()
   add_custom_command(OUTPUT ${sources} ${folder}/shaders.hpp
     COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/cmake/shaders.py ${CMAKE_SOURCE_DIR} ${folder} ${shaders}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns GLSL into C++: shaders.py ROOT OUT a.comp b.comp …
 
-OUT/shader_<name>.cpp has each shader's text, with every #include "path/from/the/root.glsl" replaced by that file.
+OUT/shaders_<number>.cpp have the shaders' texts, with every #include "path/from/the/root.glsl" replaced by that file.
 OUT/shaders.hpp declares all of them. A shader that declares its defines also gets OUT/shaders/<name>.hpp, with one
 structure for the defines and another for the push-constant block; so does a .glsl file with a push block that several
 shaders share. Files whose contents would not change are not written.
@@ -26,6 +26,14 @@ Defines that several shaders share can form one structure, by a line in the .gls
 In gemm_epilogue.glsl this creates shaders::GemmEpilogue{.activation = …, .residual = …}, in shaders/gemm_epilogue.hpp,
 and in the Defines of each shader that includes it a single field, .epilogue.
 
+A constant that planners need too is marked in the line above it:
+
+    //# constant SHARED_BYTES : the shared memory of a workgroup
+    const int SHARED_BYTES = 4 * (BK * (BM + 4 + BN));
+
+It becomes a function of the defines that it depends on, possibly by way of other constants:
+shaders::GemmTile::shared_bytes({.bk = …, .bm = …, .bn = …}).
+
 A line "//# struct AttentionShape" names a GLSL struct that a kernel reads from memory. C++ gets it too, beside the
 push block's structure: as a template of Index if it uses TUFF_INDEX.
 
@@ -41,6 +49,7 @@ import sys
 import tables
 
 DEFINE = re.compile(r"^\s*//#\s*(?P<name>\w+)(?:\s*=\s*(?P<default>-?\d+))?\s*:\s*(?P<legal>[^:]+?)\s*:\s*(?P<text>.+?)\s*$")
+CONSTANT = re.compile(r"^\s*//#\s*constant\s+(?P<name>\w+)\s*:\s*(?P<text>.+?)\s*$", re.M)
 STRUCT = re.compile(r"^\s*//# struct (\w+)\s*$", re.M)
 GROUP = re.compile(r"^\s*//#\s*group\s+(?P<name>\w+)\s*:\s*(?P<members>[\w ]+?)\s*:\s*(?P<text>.+?)\s*$")
 # GLSL type: C++ type, size in bytes, alignment in a push block
@@ -57,6 +66,7 @@ TYPES = {
     "NUMBER": ("Number", None, None),
     "SCALAR": ("Number", None, None),
 }
+FILES = 4  # that have the shaders' texts; cmake/embed_shaders.cmake lists them
 # Names that the prelude, the compiler or kernel_text() define.
 BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_FAR", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_PRESERVES_F32", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
             "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
@@ -105,7 +115,7 @@ def read_defines(text):
     found = {}
     types = re.search(r"^//= types (\S+)$", text, re.M)
     for line in text.splitlines():
-        if "//#" not in line or STRUCT.match(line) or GROUP.match(line):
+        if "//#" not in line or STRUCT.match(line) or GROUP.match(line) or CONSTANT.match(line):
             continue
         match = DEFINE.match(line)
         if not match:
@@ -161,6 +171,42 @@ class Group:
         yield f"struct {self.struct} {{"
         yield from (f"  {declaration(define)}" for define in self.defines)
         yield "};"
+
+
+class Constant:
+    """A constant of a shader as a C++ function of the defines that it depends on."""
+
+    def __init__(self, found, text, defines):
+        self.name, self.text = found["name"].lower(), found["text"]
+        self.values = {}
+        for line in re.findall(r"^\s*const u?int ([^;]*);", strip_comments(text), re.M):
+            for name, value in re.findall(r"(\w+) = ([^,]*)(?:, |$)", line):
+                self.values.setdefault(name, []).append(value)
+        for name, value in re.findall(r"^\s*#define (\w+) (\(.*\))$", strip_comments(text), re.M):
+            self.values.setdefault(name, []).append(value)
+        if found["name"] not in self.values:
+            raise Problem(f"there is no constant {found['name']}")
+        self.defines = {}
+        self.expression = self.expand(found["name"], defines, ())
+
+    def expand(self, name, defines, seen):
+        if name in defines:
+            self.defines[name] = defines[name]
+            return f"defines.{defines[name].field}" + (".value" if defines[name].default is None else "")
+        if name in seen or len(self.values.get(name, ())) != 1:
+            raise Problem(f"{name}, of a constant for C++, must be a define or have exactly one value")
+        value = self.values[name][0]
+        if not re.fullmatch(r"[\w\s()+*/%<>?:=!-]*", value):
+            raise Problem(f"{name}, of a constant for C++, is no expression of integers: {value}")
+        return "(" + re.sub(r"[A-Za-z_]\w*", lambda x: self.expand(x[0], defines, (*seen, name)), value) + ")"
+
+    def emit(self):
+        struct = camel(self.name)
+        yield f"  struct {struct} {{"
+        yield from (f"    {declaration(define)}" for define in sorted(self.defines.values(), key=lambda x: x.field))
+        yield "  };"
+        yield f"  // {self.text}"
+        yield f"  static int64_t {self.name}(const {struct}& defines) {{ return {self.expression}; }}"
 
 
 def files_of(root, name):
@@ -340,7 +386,7 @@ def shared_header(name, push, group):
     return "\n".join(lines)
 
 
-def header(name, defines, groups, push, push_file):
+def header(name, defines, groups, constants, push, push_file):
     lines = [f"// Generated from {name} by cmake/shaders.py.",
              "#pragma once", "", "#include <array>", "#include <cstdint>", "",
              '#include "planning/kernel_request.hpp"', '#include "shaders.hpp"']
@@ -366,6 +412,8 @@ def header(name, defines, groups, push, push_file):
         fields |= {group.field: f"{group.struct} {group.field};  // {group.text}" for group in groups}
         lines += [f"    {fields[field]}" for field in sorted(fields)]
         lines += ["  };", ""]
+    for constant in constants:
+        lines += [*constant.emit(), ""]
     lines += [f"  static KernelRequest request({'const Defines& defines' if defines else ''}) {{",
               f"    KernelRequest kernel({name.stem});"]
     for define in defines.values():
@@ -377,19 +425,17 @@ def header(name, defines, groups, push, push_file):
 
 
 def source(name, text, defines):
-    out = [f"// Generated from {name} by cmake/shaders.py.", '#include "shaders.hpp"', "", "namespace tuff::shaders {"]
-    table = "{}"
+    out, table = [], "{}"
     if defines:
         out += ["namespace {"]
         rows = []
         for define in defines.values():
             ranges = ", ".join(f"{{{cpp_number(a)}, {cpp_number(b)}}}" for a, b in define.ranges)
-            out.append(f"constexpr LegalRange {define.field}_legal[] = {{{ranges}}};")
-            rows.append(f'{{"{define.name}", {define.field}_legal}}')
-        out += [f"constexpr DefineInfo defines[] = {{{', '.join(rows)}}};", "}  // namespace", ""]
-        table = "defines"
+            out.append(f"constexpr LegalRange {name.stem}_{define.field}_legal[] = {{{ranges}}};")
+            rows.append(f'{{"{define.name}", {name.stem}_{define.field}_legal}}')
+        table = f"{name.stem}_defines"
+        out += [f"constexpr DefineInfo {table}[] = {{{', '.join(rows)}}};", "}  // namespace", ""]
     out.append(f'const KernelSource {name.stem} = {{"{name.stem}", R"TUFF_GLSL({text})TUFF_GLSL", {table}}};')
-    out += ["}  // namespace tuff::shaders", ""]
     return "\n".join(out)
 
 
@@ -411,7 +457,7 @@ def write(path, text):
 
 
 def main(root, out, paths):
-    declarations, addresses = [], []
+    declarations, addresses, sources = [], [], []
     for path in paths:
         name = path.relative_to(root)
         try:
@@ -424,7 +470,8 @@ def main(root, out, paths):
                 check_conditions(text, defines)
                 push, push_file = Push(text), file_with_push(root, name)
                 groups = read_groups(root, name, defines)
-                write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, groups, push, push_file))
+                constants = [Constant(found, text, defines) for found in CONSTANT.finditer(text)]
+                write(out / "shaders" / f"{name.stem}.hpp", header(name, defines, groups, constants, push, push_file))
                 for file in {push_file, *(group.path for group in groups)} - {name}:
                     group = next((group for group in groups if group.path == file), None)
                     write(out / "shaders" / f"{file.stem}.hpp",
@@ -432,7 +479,7 @@ def main(root, out, paths):
         except (Problem, tables.Problem) as problem:
             print(f"{name}: error: {problem}", file=sys.stderr)
             return 1
-        write(out / f"shader_{name.stem}.cpp", source(name, text, defines))
+        sources.append(source(name, text, defines))
         addresses.append(f"&{name.stem},")
         if name.stem != "prelude":  # declared in planning/kernel_source.hpp
             declarations.append(f"extern const KernelSource {name.stem};")
@@ -443,6 +490,11 @@ def main(root, out, paths):
                                               "static const KernelSource* const sources[] = {", *addresses, "};",
                                               "const std::span<const KernelSource* const> all(sources);",
                                               "}  // namespace tuff::shaders", ""]))
+    # Few files: nearly all of the time to compile a small one is spent on its headers.
+    for i in range(FILES):
+        write(out / f"shaders_{i}.cpp", "\n".join(["// Generated by cmake/shaders.py.", '#include "shaders.hpp"', "",
+                                                   "namespace tuff::shaders {", *sources[i::FILES],
+                                                   "}  // namespace tuff::shaders", ""]))
     return 0
 
 

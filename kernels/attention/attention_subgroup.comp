@@ -91,9 +91,10 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
     }                                                                                                        \
   }
 
-#if RANGES
 // An invocation's state: maximum and total of each of the rows it stands for, then its output columns of all rows.
+//# constant STATE_VALUES : the values of an invocation's state
 const int STATE_VALUES = 2 * ROW_BLOCKS + 4 * ROWS * COLUMN_BLOCKS;
+#if RANGES
 #define STATE_AT(value) STATE(group, STATE_VALUES, value, WIDTH, lane)
 #define SUM_AT(i, c, e) STATE_AT(2 * ROW_BLOCKS + ((i) * COLUMN_BLOCKS + (c)) * 4 + (e))
 #endif

@@ -16,7 +16,6 @@
 //# DEPTH : 4|8|16 : elements of head_dim staged at once
 //# SHUFFLE : 0|1 : 1: the LANES invocations are in one subgroup, and reduce by shuffles
 //# VEC : 0|1 : 1: rows can be read as vec4: sizes, strides and bases are multiples of four elements
-// Shared memory: 4*KEYS*ROWS + 4*DEPTH*max(ROWS + KEYS + 8, COLUMNS, without SHUFFLE ROWS*LANES/DEPTH) bytes.
 #include "kernels/attention/attention_common.glsl"
 
 #define NT (ROWS / TR * LANES)
@@ -25,13 +24,12 @@ layout(local_size_x = NT) in;
 const int TK = KEYS / LANES, TC = COLUMNS / LANES;
 const int ROW_STRIDE = ROWS / 4 + 1, KEY_STRIDE = KEYS / 4 + 1;  // in vec4; padded for transposing stores
 const int STAGE_SCORES = DEPTH * (ROW_STRIDE + KEY_STRIDE), STAGE_VALUES = DEPTH * COLUMNS / 4;
-#if SHUFFLE
-const int STAGE_REDUCE = 0;
-#else
-const int STAGE_REDUCE = ROWS * LANES / 4;
-#endif
+const int STAGE_REDUCE = SHUFFLE == 1 ? 0 : ROWS * LANES / 4;
 const int STAGE_LARGER = STAGE_SCORES > STAGE_VALUES ? STAGE_SCORES : STAGE_VALUES;
 const int STAGE = STAGE_LARGER > STAGE_REDUCE ? STAGE_LARGER : STAGE_REDUCE;
+
+//# constant SHARED_BYTES : the shared memory of a workgroup
+const int SHARED_BYTES = 16 * (STAGE + KEYS * (ROWS / 4));
 
 // Staging: queries and keys by head_dim, values by key, or partial results of a row.
 shared vec4 stage[STAGE];
@@ -84,9 +82,10 @@ const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
 #endif
 float add(float a, float b) { return a + b; }
 
-#if RANGES
 // An invocation's state: for each of its rows the maximum and its part of the total, then its output columns.
+//# constant STATE_VALUES : the values of an invocation's state
 const int STATE_VALUES = 2 * TR + TR * TC;
+#if RANGES
 #define STATE_AT(value) STATE(group, STATE_VALUES, value, NT, id)
 #define SUM_AT(i, j) STATE_AT(2 * TR + (i) * TC + (j))
 #endif

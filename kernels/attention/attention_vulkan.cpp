@@ -31,9 +31,13 @@ struct Variant {
   bool shuffles(const DeviceTraits& traits) const {
     return traits.subgroup_shuffle && traits.subgroup_size % lanes == 0 && invocations() % traits.subgroup_size == 0;
   }
-  uint32_t shared_bytes(const DeviceTraits& traits) const {
-    const uint32_t staged = std::max(kDepth * std::max(rows + keys + 8, columns), shuffles(traits) ? 0 : rows * lanes);
-    return 4 * (keys * rows + staged);
+  uint64_t shared_bytes(const DeviceTraits& traits) const {
+    return shaders::AttentionTile::shared_bytes({.columns = columns,
+                                                 .depth = kDepth,
+                                                 .keys = keys,
+                                                 .lanes = lanes,
+                                                 .rows = rows,
+                                                 .shuffle = shuffles(traits)});
   }
 
   static constexpr uint32_t kDepth = 16;  // elements of head_dim staged at once
@@ -86,13 +90,16 @@ uint64_t keys_at_once(const Variant& variant, const DeviceTraits& traits, uint64
   return kMaxLoopIterationsCpu / iterations * keys;
 }
 
-// Bytes of the state that a workgroup saves from one range of keys to the next; mirrors STATE_VALUES of the kernels.
+// Bytes of the state that a workgroup saves from one range of keys to the next.
 uint64_t state_bytes(const Variant& variant, const DeviceTraits& traits) {
   if (variant.shared) {
-    return uint64_t{variant.invocations()} * variant.thread_rows * (2 + variant.columns / variant.lanes) * 4;
+    return uint64_t{variant.invocations()} * 4 *
+           shaders::AttentionTile::state_values(
+               {.columns = variant.columns, .lanes = variant.lanes, .tr = variant.thread_rows});
   }
-  const uint64_t width = traits.subgroup_size, rows = variant.rows;
-  return width * (2 * rows + 4 * rows * width * variant.columns) * 4;
+  return uint64_t{traits.subgroup_size} * 4 *
+         shaders::AttentionSubgroup::state_values(
+             {.column_blocks = variant.columns, .row_blocks = variant.rows, .width = traits.subgroup_size});
 }
 
 // Chooses the narrowest output tile that holds head_dim_v, because each further tile computes the scores again, and the

@@ -146,6 +146,25 @@ class Shaders(unittest.TestCase):
         self.assertEqual(self.struct(made, "Push<Index, false, true>"), ["ld"])
         self.assertEqual(self.struct(made, "Push<Index, true, false>"), ["ld", "stride", "shift"])
 
+    def test_a_constant_is_a_function_of_its_defines(self):
+        shader = ("//# ROWS : 1.. : r\n//# LANES = 8 : 4|8 : l\n//# DEPTH : 1.. : d\n"
+                  "#define WIDTH (ROWS * LANES)\nconst int A = WIDTH > 4 ? WIDTH : 4, B = A + 1;  // both\n"
+                  "//# constant BYTES : bytes\nconst uint BYTES = 4 * B;\n" + PUSH)
+        made = self.made(shader)
+        self.assertEqual(self.struct(made, "Bytes"), ["lanes", "rows"])
+        self.assertIn("static int64_t bytes(const Bytes& defines) { return (4 * ((((defines.rows.value * defines.lanes)) > 4 ? "
+                      "((defines.rows.value * defines.lanes)) : 4) + 1)); }", made)
+
+    def test_refuses_constants_that_cannot_be_computed(self):
+        for why, lines in (("there is no constant B", "const int A = 1;\n//# constant B : b\n"),
+                           ("C, of a constant for C++, must be a define", "//# constant B : b\nconst int B = C + 1;\n"),
+                           ("B, of a constant for C++, must be a define", "//# constant B : b\nconst int B = B + 1;\n"),
+                           ("B, of a constant for C++, must be a define",
+                            "//# constant B : b\nconst int B = 1;\nconst int B = 2;\n"),
+                           ("B, of a constant for C++, is no expression", "//# constant B : b\nconst int B = int(1.5);\n")):
+            with self.subTest(why=why):
+                self.refused(lines + PUSH, why)
+
     def test_groups_that_cannot_be(self):
         use = PUSH + '#include "g.glsl"\n'
         declared = "//# X : 0|1 : x\n//# Y : 0|1 : y\n"

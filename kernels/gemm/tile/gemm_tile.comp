@@ -24,7 +24,7 @@
 //# VECTOR_C : 0|1 : 1: C is read and written as vec4, likewise; its contiguous extent is n
 //# UNROLL : 0|1 : 1: the loop over the BK steps is unrolled; a CPU driver takes minutes to compile that
 //# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every split-K part
-// BM * BK and BN * BK are each a multiple of 4 * invocations. Shared memory: BK * (BM + 4 + BN) elements.
+// BM * BK and BN * BK are each a multiple of 4 * invocations.
 #define PAIRS 0
 #include "kernels/gemm/tile/gemm_common.glsl"
 
@@ -39,6 +39,8 @@ layout(local_size_x = INVOCATIONS) in;
 #define UNROLL_HINT [[dont_unroll]]
 #endif
 
+//# constant SHARED_ELEMENTS : the elements in a workgroup's shared memory
+const int SHARED_ELEMENTS = BK * (BM + 4 + BN);
 shared SCALAR tile_a[BK][BM + 4];  // the padding spreads transposed stores over the banks
 shared VECTOR tile_b[BK][BN / 4];
 

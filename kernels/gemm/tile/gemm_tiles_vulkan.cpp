@@ -31,7 +31,9 @@ struct Variant {
   uint32_t invocations(const DeviceTraits& traits) const {
     return shared ? rows / tm * (cols / tn) : traits.subgroup_size;
   }
-  uint32_t shared_bytes(uint32_t element_bytes) const { return bk * (rows + 4 + cols) * element_bytes; }
+  uint64_t shared_bytes(uint32_t element_bytes) const {
+    return shaders::GemmTile::shared_elements({.bk = bk, .bm = rows, .bn = cols}) * element_bytes;
+  }
   uint32_t tile_rows(const DeviceTraits& traits) const { return shared ? rows : rows * traits.subgroup_size; }
   uint32_t tile_cols(const DeviceTraits& traits) const { return shared ? cols : cols * 4 * traits.subgroup_size; }
 };
