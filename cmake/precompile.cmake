@@ -5,7 +5,7 @@ function(tuff_precompile target)
   if(NOT TUFF_PRECOMPILE)
     return()
   endif()
-  set(headers algorithm array atomic cmath cstdint cstring functional limits map memory mutex optional span string
+  set(headers algorithm array atomic chrono cmath condition_variable cstdint cstring filesystem fstream functional limits map memory mutex optional set span sstream string thread
               string_view unordered_map utility vector)
   list(TRANSFORM headers PREPEND "$<$<COMPILE_LANGUAGE:CXX>:<")
   list(TRANSFORM headers APPEND "$<ANGLE-R>>")
