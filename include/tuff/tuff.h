@@ -108,7 +108,7 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a bug in Tuff or the driver */
 };
 
-/* Element types. GEMM takes the floats of 16 to 64 bits and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
+/* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
  * it takes. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_reduce(), tuff_binary(), tuff_cumsum() and tuff_cumprod()
  * also take TUFF_I32. tuff_supports() tells what a device can do.
@@ -800,7 +800,7 @@ TUFF_API tuff_status tuff_buffer_import_fd(tuff_context context, const tuff_memo
  *   ta, tb          TUFF_NO_TRANS: stored as m x k and k x n; TUFF_TRANS: stored as k x m and n x k
  *   lda, ldb, ldc   elements from one stored row to the next; at least the length of a stored row
  *   dtype           the type of A, B and C. TUFF_I8: the type of A and B, with C in TUFF_I32. tuff_gemm_desc lists the
- *                   types of the sums. Since 0.2.0 types other than TUFF_F32
+ *                   types of the sums. Since 0.2.0 types other than TUFF_F32; since 0.9.0 8-bit floats
  * Memory between rows is never written. If k = 0 or alpha = 0, A and B are not read. If beta = 0, C is not read, so
  * NaNs in it do not propagate. alpha and beta are first rounded to f32 (f64 for f64): 1e-300 becomes zero.
  * Errors: INVALID_ARGUMENT for a leading dimension that is too small, a buffer that is too small, or C overlapping A or
@@ -810,17 +810,24 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
                                double beta, tuff_buffer c, uint64_t ldc);
 
 /* GEMM with a descriptor: C = activation(alpha * op(A) * op(B) + beta * C + bias + residual), with independent types.
- *     A, B                           C                      sums
- *     f32, f16, bf16 in any mixture  f32, f16, bf16         f32
- *     i8                             i32, f32, f16, bf16    i32, modulo 2^32
- *     f64                            f64                    f64, where tuff_supports says "gemm.f64"
+ *     A, B                               C                        sums
+ *     f32, f16, bf16, f8 in any mixture  f32, f16, bf16, f8       f32
+ *     i8                                 i32, f32, f16, bf16, f8  i32, modulo 2^32
+ *     f64                                f64                      f64, where tuff_supports says "gemm.f64"
  * Inputs are converted exactly. alpha * sum and the epilogue are computed in f32 (f64 for an f64 C), and the result is
  * rounded once, to nearest even. For an i32 C, alpha and beta must be integers of 32 bits, all arithmetic is modulo
  * 2^32, and the activation is none or relu. In f32, an activation gives the same bits as the unary operation of its
  * name. bias and residual have type c_type. C may be exactly the residual, with the same leading dimension (and
  * stride). accumulate and precision permit lower accuracy, but do not require it.
+ * f8 stands for the 8-bit floats (since 0.9.0), which usually come with a scale for each tensor:
+ *   C = scale_c * activation(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias + residual)
+ * The scales are read on the device, when the operation runs, so they may be results of operations before it. C, bias
+ * and residual are taken as they are stored. An f8 C saturates as in tuff_cast(). If both inputs are f8, the sums of up
+ * to 128 products may have 13 bits of fraction, as in NVIDIA's tensor cores, before they are added up in f32;
+ * docs/accuracy.md has the bound.
  * Errors: UNSUPPORTED for any other combination of types, or types that the device lacks (the message says which);
- * INVALID_ARGUMENT for a precision with inputs other than f32. */
+ * INVALID_ARGUMENT for a precision with inputs other than f32, for a scale with a C of i32 or f64, or for C overlapping
+ * a scale. */
 typedef struct tuff_gemm_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -832,7 +839,8 @@ typedef struct tuff_gemm_desc {
   uint64_t lda, ldb, ldc; /* 0: dense */
   /* Since 0.2.0; all may be zero. */
   int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
-  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs and, since
+                                   * 0.9.0, sums with 13 bits of fraction over all of k for two f8 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -840,6 +848,8 @@ typedef struct tuff_gemm_desc {
   tuff_buffer bias;               /* of c_type */
   tuff_buffer residual;           /* an m x n matrix of c_type that is added; TUFF_NULL_HANDLE: none */
   uint64_t ld_residual;           /* 0: dense */
+  /* Since 0.9.0. One f32 each; TUFF_NULL_HANDLE: 1. */
+  tuff_buffer scale_a, scale_b, scale_c;
 } tuff_gemm_desc;
 TUFF_API tuff_status tuff_gemm_ex(tuff_stream stream, const tuff_gemm_desc* desc);
 
@@ -867,7 +877,8 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t batch_count;
   /* Since 0.2.0; all may be zero. */
   int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
-  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs and, since
+                                   * 0.9.0, sums with 13 bits of fraction over all of k for two f8 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -879,6 +890,8 @@ typedef struct tuff_batched_gemm_desc {
   /* Arrays of batch_count handles each, instead of strides: matrix i is at the start of a_array[i]. If they are used,
    * all three are required, and a, b, c and their strides are zero. NULL: none. */
   const tuff_buffer *a_array, *b_array, *c_array;
+  /* Since 0.9.0. One f32 each, for the whole batch; TUFF_NULL_HANDLE: 1. */
+  tuff_buffer scale_a, scale_b, scale_c;
 } tuff_batched_gemm_desc;
 TUFF_API tuff_status tuff_batched_gemm_ex(tuff_stream stream, const tuff_batched_gemm_desc* desc);
 
