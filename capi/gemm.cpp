@@ -75,18 +75,24 @@ class SharedArgs {
         b_(target, desc.b, "b"),
         c_(target, desc.c, "c"),
         bias_(target, desc.bias, "bias"),
-        residual_(target, desc.residual, "residual") {
+        residual_(target, desc.residual, "residual"),
+        scale_a_(target, desc.scale_a, "scale_a"),
+        scale_b_(target, desc.scale_b, "scale_b"),
+        scale_c_(target, desc.scale_c, "scale_c") {
     args_.a = a_;
     args_.b = b_;
     args_.c = c_;
     args_.epilogue.bias = bias_;
     args_.epilogue.residual = residual_;
+    args_.epilogue.scale_a = scale_a_;
+    args_.epilogue.scale_b = scale_b_;
+    args_.epilogue.scale_c = scale_c_;
   }
   tuff::GemmArgs& args() { return args_; }
 
  private:
   tuff::GemmArgs args_;
-  Operand a_, b_, c_, bias_, residual_;
+  Operand a_, b_, c_, bias_, residual_, scale_a_, scale_b_, scale_c_;
 };
 
 void gemm(tuff_stream stream, tuff_gemm_desc& desc) {

@@ -260,6 +260,15 @@ uint tuff_e4m3_word(uint byte) {
 }
 // E5M2 is the upper half of an f16.
 uint tuff_e5m2_word(uint byte) { return floatBitsToUint(unpackHalf2x16(byte << 8).x); }
+vec4 tuff_unpack_14(uint word) {
+  const uvec4 bytes = (uvec4(word) >> uvec4(0, 8, 16, 24)) & 0xffu;
+  return uintBitsToFloat(uvec4(tuff_e4m3_word(bytes.x), tuff_e4m3_word(bytes.y), tuff_e4m3_word(bytes.z),
+                               tuff_e4m3_word(bytes.w)));
+}
+vec4 tuff_unpack_15(uint word) {
+  return vec4(unpackHalf2x16((word & 0xffu) << 8 | (word & 0xff00u) << 16),
+              unpackHalf2x16((word >> 8 & 0xff00u) | (word & 0xff000000u)));
+}
 
 // ---- Value types ---------------------------------------------------------------------------------------------------
 // Each is one block too. TUFF_VALUE_TYPE is also the element type as which values are stored between dispatches. An

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
 #include "planning/operation.hpp"
 #include "tuff/tuff.h"
 
@@ -13,22 +14,25 @@ namespace tuff {
 class Recorder;
 class TuningKey;
 
-// What is computed from a sum before it is stored: activation(alpha * sum + beta * C + bias + residual).
+// What is computed from a sum before it is stored:
+// scale_c * activation(alpha * scale_a * scale_b * sum + beta * C + bias + residual).
 struct GemmEpilogue {
   int32_t activation = TUFF_ACTIVATION_NONE;
   int32_t bias_axis = TUFF_BIAS_NONE;
   const Buffer *bias = nullptr, *residual = nullptr;
   uint64_t ld_residual = 0;
   uint64_t stride_bias = 0, stride_residual = 0;  // elements between matrices of a batch
+  const Buffer *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr;  // one f32 each; null: 1
 
+  bool scaled() const { return scale_a != nullptr || scale_b != nullptr || scale_c != nullptr; }
   bool has_operands() const { return bias_axis != TUFF_BIAS_NONE || residual != nullptr; }
-  bool none() const { return activation == TUFF_ACTIVATION_NONE && !has_operands(); }
+  bool none() const { return activation == TUFF_ACTIVATION_NONE && !has_operands() && !scaled(); }
 };
 
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.
 struct GemmArgs {
   int32_t a_type, b_type, c_type;
-  int32_t accumulate;  // sum_type(), or TUFF_F16 where the caller allows it
+  int32_t accumulate;  // sum_type(), or TUFF_F16 where the caller allows less accurate sums
   int32_t precision;   // TUFF_PRECISION_*
   int32_t ta, tb;
   uint64_t m, n, k;
@@ -42,6 +46,7 @@ struct GemmArgs {
   // arguments some may be replaced by copies in scratch memory.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
 
+  bool has_float8_inputs() const { return kFloat8Types.has(a_type) && kFloat8Types.has(b_type); }
   // The type of multiplications and sums: TUFF_F32, TUFF_F64 or TUFF_I32.
   int32_t sum_type() const {
     return a_type == TUFF_F64 ? TUFF_F64 : a_type == TUFF_I8 || a_type == TUFF_I32 ? TUFF_I32 : TUFF_F32;

@@ -19,7 +19,7 @@ void check_transpose(int32_t transpose, const char* name) {
           "{} is {}, must be TUFF_NO_TRANS, TUFF_TRANS or TUFF_CONJ_TRANS", name, transpose);
 }
 
-bool is_float(int32_t type) { return type == TUFF_F32 || type == TUFF_F16 || type == TUFF_BF16; }
+bool is_float(int32_t type) { return (kFloatTypes | kFloat8Types).has(type); }
 
 void check_types(const GemmArgs& args) {
   check_known_type(args.a_type, "a_type");
@@ -32,13 +32,13 @@ void check_types(const GemmArgs& args) {
   const bool doubles = args.a_type == TUFF_F64 && args.b_type == TUFF_F64 && args.c_type == TUFF_F64;
   if (!floats && !integers && !doubles) {
     fail(TUFF_ERROR_UNSUPPORTED,
-         "dtype or a_type, b_type, c_type request {} x {} to {}, which is not supported: needs f32, f16 and bf16, i8 x "
-         "i8 "
-         "to i32 or one of these, or f64 x f64 to f64",
+         "dtype or a_type, b_type, c_type request {} x {} to {}, which is not supported: needs f32, f16, bf16 and f8, "
+         "i8 x i8 to i32 or one of these, or f64 x f64 to f64",
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.c_type));
   }
-  const bool f16_sums = args.accumulate == TUFF_F16 && args.a_type == TUFF_F16 && args.b_type == TUFF_F16;
-  if (args.accumulate != args.sum_type() && !f16_sums) {
+  const bool f16_inputs = args.a_type == TUFF_F16 && args.b_type == TUFF_F16;
+  const bool short_sums = args.accumulate == TUFF_F16 && (f16_inputs || args.has_float8_inputs());
+  if (args.accumulate != args.sum_type() && !short_sums) {
     fail(TUFF_ERROR_UNSUPPORTED, "accumulate is {}, {} x {} is accumulated in {}", dtype_name(args.accumulate),
          dtype_name(args.a_type), dtype_name(args.b_type), dtype_name(args.sum_type()));
   }
@@ -49,11 +49,25 @@ void check_types(const GemmArgs& args) {
           "precision applies to f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
 }
 
+constexpr uint64_t kScaleBytes = sizeof(float);
+
+// Calls body(buffer, name) for each scale that is given.
+template <typename Body>
+void each_scale(const GemmEpilogue& epilogue, const Body& body) {
+  if (epilogue.scale_a != nullptr) body(epilogue.scale_a, "scale_a");
+  if (epilogue.scale_b != nullptr) body(epilogue.scale_b, "scale_b");
+  if (epilogue.scale_c != nullptr) body(epilogue.scale_c, "scale_c");
+}
+
 bool whole_i32(double value) { return value >= -0x1p31 && value < 0x1p31 && std::trunc(value) == value; }
 
 void check_scaling(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
   check_activation(activation);
+  each_scale(args.epilogue, [&](const Buffer*, const char* name) {
+    require(args.c_type != TUFF_I32 && args.c_type != TUFF_F64, "{} is given, and c is {}, which takes no scales", name,
+            dtype_name(args.c_type));
+  });
   if (args.c_type != TUFF_I32) return;
   require(whole_i32(args.alpha), "alpha is {}, an i32 c takes 32-bit integers", args.alpha);
   require(whole_i32(args.beta), "beta is {}, an i32 c takes 32-bit integers", args.beta);
@@ -161,6 +175,9 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
     check_overlap(args.c, "c", c.bytes(), args.a, "a", a.bytes(), false);
     check_overlap(args.c, "c", c.bytes(), args.b, "b", b.bytes(), false);
     check_overlap(args.c, "c", c.bytes(), epilogue.bias, "bias", bias_bytes, false);
+    each_scale(epilogue, [&](const Buffer* scale, const char* name) {
+      check_overlap(args.c, "c", c.bytes(), scale, name, kScaleBytes, false);
+    });
     const bool laid_out_alike = (args.m == 1 || args.ldc == epilogue.ld_residual) &&
                                 (args.batch_count == 1 || args.stride_c == epilogue.stride_residual);
     check_overlap(args.c, "c", c.bytes(), epilogue.residual, "residual", residual.bytes(), laid_out_alike);
@@ -172,6 +189,9 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
     outputs.check_apart(args.b_array[i], b.bytes(), [&] { return b.label(i); });
   }
   outputs.check_apart(epilogue.bias, bias_bytes, [] { return "bias"; });
+  each_scale(epilogue, [&](const Buffer* scale, const char* name) {
+    outputs.check_apart(scale, kScaleBytes, [&] { return name; });
+  });
   if (epilogue.residual == nullptr) return;
   const uint64_t size = dtype_size(args.c_type);
   const bool laid_out_alike = args.m == 1 || args.ldc == epilogue.ld_residual;
@@ -272,6 +292,9 @@ void check_gemm(const GemmArgs& args) {
         elements(args.m, args.n, epilogue.ld_residual, epilogue.stride_residual, args.batch_count, "residual");
     check_matrices(residual, args);
   }
+  each_scale(epilogue, [](const Buffer* scale, const char* name) {
+    check_operand(scale, name, 1, TUFF_F32, [] { return std::string("one f32"); });
+  });
   // The operands hold this many bytes, so no multiplication of sizes overflows.
   check_all_apart(args, a, b, c, residual, bias * dtype_size(args.c_type));
 }

@@ -30,6 +30,8 @@ void with_real(int32_t dtype, const Body& body) {
     case TUFF_F16: return body(Half{});
     case TUFF_BF16: return body(Bfloat{});
     case TUFF_F64: return body(double{});
+    case TUFF_F8_E4M3: return body(FloatE4M3{});
+    case TUFF_F8_E5M2: return body(FloatE5M2{});
     default: return body(float{});
   }
 }
@@ -61,6 +63,17 @@ void multiply(const GemmArgs& args, uint64_t row, uint64_t first, uint64_t count
   }
 }
 
+// The scale as a number; 1 if there is none.
+float scale_of(const Buffer* scale) { return scale != nullptr ? *scale->host<float>() : 1.0F; }
+
+// The factor of the sums, as devices compute it.
+double factor_of(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (!epilogue.scaled()) return args.alpha;
+  const float first = static_cast<float>(args.alpha) * scale_of(epilogue.scale_a);
+  return double{first * scale_of(epilogue.scale_b)};
+}
+
 // Computes elements of C from their sums. Number is the type they are scaled in: double, or uint32_t for an i32 C.
 template <typename C, typename Number, typename Sum>
 void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first, uint64_t count,
@@ -73,10 +86,11 @@ void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first
     else
       return static_cast<Number>(static_cast<int64_t>(x));
   };
+  const double factor = factor_of(args), after = double{scale_of(epilogue.scale_c)};
   for (uint64_t j = 0; j < count; ++j) {
     // Without A and B, alpha may be infinite and must not be applied; if beta is 0, c may be NaN and must not be read.
     Number value = 0;
-    if (has_product) value = scale(args.alpha) * static_cast<Number>(sums[j]);
+    if (has_product) value = scale(factor) * static_cast<Number>(sums[j]);
     if (args.beta != 0) value += scale(args.beta) * static_cast<Number>(c[j]);
     if (epilogue.bias_axis != TUFF_BIAS_NONE) {
       value += static_cast<Number>(epilogue.bias->host<C>()[epilogue.bias_axis == TUFF_BIAS_ROWS ? row : first + j]);
@@ -85,7 +99,7 @@ void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first
       value += static_cast<Number>(epilogue.residual->host<C>()[row * epilogue.ld_residual + first + j]);
     }
     if constexpr (std::is_same_v<Number, double>) {
-      c[j] = static_cast<C>(activate(epilogue.activation, value));
+      c[j] = static_cast<C>(activate(epilogue.activation, value) * after);
     } else {
       const auto result = static_cast<int32_t>(value);
       c[j] = epilogue.activation == TUFF_ACTIVATION_RELU && result < 0 ? 0 : result;
@@ -93,9 +107,13 @@ void finish(const GemmArgs& args, bool has_product, uint64_t row, uint64_t first
   }
 }
 
+// multiply() for given types.
+template <typename Sum>
+using Multiply = void (*)(const GemmArgs& args, uint64_t row, uint64_t first, uint64_t count, Sums<Sum>& sums);
+
 // Computes C in strips of a row: the sums by multiply_strip, then the elements.
-template <typename C, typename Number, typename Sum, typename Multiply>
-void strips(const GemmArgs& args, const Multiply& multiply_strip) {
+template <typename C, typename Number, typename Sum>
+void strips(const GemmArgs& args, Multiply<Sum> multiply_strip) {
   const bool has_product = args.k > 0 && args.alpha != 0;
   for (uint64_t row = 0; row < args.m; ++row) {
     for (uint64_t first = 0; first < args.n; first += kColumns) {
@@ -111,9 +129,9 @@ template <typename C>
 void host_integers(const GemmArgs& args) {
   // The sums wrap around in unsigned arithmetic; a floating-point C takes them as signed.
   strips<C, std::conditional_t<std::is_same_v<C, int32_t>, uint32_t, double>, int32_t>(
-      args, [&](uint64_t row, uint64_t first, uint64_t count, Sums<int32_t>& sums) {
+      args, [](const GemmArgs& all, uint64_t row, uint64_t first, uint64_t count, Sums<int32_t>& sums) {
         Sums<uint32_t> wrapping{};
-        multiply<int8_t, int8_t>(args, row, first, count, wrapping);
+        multiply<int8_t, int8_t>(all, row, first, count, wrapping);
         std::transform(wrapping.begin(), wrapping.end(), sums.begin(),
                        [](uint32_t x) { return static_cast<int32_t>(x); });
       });
@@ -124,16 +142,11 @@ void host_matrix(const GemmArgs& args) {
     if (args.c_type == TUFF_I32) return host_integers<int32_t>(args);
     return with_real(args.c_type, [&](auto c) { host_integers<decltype(c)>(args); });
   }
+  Multiply<double> chosen = nullptr;
   with_real(args.a_type, [&](auto a) {
-    with_real(args.b_type, [&](auto b) {
-      with_real(args.c_type, [&](auto c) {
-        strips<decltype(c), double, double>(args,
-                                            [&](uint64_t row, uint64_t first, uint64_t count, Sums<double>& sums) {
-                                              multiply<decltype(a), decltype(b)>(args, row, first, count, sums);
-                                            });
-      });
-    });
+    with_real(args.b_type, [&](auto b) { chosen = multiply<decltype(a), decltype(b), double>; });
   });
+  with_real(args.c_type, [&](auto c) { strips<decltype(c), double, double>(args, chosen); });
 }
 
 }  // namespace

@@ -141,6 +141,8 @@ struct Plan {
 
 // Whether C needs an epilogue or conversion, beyond alpha * sum + beta * C in the sums' type.
 bool needs_finish(const GemmArgs& args);
+// Whether it needs what only the second pass has among kernels in SPIR-V: scales, or a C of 8-bit floats.
+bool only_finish_has(const GemmArgs& args);
 
 uint64_t footprint(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t batch_count);
 

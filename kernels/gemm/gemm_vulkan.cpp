@@ -32,6 +32,7 @@ const Buffer* least_aligned(const Buffer* const* buffers, uint64_t count) {
 }  // namespace
 
 bool needs_finish(const GemmArgs& args) { return args.c_type != args.sum_type() || !args.epilogue.none(); }
+bool only_finish_has(const GemmArgs& args) { return args.epilogue.scaled() || kFloat8Types.has(args.c_type); }
 
 Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
     : windows(made_of_windows),
@@ -265,7 +266,7 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   uint64_t max_m = kMaxExtent, max_n = kMaxExtent;
   if (matrix_groups > kMaxGroups) max_n = kMaxGroups / ceil_div(args.m, 8) * 8;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
-  const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish()
+  const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish() || only_finish_has(args)
                          : plan.choice.offer.kind == Kind::native ? native_keeps_sums(args)
                                                                   : finish;
   if (plan.a_request.wanted) {
@@ -302,8 +303,8 @@ void check_device_type(const DeviceTraits& traits, int32_t type, const char* nam
   if (sixteen && !traits.storage16) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, and the device has no 16-bit storage", name, dtype_name(type));
   }
-  if (type == TUFF_I8 && !traits.storage8) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is i8, and the device has no 8-bit storage", name);
+  if (dtype_size(type) == 1 && !traits.storage8) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, and the device has no 8-bit storage", name, dtype_name(type));
   }
   if (type == TUFF_F64 && !traits.f64) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} is f64, and the device has no 64-bit arithmetic", name);

@@ -26,6 +26,11 @@ U32 packed_pair(int32_t dtype, const F32& low, const F32& high) {
   return low.writer->result<Type::u32>(dtype == TUFF_BF16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32", high, low);
 }
 
+B16 packed_bytes(int32_t dtype, const F32& low, const F32& high) {
+  return low.writer->result<Type::b16>(
+      dtype == TUFF_F8_E5M2 ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32", high, low);
+}
+
 F32 rectified(const F32& x, int32_t activation) {
   if (activation == TUFF_ACTIVATION_NONE) return x;
   Writer& w = *x.writer;
@@ -41,6 +46,13 @@ F32 rectified(const F32& x, int32_t activation) {
     y = z;
   }
   return y;
+}
+
+U32 joined(const B16& low, const B16& high) {
+  Writer& w = *low.writer;
+  const U32 made = w.make<Type::u32>();
+  w.emit("mov.b32 {}, {{{}, {}}};", made.text, low.text, high.text);
+  return made;
 }
 
 std::array<B16, 2> halves_of(const U32& pair) {

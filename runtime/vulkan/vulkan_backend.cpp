@@ -106,7 +106,7 @@ bool VulkanBackend::supports(std::string_view feature) const {
   add(computes, traits.storage16, {TUFF_F16, TUFF_BF16});
   add(computes, traits.f64, {TUFF_F64});
   add(computes, traits.int64, {TUFF_I64, TUFF_U64});
-  add(computes, traits.storage8, {TUFF_I8});
+  add(computes, traits.storage8, kFloat8Types | ElementTypes{TUFF_I8});
   add(stores, traits.storage16, kTypesOf2Bytes);
   add(stores, traits.storage8, kTypesOf1Byte);
   return computes_feature(feature, computes, stores);

@@ -2,6 +2,7 @@
 //
 //# group epilogue : ACTIVATION BIAS_AXIS C_TYPE RESIDUAL TUFF_EXACT_ARITHMETIC : the epilogue, and C's type
 // Included after the push block, which takes NUMBER and EPILOGUE from gemm_number.glsl. C_SLOT is C's operand slot.
+// GEMM_SCALED(value), if defined, is applied before rounding.
 #include "kernels/gemm/common/gemm_number.glsl"
 
 TUFF_READ_WRITE(C_SLOT, Result, TUFF_STORED(C_TYPE), TUFF_BYTES(C_TYPE))
@@ -34,6 +35,9 @@ NUMBER gemm_result(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_a
   return gemm_activation(value);
 }
 
+#ifndef GEMM_SCALED
+#define GEMM_SCALED(value) (value)
+#endif
 void gemm_store(NUMBER product, NUMBER beta, TUFF_INDEX at, TUFF_INDEX bias_at, TUFF_INDEX residual_at) {
-  TUFF_AT(Result, at) = TUFF_ROUNDED(C_TYPE, gemm_result(product, beta, at, bias_at, residual_at));
+  TUFF_AT(Result, at) = TUFF_ROUNDED(C_TYPE, GEMM_SCALED(gemm_result(product, beta, at, bias_at, residual_at)));
 }

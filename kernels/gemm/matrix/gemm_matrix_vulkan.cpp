@@ -45,8 +45,12 @@ constexpr double kPassOperations = 6.3e6, kPassOperationsPerSum = 5;
 constexpr double kFewLoads = 4;
 constexpr uint32_t kPieceBytes = 16;  // the widest load, in which tiles are kept in shared memory
 
-// The element type of the cooperative matrices: the inputs' type, or the type that f32 may be rounded to. 0: none.
+// The element type of the cooperative matrices: the inputs' type, or the type that f32 may be rounded to. 8-bit floats
+// are numbers of f16 and of bf16. 0: none.
 int32_t input_type(const GemmArgs& args) {
+  if (args.has_float8_inputs()) return TUFF_F16;
+  if (kFloat8Types.has(args.a_type)) return dtype_size(args.b_type) == 2 ? args.b_type : 0;
+  if (kFloat8Types.has(args.b_type)) return dtype_size(args.a_type) == 2 ? args.a_type : 0;
   if (args.a_type != TUFF_F32 || args.b_type != TUFF_F32) return args.a_type == args.b_type ? args.a_type : 0;
   if (args.precision == TUFF_PRECISION_ALLOW_F16) return TUFF_F16;
   return args.precision == TUFF_PRECISION_ALLOW_BF16 ? TUFF_BF16 : 0;
@@ -104,9 +108,9 @@ uint32_t load_bytes(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t st
   return size;
 }
 
-CopyRequest matrix_copy(const GemmArgs& args, bool across_k, uint32_t bytes) {
+CopyRequest matrix_copy(const GemmArgs& args, int32_t own_type, bool across_k, uint32_t bytes) {
   const int32_t type = input_type(args);
-  if (args.a_type == TUFF_F32) return {true, type};
+  if (own_type != type) return {true, type};
   const double operations = operations_of(args);
   if (type == TUFF_I8) return {across_k && operations >= kTransposeOperations, type, true};
   return {bytes < kPieceBytes && operations >= kAlignOperations, type};
@@ -116,14 +120,14 @@ CopyRequest matrix_copy(const GemmArgs& args, bool across_k, uint32_t bytes) {
 
 CopyRequest matrix_copy_of_a(const GemmArgs& args) {
   const bool ta = args.ta != TUFF_NO_TRANS;
-  return matrix_copy(args, ta, load_bytes(args.a, args.a_type, args.lda, args.stride_a, ta ? args.m : args.k));
+  return matrix_copy(args, args.a_type, ta, load_bytes(args.a, args.a_type, args.lda, args.stride_a, ta ? args.m : args.k));
 }
 
 CopyRequest matrix_copy_of_b(const GemmArgs& args) {
   const bool tb = args.tb != TUFF_NO_TRANS;
   const bool often = args.m >= kTransposeRows && args.n >= kTransposeExtent && args.k >= kTransposeExtent;
   if (tb && often && args.b_type == input_type(args) && dtype_size(args.b_type) == 2) return {true, args.b_type, true};
-  return matrix_copy(args, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
+  return matrix_copy(args, args.b_type, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
 }
 
 namespace {
@@ -287,7 +291,7 @@ void record_matrices(Recorder& recorder, Plan& plan) {
   const uint64_t groups = tiles_m * tiles_n * all.batch;
   slice_k(plan, traits, groups, wanted_groups(variant, traits, groups, args.k), kMinSlice,
           variant.k_bytes / dtype_size(type));
-  plan.to_scratch = plan.slices > 1 || plan.operands_need_finish();
+  plan.to_scratch = plan.slices > 1 || plan.operands_need_finish() || only_finish_has(args);
   take_scratch(recorder, plan);
 
   const Loads loads = loads_of(plan, type);

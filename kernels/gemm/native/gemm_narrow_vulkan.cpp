@@ -62,7 +62,7 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 
 bool takes_second_pass(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
-  return activation != TUFF_ACTIVATION_NONE && activation != TUFF_ACTIVATION_RELU &&
+  return only_finish_has(args) || activation != TUFF_ACTIVATION_NONE && activation != TUFF_ACTIVATION_RELU &&
          activation != TUFF_ACTIVATION_RELU6;
 }
 

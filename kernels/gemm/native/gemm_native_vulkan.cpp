@@ -46,22 +46,30 @@ bool loadable(const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride, 
   return aligned(buffer, type, ld, stride, piece) && elements / piece < uint64_t{1} << 31;
 }
 
+// The type as which an operand is multiplied: an 8-bit float beside 16 bits is converted first.
+int32_t multiplied_type(int32_t own, int32_t other) { return kFloat8Types.has(own) && is_half(other) ? other : own; }
+
 // The instructions take 8- and 32-bit operands only with rows along k. Others are transposed first, which pays from
 // these numbers of operations on.
-constexpr double kTransposeIntegers = 4e9, kTransposeFloats = 5e8;
-bool along_k_only(int32_t type) { return type == TUFF_I8 || type == TUFF_F32; }
-bool transposes_a(const GemmArgs& args) { return along_k_only(args.a_type) && args.ta != TUFF_NO_TRANS; }
-bool transposes_b(const GemmArgs& args) { return along_k_only(args.b_type) && args.tb == TUFF_NO_TRANS; }
+constexpr double kTranspose8Bits = 4e9, kTransposeFloats = 5e8;
+bool along_k_only(int32_t type) { return dtype_size(type) != 2; }
+bool transposes_a(const GemmArgs& args) {
+  return along_k_only(multiplied_type(args.a_type, args.b_type)) && args.ta != TUFF_NO_TRANS;
+}
+bool transposes_b(const GemmArgs& args) {
+  return along_k_only(multiplied_type(args.b_type, args.a_type)) && args.tb == TUFF_NO_TRANS;
+}
 
-// GEMM of 8-bit integers, and of f32 as TF32.
+// GEMM of 8-bit integers and floats, and of f32 as TF32.
 bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
   constexpr uint32_t kTransposeInvocations = 256;  // of a workgroup of gemm_transpose.comp
   const GemmArgs& args = plan.args;
   const bool a = transposes_a(args), b = transposes_b(args);
   if ((a || b) && max_along_x(traits) < kTransposeInvocations) return false;
-  return args.a_type == args.b_type && plan.windows == nullptr && args.c_array == nullptr && args.ldc <= UINT32_MAX &&
+  const bool types = args.a_type == args.b_type || args.has_float8_inputs();
+  return types && plan.windows == nullptr && args.c_array == nullptr && args.ldc <= UINT32_MAX &&
          args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
-         ((!a && !b) || operations_of(args) >= (args.a_type == TUFF_I8 ? kTransposeIntegers : kTransposeFloats)) &&
+         ((!a && !b) || operations_of(args) >= (args.a_type == TUFF_F32 ? kTransposeFloats : kTranspose8Bits)) &&
          (a || loadable(args.a, args.a_type, args.lda, args.stride_a, plan.a_elements)) &&
          (b || loadable(args.b, args.b_type, args.ldb, args.stride_b, plan.b_elements));
 }
@@ -84,16 +92,20 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
   const bool tf32 = args.a_type == TUFF_F32 && args.precision == TUFF_PRECISION_ALLOW_TF32;
-  if (args.a_type == TUFF_I8 || tf32) return traits.hopper && computes_along_k(traits, plan);
+  if (args.a_type == TUFF_I8 || args.has_float8_inputs() || tf32) {
+    return traits.hopper && computes_along_k(traits, plan);
+  }
   if (plan.windows != nullptr) {
     const Extents all = extents_of(args, plan.windows);
     if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
     if (!loadable(*plan.windows) || std::max(all.m, all.n) >= kMaxWindows || args.k >= kMaxWindows) return false;
   }
-  return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && args.c_array == nullptr &&
-         args.ldc <= UINT32_MAX && args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
-         loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements) &&
-         loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements);
+  const int32_t type = multiplied_type(args.a_type, args.b_type);
+  return traits.hopper && is_half(type) && type == multiplied_type(args.b_type, args.a_type) &&
+         args.c_array == nullptr && args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         args.epilogue.ld_residual <= UINT32_MAX &&
+         (args.a_type != type || loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements)) &&
+         (args.b_type != type || loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements));
 }
 
 // The other activations take a second pass, whose bits are those of the unary operation. Integers are stored as they
@@ -103,6 +115,8 @@ bool takes_second_pass(const GemmArgs& args) {
   if (args.a_type == TUFF_I8) {
     return args.c_type != TUFF_I32 || args.alpha != 1 || args.beta != 0 || !epilogue.none();
   }
+  // Elements of 8 bits are stored, but not read.
+  if (kFloat8Types.has(args.c_type) && (args.beta != 0 || epilogue.has_operands())) return true;
   return epilogue.activation != TUFF_ACTIVATION_NONE && epilogue.activation != TUFF_ACTIVATION_RELU &&
          epilogue.activation != TUFF_ACTIVATION_RELU6;
 }
@@ -118,7 +132,7 @@ uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
   return tiles * 2 <= cores && k >= 2 * kMinSlice ? cores : tiles;
 }
 
-// 16 bytes of C, or pairs of 32 bits, are stored at once.
+// 16 bytes of C, pairs of 32 bits, or eight of 8 bits are stored at once.
 bool stores_vectors(const Plan& plan) {
   const uint64_t elements = dtype_size(plan.out_type) == 4 ? 2 : kPiece;
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
@@ -184,11 +198,17 @@ bool is_native_variant(std::string_view name) {
                      [&](const NativeVariant& row) { return name == row.name; });
 }
 
-CopyRequest native_copy_of_a(const GemmArgs& args) { return {transposes_a(args), args.a_type, true}; }
-CopyRequest native_copy_of_b(const GemmArgs& args) { return {transposes_b(args), args.b_type, true}; }
+CopyRequest native_copy_of_a(const GemmArgs& args) {
+  const int32_t type = multiplied_type(args.a_type, args.b_type);
+  return {transposes_a(args) || type != args.a_type, type, transposes_a(args)};
+}
+CopyRequest native_copy_of_b(const GemmArgs& args) {
+  const int32_t type = multiplied_type(args.b_type, args.a_type);
+  return {transposes_b(args) || type != args.b_type, type, transposes_b(args)};
+}
 
 bool native_keeps_sums(const GemmArgs& args) {
-  return takes_second_pass(args) || args.epilogue.activation != TUFF_ACTIVATION_NONE;
+  return takes_second_pass(args) || kFloat8Types.has(args.c_type) || args.epilogue.activation != TUFF_ACTIVATION_NONE;
 }
 
 bool record_native(Recorder& recorder, Plan& plan) {
@@ -199,9 +219,12 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const uint64_t tiles = tiles_of(all, variant);
   Wgmma kernel;
   kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
+  kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
+  kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
   const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
-  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds;
+  const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds || bytes;
   take_scratch(recorder, plan);
 
   kernel.c_type = plan.out_type;
@@ -216,6 +239,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
     kernel.activation = args.epilogue.activation;
     kernel.bias_axis = args.epilogue.bias_axis;
     kernel.residual = args.epilogue.residual != nullptr;
+    kernel.scaled = args.epilogue.scaled();
   }
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
@@ -246,6 +270,11 @@ bool record_native(Recorder& recorder, Plan& plan) {
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  if (kernel.scaled) {
+    for (const Buffer* scale : {args.epilogue.scale_a, args.epilogue.scale_b, args.epilogue.scale_c}) {
+      dispatch.operand(scale, 0, sizeof(float), Access::read);
+    }
+  }
   if (plan.windows != nullptr) {
     kernel.windows = plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;

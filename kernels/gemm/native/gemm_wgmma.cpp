@@ -1,6 +1,7 @@
 // C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with the wgmma instructions of Hopper GPUs: 16-bit
 // inputs, sums in f32. Or with f32 inputs, of which the instructions ignore all but 10 bits of the fraction (TF32). Or
-// C = A * B with inputs of 8-bit integers and sums in i32. The rows of both f32 and 8-bit inputs run along k.
+// with 8-bit floats, and a scale for each matrix. Or C = A * B with inputs of 8-bit integers and sums in i32. The rows of
+// both f32 and 8-bit inputs run along k.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
 //            +---------------+          loading the next one overlaps with storing this one. It has three warp groups:
@@ -21,12 +22,16 @@
 // rows run along m or n is kept as blocks of 64 elements by 64 steps of k, which the instruction transposes. Neither is
 // copied before.
 //
+// The tensor cores' sums of 8-bit floats have 13 bits of fraction. So only those of a step are added up by them, 128
+// columns at a time, and the groups add them to sums in f32: while one group does, the other's products are computed.
+//
 // For convolutions, an operand's rows are windows of images (implicit_gemm.hpp): what a thread loads in a step belongs
 // to one tap, whose place in the window moves on with k. If A's windows may begin outside the image, each row has a bit
 // for every tap that is inside; the others are loaded as zeros. If B's rows are windows, columns of C are in several
 // images.
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -38,6 +43,7 @@
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
+#include "planning/element_type.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
 
@@ -66,6 +72,8 @@ constexpr uint32_t kBarriersBytes = 256;
 // Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
 // when they start on the next, so at most the number of stages less two.
 constexpr uint32_t kLag = 2;
+constexpr uint32_t kPartColumns = 128;  // of 8-bit floats: those whose sums of a step are added up at once
+constexpr const char* kScaleNames[] = {"scale_a", "scale_b", "scale_c"};
 // Registers of a thread: the hardware moves them from the loading to the multiplying groups.
 constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
 
@@ -80,6 +88,9 @@ class Kernel {
     if (o_.has_operands()) {
       bias_ = w_.pointer("bias");
       residual_ = w_.pointer("residual");
+    }
+    if (o_.scaled) {
+      for (uint32_t i = 0; i < 3; ++i) scales_[i] = w_.pointer(kScaleNames[i]);
     }
     w_.block("push", o_.windows != 0 ? sizeof(Wgmma::WindowPush) : sizeof(Wgmma::Push));
     read_parameters();
@@ -114,7 +125,9 @@ class Kernel {
 
   bool integers() const { return o_.type == TUFF_I8; }
   // The first element of a piece of 16 bytes.
-  U32 element_of(const U32& piece) const { return piece << (integers() ? 4 : o_.type == TUFF_F32 ? 2 : 3); }
+  U32 element_of(const U32& piece) const {
+    return piece << (o_.element_bytes() == 1 ? 4 : o_.element_bytes() == 4 ? 2 : 3);
+  }
   uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
   // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
   bool halves_columns() const { return o_.rows == 64; }
@@ -399,7 +412,9 @@ class Kernel {
         sums_.push_back(w_.make<Type::f32>());
       }
     }
+    if (o_.scaled) read_scales();
     const Ring ring = ptx::make_ring(w_, 0);
+    if (o_.promoted) return multiply_in_parts(ring, a_first, b_first, high, thread, lane, elected);
     tiles_.each([&](const Tile& tile) {
       const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
       w_.repeat([&] { return k < tile.k_end; },
@@ -412,7 +427,7 @@ class Kernel {
                   for (uint32_t i = 0; i < kStep / 16; ++i) {
                     const U64 a_place = ptx::matrix(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
-                    multiply_piece(a_place, b_place, i == 0 ? more : always());
+                    multiply_piece(a_place, b_place, i == 0 ? more : always(), sums_);
                   }
                   w_.emit("wgmma.commit_group.sync.aligned;");
                   w_.emit("wgmma.wait_group.sync.aligned 1;");
@@ -424,14 +439,69 @@ class Kernel {
                 });
       w_.emit("wgmma.wait_group.sync.aligned 0;");
       arrive_at(last, if_true(elected));
-      Tile own = tile;
-      if (halves_columns()) own.column = tile.column + group * group_columns();
-      store(own, thread, lane);
+      store_own(tile, thread, lane);
     });
   }
 
+  void store_own(const Tile& tile, const U32& thread, const U32& lane) {
+    Tile own = tile;
+    if (halves_columns()) own.column = tile.column + (thread >> 7) * group_columns();
+    store(own, thread, lane);
+  }
+
+  // The sums of a step are added up by the tensor cores, those of steps in f32.
+  void multiply_in_parts(const Ring& ring, const U32& a_first, const U32& b_first, const U32& high, const U32& thread,
+                         const U32& lane, const Pred& elected) {
+    const uint32_t columns = std::min(kPartColumns, group_columns());
+    std::vector<F32> part;
+    for (uint32_t i = 0; i < columns / 2; ++i) part.push_back(w_.make<Type::f32>());
+    const Pred never = ptx::truth(w_, false);
+    tiles_.each([&](const Tile& tile) {
+      for (const F32& sum : sums_) w_.emit("mov.f32 {}, 0f00000000;", sum.text);
+      const U32 k = w_.variable(tile.k);
+      w_.repeat([&] { return k < tile.k_end; },
+                [&] {
+                  wait_at(full_, ring);
+                  const U32 stage = ring.stage * w_.constant(stage_bytes() / 16);
+                  const U32 a = a_first + stage, b = b_first + stage;
+                  for (uint32_t first = 0; first < group_columns(); first += columns) {
+                    w_.emit("wgmma.fence.sync.aligned;");
+                    for (uint32_t i = 0; i < kStep / 16; ++i) {
+                      multiply_piece(ptx::matrix(a + i * 2, high), ptx::matrix(b + (first * kRowBytes / 16 + i * 2), high),
+                                     i == 0 ? never : always(), part);
+                    }
+                    w_.emit("wgmma.commit_group.sync.aligned;");
+                    w_.emit("wgmma.wait_group.sync.aligned 0;");
+                    if (first + columns == group_columns()) arrive_at(empty_ + (ring.stage << 3), if_true(elected));
+                    for (uint32_t i = 0; i < columns / 2; ++i) {
+                      const F32& sum = sums_[first / 2 + i];
+                      w_.emit("add.f32 {}, {}, {};", sum.text, sum.text, part[i].text);
+                    }
+                  }
+                  advance(ring, o_.stages());
+                  w_.assign(k, k + o_.step());
+                });
+      store_own(tile, thread, lane);
+    });
+  }
+
+  // alpha times the scales of A and B, and the scale of C.
+  void read_scales() {
+    const auto scale = [this](uint32_t i) {
+      const F32 value = w_.make<Type::f32>();
+      const Pred given = w_.make<Type::pred>();
+      w_.emit("mov.f32 {}, 0f3F800000;", value.text);
+      w_.emit("setp.ne.u64 {}, {}, 0;", given.text, scales_[i].text);
+      w_.emit(if_true(given), "ld.global.f32 {}, [{}];", value.text, scales_[i].text);
+      return value;
+    };
+    const F32 alpha = w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
+    factor_ = w_.variable(alpha * scale(0) * scale(1));
+    after_ = scale(2);
+  }
+
   // 32 bytes of k.
-  void multiply_piece(const U64& a, const U64& b, const Pred& add) {
+  void multiply_piece(const U64& a, const U64& b, const Pred& add, const std::vector<F32>& sums) {
     if (integers()) {
       w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.s32.s8.s8 {{{}}}, {}, {}, {};", group_columns(),
               ptx::list(integer_sums_), a.text, b.text, add.text);
@@ -440,6 +510,12 @@ class Kernel {
     if (o_.type == TUFF_F32) {
       w_.emit("wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32 {{{}}}, {}, {}, {}, 1, 1;", group_columns(),
               ptx::list(sums_), a.text, b.text, add.text);
+      return;
+    }
+    if (o_.float8()) {
+      const auto name = [](int32_t type) { return type == TUFF_F8_E4M3 ? "e4m3" : "e5m2"; };
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1;", sums.size() * 2,
+              name(o_.type), name(o_.b_type), ptx::list(sums), a.text, b.text, add.text);
       return;
     }
     const char* const type = ptx::name_of_half(o_.type);
@@ -454,13 +530,13 @@ class Kernel {
 
   // Of each eight columns, a thread has two of its row and two of the row eight further down.
   void store(const Tile& tile, const U32& thread, const U32& lane) {
-    const F32 alpha = w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
+    const F32 alpha = o_.scaled ? factor_ : w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
     const F32 beta = w_.parameter_float("push", offsetof(Wgmma::Push, beta));
     const U32 ldc = w_.parameter("push", offsetof(Wgmma::Push, ldc));
     const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
     const U64 slice = w_.parameter64("push", offsetof(Wgmma::Push, slice_c));
     const U64 matrix = c_ + widen(tile.matrix) * stride + widen(tile.slice) * slice;
-    const uint32_t size = o_.c_type == TUFF_F32 || integers() ? 4 : 2;
+    const uint32_t size = stores_float8() ? 1 : o_.c_type == TUFF_F32 || integers() ? 4 : 2;
     if (o_.windows == 2) {
       const U32 bytes = per_image_.number * w_.constant(size);
       jump_ = w_.result<Type::u64>("sub.u64", stride, widen(bytes));
@@ -474,6 +550,10 @@ class Kernel {
       if (o_.edge) row_exists_ = at < m_;
       if (integers()) {
         store_integers(begin, tile.column, quad, half);
+        continue;
+      }
+      if (stores_float8()) {
+        store_bytes(begin, tile.column, quad, half, alpha, beta);
         continue;
       }
       prepare_epilogue(tile, at, quad, size);
@@ -531,6 +611,7 @@ class Kernel {
         value[i] = value[i] + element(residual_at_, column, exists);
       }
       value[i] = ptx::rectified(value[i], o_.activation);
+      if (o_.scaled) value[i] = value[i] * after_;
     }
     return value;
   }
@@ -590,6 +671,36 @@ class Kernel {
       w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", at.text, windows ? 0 : eight * 16, v[0].text,
               v[1].text, v[2].text, v[3].text);
       if (windows) walk_on(own_walk, 32, 2);
+    }
+  }
+
+  bool stores_float8() const { return o_.c_type == TUFF_F8_E4M3 || o_.c_type == TUFF_F8_E5M2; }
+
+  // Four threads exchange pairs of 64 columns, so that each stores two times eight in a row.
+  void store_bytes(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
+                   const F32& beta) {
+    const U32 own = column + (quad << 3);
+    const U64 to = begin + widen(own);
+    const Pred odd = (quad & 1) != 0u, high = (quad & 2) != 0u;
+    const auto pair = [&](uint32_t eight) {
+      const std::array<F32, 2> value = results(eight, half, begin, 0, alpha, beta, nullptr, nullptr);
+      return ptx::packed_bytes(o_.c_type, value[0], value[1]);
+    };
+    for (uint32_t eight = 0; eight < group_columns() / 8; eight += 8) {
+      std::array<U32, 4> v;
+      for (uint32_t i = 0; i < 4; ++i) v[i] = ptx::joined(pair(eight + i), pair(eight + i + 4));
+      ptx::transpose_in_four(v, odd, high);
+      for (uint32_t part = 0; part < 2; ++part) {
+        const uint32_t first = eight * 8 + part * 32;
+        const auto words = [&](uint32_t i) {
+          const U32 word = w_.make<Type::u32>();
+          w_.emit("prmt.b32 {}, {}, {}, {};", word.text, v[i].text, v[i + 1].text, part == 0 ? 0x5410 : 0x7632);
+          return word;
+        };
+        const U32 low = words(0), top = words(2);
+        const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + first < n_) : ptx::Guard{};
+        w_.emit(guard, "st.global.v2.b32 [{}+{}], {{{}, {}}};", to.text, first, low.text, top.text);
+      }
     }
   }
 
@@ -671,6 +782,8 @@ class Kernel {
   std::vector<U32> integer_sums_;
   Pred always_, row_exists_;
   U64 bias_, residual_, bias_at_, residual_at_;
+  std::array<U64, 3> scales_;
+  F32 factor_, after_;  // with scales: of sums, and of results
   F32 row_bias_;
   // With windows.
   ptx::Divider per_image_, width_, channels_, taps_;
@@ -687,8 +800,8 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 }
 
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}};
-constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}};
+constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
@@ -699,7 +812,8 @@ constexpr DefineInfo kDefines[] = {
     {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},
     {"COLUMNS", kColumns},        {"C_TYPE", kOutputs}, {"EDGE", kFlag},     {"TRANS_A", kFlag},
     {"TRANS_B", kFlag},           {"PADDED", kFlag},    {"ROWS", kRows},     {"VALID", kFlag},
-    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag}};
+    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag},   {"B_TYPE", kInputs},
+    {"SCALED", kFlag},            {"PROMOTED", kFlag}};
 
 }  // namespace
 
@@ -718,6 +832,7 @@ KernelRequest Wgmma::request() const {
   made.define("BETA", beta).define("COLUMNS", columns).define("C_TYPE", c_type).define("EDGE", edge);
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
   made.define("ROWS", rows).define("WINDOWS", windows).define("VALID", valid).define("PADDED", padded);
+  made.define("B_TYPE", float8() ? b_type : type).define("SCALED", scaled).define("PROMOTED", promoted);
   return made;
 }
 
@@ -741,9 +856,16 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
   options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
   options.residual = request.value_of("RESIDUAL") != 0;
-  const bool integers = options.type == TUFF_I8, half = !integers && options.type != TUFF_F32,
-             more = options.beta || options.has_operands() || options.activation != 0;
-  if (integers != (options.c_type == TUFF_I32) || (integers && more) ||
+  options.b_type = static_cast<int32_t>(request.value_of("B_TYPE"));
+  options.scaled = request.value_of("SCALED") != 0;
+  options.promoted = request.value_of("PROMOTED") != 0;
+  const bool integers = options.type == TUFF_I8, half = options.element_bytes() == 2,
+             reads = options.beta || options.has_operands(),
+             more = reads || options.activation != 0 || options.scaled;
+  const bool bytes = kFloat8Types.has(options.c_type);
+  if (integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
+      (bytes && (reads || !options.vector || options.windows != 0)) ||
+      (options.float8() ? !kFloat8Types.has(options.b_type) : options.b_type != options.type) ||
       (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {
     fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that the type does not have");
   }

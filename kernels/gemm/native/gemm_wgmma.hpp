@@ -11,9 +11,12 @@ namespace tuff::gemm {
 // What the text of the kernel depends on.
 struct Wgmma {
   // A and B: TUFF_F16 or TUFF_BF16; or TUFF_F32, multiplied as TF32, with both operands along k and no windows; or
-  // TUFF_I8, in the same way and with the sums stored as they are.
+  // 8-bit floats in the same way; or TUFF_I8 in the same way and with the sums stored as they are.
   int32_t type = 0;
-  int32_t c_type = 0;  // of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16; TUFF_I32 for TUFF_I8
+  int32_t b_type = 0;  // of B: an 8-bit float if `type` is one, otherwise `type`
+  // Of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16, or a float of 8 bits (with `vector`, and nothing else read);
+  // TUFF_I32 for TUFF_I8.
+  int32_t c_type = 0;
   bool trans_a = false, trans_b = false;
   uint32_t rows = 128, columns = 256;  // of a tile: 128 x 64, 128 or 256, 64 x 128 or 256
   bool edge = false;                   // some tiles extend beyond C, or the last step beyond k
@@ -21,15 +24,19 @@ struct Wgmma {
   int32_t bias_axis = 0;               // TUFF_BIAS_*
   bool residual = false;
   int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
+  bool scaled = false;     // there are scales
+  bool promoted = false;   // 8-bit floats: products of a step are added up by the tensor cores, steps in f32
   uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
   bool valid = false;      // not all of a window's channels belong to it
   bool padded = false;     // A's windows may begin outside the image
-  bool vector = false;  // 16 bytes of C are stored at once: n, ldc, stride_c and C's address are multiples of 16 bytes
+  // 16 bytes of C, or eight of 8 bits, are stored at once: n, ldc, stride_c and C's address are multiples of that.
+  bool vector = false;
 
   static constexpr uint32_t kStep = 64;         // k of a step in 16 bits: 128 bytes
   static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
   static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
-  uint32_t element_bytes() const { return type == TUFF_I8 ? 1 : type == TUFF_F32 ? 4 : 2; }
+  bool float8() const { return type == TUFF_F8_E4M3 || type == TUFF_F8_E5M2; }
+  uint32_t element_bytes() const { return type == TUFF_I8 || float8() ? 1 : type == TUFF_F32 ? 4 : 2; }
   uint32_t step() const { return 2 * kStep / element_bytes(); }
   uint32_t stages() const;  // steps kept in shared memory
   uint32_t shared_bytes() const;
@@ -39,8 +46,9 @@ struct Wgmma {
 
   bool has_operands() const { return bias_axis != 0 || residual; }
 
-  // The parameters, after the addresses of A, B and C, and of bias and residual if there is either. Leading dimensions
-  // of A and B are in units of 16 bytes.
+  // The parameters, after the addresses of A, B and C, of bias and residual if there is either, and of scale_a, scale_b
+  // and scale_c if there is any; those that are missing are null. Leading dimensions of A and B are in units of 16
+  // bytes.
   struct Push {
     uint32_t m, n, k, k_slice;
     uint32_t tiles_m, tiles_n, tiles;  // tiles: of all matrices and slices

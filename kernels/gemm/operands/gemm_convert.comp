@@ -5,7 +5,7 @@
 //
 //# LOCAL_SIZE : 1.. : invocations of a workgroup
 //# ITEMS : 1..8 : vec4 of an invocation
-//# IN_TYPE : 1..5|7 : TUFF_* type of the input
+//# IN_TYPE : 1..5|7|14..15 : TUFF_* type of the input
 //# OUT_TYPE : 1..5 : TUFF_* type of the copy
 // SUM_TYPE is the intermediate type: OUT_TYPE, or f32 for f16 and bf16. Elements are copied unchanged if IN_TYPE is the
 // 16-bit OUT_TYPE.

@@ -4,8 +4,8 @@
 //
 // Workgroups are numbered by block of rows, then matrix of the batch, then split-K part, as for the tiles.
 //
-//# L_TYPE : 1..5|7 : TUFF_* type of L
-//# S_TYPE : 1..5|7 : TUFF_* type of S
+//# L_TYPE : 1..5|7|14..15 : TUFF_* type of L
+//# S_TYPE : 1..5|7|14..15 : TUFF_* type of S
 //# SHORT : 1..4|8|16 : columns of S that are summed
 //# PADDED : 0|1 : 1: S has fewer columns (push.cols) than SHORT
 //# TRANSPOSED : 0|1 : 1: out is stored as cols x rows

@@ -173,7 +173,7 @@ void record_skinny(Recorder& recorder, Plan& plan) {
   // Five operands with 64-bit sizes do not fit into push constants. A CPU driver would compile the epilogue once for
   // each element that an invocation stores, and a second dispatch costs it little.
   const bool fits = !(plan.wide && args.epilogue.has_operands()) && (!traits.cpu || plan.choice.why == Why::forced);
-  plan.to_scratch = plan.slices > 1 || (needs_finish(args) && !fits);
+  plan.to_scratch = plan.slices > 1 || only_finish_has(args) || (needs_finish(args) && !fits);
   take_scratch(recorder, plan);
 
   const shaders::GemmSkinnyCommon operands{.l_type = skinny.l_type,

@@ -1,12 +1,14 @@
 // C = activation(alpha * (partials of part 0 + part 1 + …) + beta * C + bias + residual): the second pass of a GEMM
 // with split-K, whose parts are always added in order, or with a C of another type than the sums', or with an epilogue.
-// With zero parts the sum is zero and alpha is not applied.
+// With zero parts the sum is zero and alpha is not applied. With scales alpha is alpha * scale_a * scale_b, and the
+// result is multiplied by scale_c.
 //
 // The partials are dense: part-major, then the m x n matrices of the batch one after another. An invocation handles
 // ITEMS elements, LOCAL_SIZE apart.
 //
 //# LOCAL_SIZE : 1.. : invocations of a workgroup
 //# ITEMS : 1..16 : elements of an invocation
+//# SCALES : 0|1 : 1: there are scales; operands 4, 5 and 6 are scale_a, scale_b and scale_c, one f32 each
 //# DENSE : 0|1 : 1: C is laid out like one part of the partials
 // SUM_TYPE is the type of the partials.
 #include "kernels/gemm/common/gemm_types.glsl"
@@ -14,10 +16,15 @@
 #include "kernels/common/division.glsl"
 
 layout(push_constant, std430) uniform Push {
+#if SCALES
+  TUFF_BASES(7)
+#else
   TUFF_BASES(4)
-  TUFF_INDEX ldc, stride_c, elements, matrix, n;  // elements: of one part; matrix: of one matrix; n: of one row
+#endif
+  TUFF_INDEX ldc, stride_c, elements, matrix;  // elements: of one part; matrix: of one matrix
   TUFF_INDEX ld_residual, stride_bias, stride_residual;
-  uint slices;
+  uint n;       // elements of a row
+  uint slices;  // and above bit 16 a bit for each scale that there is: the push block has no room for more
   NUMBER alpha, beta;
 #if !TUFF_WIDE
   // multipliers and shifts, because an integer division is slow
@@ -25,6 +32,14 @@ layout(push_constant, std430) uniform Push {
 #endif
 } push;
 #define C_SLOT 1
+#if SCALES
+TUFF_READ(4, ScaleA, float, 4)
+TUFF_READ(5, ScaleB, float, 4)
+TUFF_READ(6, ScaleC, float, 4)
+precise float scale_c;
+#define GEMM_SCALED(value) ((value) * scale_c)
+#define GEMM_SCALE(operand, bit) ((push.slices >> (16 + bit) & 1u) != 0u ? TUFF_AT(operand, 0) : 1.0)
+#endif
 #include "kernels/gemm/common/gemm_epilogue.glsl"
 TUFF_READ(0, Partials, SCALAR, SCALAR_BYTES)
 
@@ -33,8 +48,14 @@ layout(local_size_x = LOCAL_SIZE) in;
 void main() {
   const TUFF_INDEX elements = push.elements, ldc = push.ldc, stride_c = push.stride_c, matrix = push.matrix;
   const TUFF_INDEX n = push.n;
-  const uint slices = push.slices;
-  const NUMBER alpha = push.alpha, beta = push.beta;
+  const uint slices = push.slices & 0xffffu;
+#if SCALES
+  precise const NUMBER alpha = push.alpha * GEMM_SCALE(ScaleA, 0) * GEMM_SCALE(ScaleB, 1);
+  scale_c = GEMM_SCALE(ScaleC, 2);
+#else
+  const NUMBER alpha = push.alpha;
+#endif
+  const NUMBER beta = push.beta;
   const TUFF_INDEX first = TUFF_INDEX(tuff_group()) * (LOCAL_SIZE * ITEMS) + gl_LocalInvocationIndex;
   [[unroll]] for (uint i = 0; i < ITEMS; ++i) {
     const TUFF_INDEX element = first + i * LOCAL_SIZE;

@@ -10,20 +10,24 @@
 namespace tuff::gemm {
 namespace {
 
-template <typename Index, typename Number>
+constexpr uint64_t kScaleBytes = sizeof(float);
+
+template <typename Index, typename Number, bool scales>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const GemmEpilogue& epilogue = args.epilogue;
   constexpr bool kWide = sizeof(Index) == 8;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
-  shaders::GemmFinish::Push<Index, Number, kWide> push{.ldc = index(args.ldc),
+  const auto bit = [](const Buffer* scale, uint32_t number) { return scale != nullptr ? 1u << number : 0; };
+  const uint32_t given = bit(epilogue.scale_a, 16) | bit(epilogue.scale_b, 17) | bit(epilogue.scale_c, 18);
+  shaders::GemmFinish::Push<Index, Number, scales, kWide> push{.ldc = index(args.ldc),
                                                        .stride_c = index(args.stride_c),
                                                        .elements = index(args.m * args.n * args.batch_count),
                                                        .matrix = index(args.m * args.n),
-                                                       .n = index(args.n),
                                                        .ld_residual = index(epilogue.ld_residual),
                                                        .stride_bias = index(epilogue.stride_bias),
                                                        .stride_residual = index(epilogue.stride_residual),
-                                                       .slices = static_cast<uint32_t>(slices),
+                                                       .n = static_cast<uint32_t>(args.n),
+                                                       .slices = static_cast<uint32_t>(slices) | given,
                                                        .alpha = static_cast<Number>(args.alpha),
                                                        .beta = static_cast<Number>(args.beta)};
   if constexpr (!kWide) {
@@ -58,6 +62,7 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
                                                                      .residual = epilogue.residual != nullptr},
                                                         .items = items,
                                                         .local_size = local_size,
+                                                        .scales = epilogue.scaled(),
                                                         .sum_type = args.sum_type()});
   request.streaming().wide(wide);
   const uint64_t sum_bytes = dtype_size(args.sum_type()), c_bytes = dtype_size(args.c_type);
@@ -67,10 +72,22 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
               args.beta == 0 ? Access::write : Access::read_write);
   dispatch.operand(epilogue.bias, 0, bias * c_bytes, Access::read);
   dispatch.operand(epilogue.residual, 0, residual * c_bytes, Access::read);
+  if (epilogue.scaled()) {
+    dispatch.operand(epilogue.scale_a, 0, kScaleBytes, Access::read);
+    dispatch.operand(epilogue.scale_b, 0, kScaleBytes, Access::read);
+    dispatch.operand(epilogue.scale_c, 0, kScaleBytes, Access::read);
+  }
   define_each(request, dispatch);
   with_index(wide, [&](auto index) {
-    with_number(args.c_type,
-                [&](auto number) { push_finish<decltype(index), decltype(number)>(dispatch, args, slices); });
+    with_number(args.c_type, [&](auto number) {
+      with_flag(epilogue.scaled(), [&](auto scales) {
+        if constexpr (!scales || std::is_same_v<decltype(number), float>) {
+          push_finish<decltype(index), decltype(number), scales>(dispatch, args, slices);
+        } else {
+          fail(TUFF_ERROR_INTERNAL, "gemm_finish has no scales for {}", dtype_name(args.c_type));
+        }
+      });
+    });
   });
   dispatch.groups_linear(ceil_div(elements, uint64_t{local_size} * items), traits);
   dispatch.work(static_cast<double>(elements * (slices * sum_bytes + 2 * c_bytes)),

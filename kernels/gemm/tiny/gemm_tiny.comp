@@ -23,8 +23,8 @@
 //# VECTOR_A : 0|1 : 1: A is read as vec4: rows are aligned to four elements; with TRANS_A also EXACT, ROWS % 4 = 0
 //# VECTOR_B : 0|1 : 1: likewise B; without TRANS_B, EXACT and COLS a multiple of 4
 //# BETA : 0|1 : 0: beta is 0
-//# A_TYPE : 1..5|7 : TUFF_* type of A
-//# B_TYPE : 1..5|7 : TUFF_* type of B
+//# A_TYPE : 1..5|7|14..15 : TUFF_* type of A
+//# B_TYPE : 1..5|7|14..15 : TUFF_* type of B
 //# VECTOR_C : 0|1 : 1: C is written eight bytes at a time, for devices where each lane's store is separate; not f64
 // VECTOR_C needs PAIRS, EXACT, every row aligned to eight bytes, and COLS a multiple of the elements in eight bytes.
 #include "kernels/gemm/common/gemm_stored.glsl"

@@ -92,7 +92,7 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   // Five operands with 64-bit sizes do not fit into push constants. With a matrix per lane a long activation would be
   // compiled once for each element.
   plan.to_scratch =
-      (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
+      only_finish_has(args) || (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
 
   const bool a_vec4 = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
