@@ -819,7 +819,7 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
  * 2^32, and the activation is none or relu. In f32, an activation gives the same bits as the unary operation of its
  * name. bias and residual have type c_type. C may be exactly the residual, with the same leading dimension (and
  * stride). accumulate and precision permit lower accuracy, but do not require it.
- * f8 stands for the 8-bit floats (since 0.9.0), which usually come with a scale for each tensor:
+ * f8 stands for the 8-bit floats, which are taken since 0.9.0 and usually come with a scale for each tensor:
  *   C = scale_c * activation(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias + residual)
  * The scales are read on the device, when the operation runs, so they may be results of operations before it. C, bias
  * and residual are taken as they are stored. An f8 C saturates as in tuff_cast(). If both inputs are f8, the sums of up
@@ -839,8 +839,8 @@ typedef struct tuff_gemm_desc {
   uint64_t lda, ldb, ldc; /* 0: dense */
   /* Since 0.2.0; all may be zero. */
   int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
-  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs and, since
-                                   * 0.9.0, sums with 13 bits of fraction over all of k for two f8 inputs */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs, and sums
+                                   * with 13 bits of fraction over all of k for two f8 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
@@ -877,8 +877,8 @@ typedef struct tuff_batched_gemm_desc {
   uint64_t batch_count;
   /* Since 0.2.0; all may be zero. */
   int32_t a_type, b_type, c_type; /* TUFF_*; 0: dtype (TUFF_I32 for c_type if dtype is TUFF_I8) */
-  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs and, since
-                                   * 0.9.0, sums with 13 bits of fraction over all of k for two f8 inputs */
+  int32_t accumulate;             /* type of the sums; 0: see above; TUFF_F16 permits f16 for two f16 inputs, and sums
+                                   * with 13 bits of fraction over all of k for two f8 inputs */
   int32_t precision;              /* TUFF_PRECISION_* */
   int32_t activation;             /* TUFF_ACTIVATION_* */
   int32_t bias_axis;              /* TUFF_BIAS_*: whether bias has m or n elements */
