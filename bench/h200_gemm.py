@@ -21,8 +21,9 @@ from typing import Any
 import h200
 
 # tf32: f32 with the permission to use TF32, for both sides.
-DTYPES = {"f32": 1, "tf32": 1, "f16": 2, "bf16": 3, "f64": 4, "i32": 5, "i8": 7}
-BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4, "i8": 1}
+# f8, fast8: E4M3 with a scale for each operand; fast8 with sums of 13 bits, as PyTorch's use_fast_accum.
+DTYPES = {"f32": 1, "tf32": 1, "f16": 2, "bf16": 3, "f64": 4, "i32": 5, "i8": 7, "f8": 14, "fast8": 14}
+BYTES = {"f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f64": 8, "i32": 4, "i8": 1, "f8": 1, "fast8": 1}
 
 
 class GemmDesc(ctypes.Structure):
@@ -35,12 +36,12 @@ class GemmDesc(ctypes.Structure):
                 + [(n, c_int32) for n in ("a_type", "b_type", "c_type", "accumulate", "precision", "activation",
                                           "bias_axis", "reserved")]
                 + [(n, c_uint64) for n in ("bias", "residual", "ld_residual", "stride_bias", "stride_residual",
-                                           "a_array", "b_array", "c_array")])
+                                           "a_array", "b_array", "c_array", "scale_a", "scale_b", "scale_c")])
 
 
 def torch_type(torch: Any, name: str) -> Any:
     return {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f64": torch.float64,
-            "i32": torch.int32, "i8": torch.int8}[name]
+            "i32": torch.int32, "i8": torch.int8, "f8": torch.float8_e4m3fn, "fast8": torch.float8_e4m3fn}[name]
 
 
 class Bench:
@@ -75,6 +76,11 @@ class Bench:
         desc = GemmDesc(struct_size=ctypes.sizeof(GemmDesc), dtype=DTYPES[in_type], ta=ta, tb=tb, m=m, n=n, k=k,
                         alpha=1, a=da.value, b=db.value, c=dc.value, stride_a=m * k, stride_b=k * n, stride_c=m * n,
                         batch_count=batch, c_type=DTYPES[c_type], precision=4 if in_type == "tf32" else 0)
+        short, scales = in_type in ("f8", "fast8"), torch.tensor([0.5, 0.25], device="cuda")
+        if short:
+            buffers = [self.upload(scale) for scale in scales]
+            desc.scale_a, desc.scale_b = buffers[0].value, buffers[1].value
+            desc.accumulate = DTYPES["f16"] if in_type == "fast8" else 0
         torch.backends.cuda.matmul.allow_tf32 = in_type == "tf32"
         ours = h200.seconds(lambda: tuff.call("batched_gemm_ex", tuff.context, byref(desc)), tuff.synchronize,
                             self.budget)
@@ -82,6 +88,11 @@ class Bench:
         if in_type == "i8":
             if batch == 1 and m > 16:
                 theirs = h200.seconds(lambda: torch._int_mm(op_a[0], op_b[0]), torch.cuda.synchronize, self.budget)
+        elif short:
+            if transposes == "NT" and batch == 1 and m > 16:
+                product = lambda: torch._scaled_mm(op_a[0], op_b[0], scales[0], scales[1], out_dtype=c_kind,
+                                                   use_fast_accum=in_type == "fast8")
+                theirs = h200.seconds(product, torch.cuda.synchronize, self.budget)
         else:
             product = (lambda: op_a[0] @ op_b[0]) if batch == 1 else (lambda: torch.bmm(op_a, op_b))
             theirs = h200.seconds(product, torch.cuda.synchronize, self.budget)
@@ -91,20 +102,22 @@ class Bench:
         raw = got.view(torch.uint8).numpy()
         tuff.call("copy_dtoh", tuff.context, raw.ctypes.data, dc, 0, raw.nbytes)
         rows = [0, m // 2, m - 1]
-        expected = op_a[-1][rows].double() @ op_b[-1].double()
+        expected = op_a[-1][rows].double() @ op_b[-1].double() * (0.125 if short else 1)
         error = h200.frobenius(got[-1][rows].to("cuda"), expected)
         unit = {"f32": 2**-24, "f16": 2**-11, "bf16": 2**-8, "f64": 2**-53, "i32": 0}[c_type]
         # Rounding errors of random sign grow as sqrt(k); tensor cores may truncate each sum of sixteen products
         # instead.
         if in_type == "tf32":
             unit = 2**-10  # of the inputs, which are shortened, not rounded
-        allowed = unit if c_type in ("f16", "bf16") or in_type == "tf32" else unit * (k / 16 if in_type != c_type else k**0.5)
+        if short:
+            unit = max(unit, 2**-11 if in_type == "f8" else 2**-8)  # sums of 128 products, or of all, have 13 bits
+        allowed = unit if c_type in ("f16", "bf16") or in_type == "tf32" or short else unit * (k / 16 if in_type != c_type else k**0.5)
         name = f"{in_type}->{c_type} {transposes} " + (f"{batch} x " if batch > 1 else "") + f"{m}x{n}x{k}"
         bound_by_memory = min(m, n) <= 16
         work = (batch * ((m * k + k * n) * BYTES[in_type] + m * n * BYTES[c_type]) if bound_by_memory
                 else 2.0 * batch * m * n * k)
         self.report.row(name, work, "B/s" if bound_by_memory else "FLOP/s", ours, theirs, error, allowed)
-        tuff.free(da, db, dc)
+        tuff.free(da, db, dc, *(buffers if short else ()))
         torch.cuda.empty_cache()
 
 

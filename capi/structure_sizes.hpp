@@ -49,11 +49,11 @@ struct Released<tuff_memory_fd> {
 };
 template <>
 struct Released<tuff_gemm_desc> {
-  static constexpr std::array<uint32_t, 2> sizes = {104, 160};  // 0.1.0, 0.2.0
+  static constexpr std::array<uint32_t, 3> sizes = {104, 160, 184};  // 0.1.0, 0.2.0, 0.9.0
 };
 template <>
 struct Released<tuff_batched_gemm_desc> {
-  static constexpr std::array<uint32_t, 2> sizes = {136, 232};  // 0.1.0, 0.2.0
+  static constexpr std::array<uint32_t, 3> sizes = {136, 232, 256};  // 0.1.0, 0.2.0, 0.9.0
 };
 template <>
 struct Released<tuff_conv2d_desc> {

@@ -65,6 +65,7 @@ using Edit = std::function<void(tuff_batched_gemm_desc&)>;
 TEST_P(GemmMisuse, Fields) {
   const tuff_buffer spare = buffers_[3];
   const OwnBuffer small = view(3, 0, 28), first_matrix = view(2, 0, 256), odd = view(3, 1, 1024);
+  const OwnBuffer tiny = view(3, 0, 3);
   const struct {
     const char* word;
     tuff_status status;
@@ -107,6 +108,22 @@ TEST_P(GemmMisuse, Fields) {
       {"residual", kArgument, [](auto& d) { d.residual = d.c, d.ld_residual = 9; }},
       {"residual", kArgument,
        [](auto& d) { d.residual = d.c, d.batch_count = 2, d.stride_c = 64, d.stride_residual = 0; }},
+      {"c_type", kUnsupported, [](auto& d) { d.a_type = d.b_type = TUFF_F8_E4M3, d.c_type = TUFF_I32; }},
+      {"b_type", kUnsupported, [](auto& d) { d.a_type = TUFF_F8_E4M3, d.b_type = TUFF_I8; }},
+      {"accumulate", kUnsupported,
+       [](auto& d) { d.a_type = TUFF_F8_E4M3, d.b_type = TUFF_F16, d.accumulate = TUFF_F16; }},
+      {"precision", kArgument, [](auto& d) { d.a_type = TUFF_F8_E5M2, d.precision = TUFF_PRECISION_ALLOW_F16; }},
+      {"scale_a", kHandle, [](auto& d) { d.scale_a = 12345; }},
+      {"scale_b", kArgument, [&](auto& d) { d.scale_b = tiny; }},
+      {"scale_a", kArgument, [&](auto& d) { d.scale_a = odd; }},
+      {"scale_c", kArgument, [&](auto& d) { d.scale_c = first_matrix; }},
+      {"scale_b", kArgument, [&](auto& d) { d.dtype = TUFF_I8, d.scale_b = spare; }},
+      {"scale_c", kArgument, [&](auto& d) { d.dtype = TUFF_F64, d.scale_c = spare; }},
+      {"scale_a", kArgument,
+       [&](auto& d) {
+         d = arrays();
+         d.scale_a = first_matrix;
+       }},
       {"a_array", kArgument, [&](auto& d) { d.b_array = bs_, d.c_array = cs_; }},
       {"b_array", kArgument, [&](auto& d) { d.a_array = as_, d.c_array = cs_; }},
       {"c_array", kArgument, [&](auto& d) { d.a_array = as_; }},

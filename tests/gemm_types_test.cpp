@@ -8,12 +8,15 @@ namespace {
 
 constexpr int32_t N = TUFF_NO_TRANS, T = TUFF_TRANS;
 constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
+constexpr int32_t E4 = TUFF_F8_E4M3, E5 = TUFF_F8_E5M2;
 
 struct Types {
   int32_t a, b, c;
 };
 constexpr Types kMixtures[] = {{F, F, H}, {H, H, H},   {H, H, F}, {B, B, B}, {B, B, F}, {H, B, F}, {F, H, B},
-                               {B, F, H}, {I, I, I32}, {I, I, F}, {I, I, H}, {I, I, B}, {D, D, D}};
+                               {B, F, H}, {I, I, I32}, {I, I, F}, {I, I, H}, {I, I, B}, {D, D, D}, {E4, E4, H},
+                               {E4, E5, F}, {E5, E5, B}, {E4, H, H}, {B, E5, B}, {F, E4, F}, {E4, E4, E4},
+                               {E5, E4, E5}, {H, H, E4}, {I, I, E5}};
 
 // Through tiles, with one column or row, and with few of them (tiles or a skinny kernel, depending on the device).
 std::vector<TypedGemm> mixtures(bool all_transposes) {
@@ -51,6 +54,46 @@ std::vector<TypedGemm> bounds() {
   std::erase_if(all, [](const TypedGemm& row) { return row.c_type == I32; });
   return all;
 }
+
+// Scales: every kind of kernel, with split-K and without, epilogues, batches, arrays, and no product at all.
+std::vector<TypedGemm> scales(bool exact) {
+  // Exact results only take powers of two, whose product is 1.
+  const double a = exact ? 0.5 : 0.3, b = exact ? 2 : 1.7, c = exact ? 0.5 : 0.9;
+  std::vector<TypedGemm> all;
+  constexpr Types kTypes[] = {{E4, E4, H}, {E4, E5, F}, {E5, E4, E4}, {E4, E4, E5}, {E4, H, H}, {F, F, F}, {I, I, H}};
+  for (const Types& t : kTypes) {
+    const TypedGemm base{.a_type = t.a, .b_type = t.b, .c_type = t.c, .scale_a = a, .scale_b = b, .scale_c = c};
+    const auto add = [&](int32_t tb, uint64_t m, uint64_t n, uint64_t k) -> TypedGemm& {
+      TypedGemm row = base;
+      row.tb = tb, row.m = m, row.n = n, row.k = k;
+      all.push_back(row);
+      return all.back();
+    };
+    add(T, 160, 288, 272);
+    add(N, 128, 64, 48).alpha = 2;
+    TypedGemm& whole = add(T, 96, 72, 150);
+    whole.activation = TUFF_ACTIVATION_RELU, whole.bias_axis = TUFF_BIAS_COLUMNS, whole.residual = Residual::own;
+    whole.beta = 1;
+    add(T, 40, 48, 2100).scale_b = 0;
+    all.back().scale_a = exact ? 1 : 0.3;
+    add(N, 1, 300, 260).scale_c = 0;
+    add(T, 300, 2, 64).shift = 3;
+    add(N, 7, 9, 12).batch = 40;
+    TypedGemm& arrays = add(N, 30, 20, 33);
+    arrays.batch = 3, arrays.arrays = true;
+    add(N, 9, 10, 0).beta = 1;
+  }
+  return all;
+}
+std::vector<TypedGemm> exact_scales() { return scales(true); }
+std::vector<TypedGemm> bound_scales() { return scales(false); }
+
+using GemmScales = Table<TypedGemm>;
+TEST_P(GemmScales, Exact) { run_typed_gemm(context(), row(), Tier::exact); }
+TUFF_TABLE(GemmScales, TypedGemm, exact_scales());
+using GemmScalesBound = Table<TypedGemm>;
+TEST_P(GemmScalesBound, Holds) { run_typed_gemm(context(), row(), Tier::bound); }
+TUFF_TABLE(GemmScalesBound, TypedGemm, bound_scales());
 
 using GemmTypesBound = Table<TypedGemm>;
 TEST_P(GemmTypesBound, Holds) { run_typed_gemm(context(), row(), Tier::bound); }

@@ -119,7 +119,7 @@ void strips(const GemmArgs& args, Multiply<Sum> multiply_strip) {
     for (uint64_t first = 0; first < args.n; first += kColumns) {
       const uint64_t count = std::min(kColumns, args.n - first);
       Sums<Sum> sums{};
-      if (has_product) multiply_strip(row, first, count, sums);
+      if (has_product) multiply_strip(args, row, first, count, sums);
       finish<C, Number>(args, has_product, row, first, count, sums);
     }
   }

@@ -18,6 +18,7 @@ from ._storage import DTYPES, Storage, TransposedStorage, as_shape
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
+    from ._context import Context
     from ._operands import Matrix, Operand
 
 __all__ = [
@@ -207,14 +208,41 @@ _PRECISIONS = {
 }
 
 
+_FLOAT8 = (raw.F8_E4M3, raw.F8_E5M2)
+
+
 def _product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The result type of matmul without out: NumPy's type, but int32 for int8."""
+    """The result type of matmul without out: NumPy's type, but int32 for int8. 8-bit floats give float32, and beside
+    another type that type."""
     if a == b == np.int8:
         return np.dtype(np.int32)
+    short = [DTYPES[x] in _FLOAT8 for x in (a, b)]
+    if builtins.all(short):
+        return np.dtype(np.float32)
+    if builtins.any(short):
+        other = b if short[0] else a
+        if DTYPES[other] not in (raw.F32, raw.F16, raw.BF16):
+            raise TypeError(f"operands of {a} and {b}")
+        return other
     halves = (np.float16, np.float32)
     if a != b and not (a in halves and b in halves):
         raise TypeError(f"operands of {a} and {b}")
     return np.result_type(a, b)
+
+
+def _scale_handle(context: Context, scale: Optional[Union[Array, float]], name: str, kept: list[Array]) -> int:
+    """The buffer of a scale: an array with one float32, or a number, for which one is made."""
+    if scale is None:
+        return 0
+    if is_number(scale):
+        scale = context.array([real(scale, name)], np.float32)
+    require_array(scale, name)
+    if scale.size != 1 or scale.dtype != np.float32:
+        raise ValueError(f"{name} has shape {scale.shape} and type {scale.dtype}, needs one float32")
+    if scale.context is not context:
+        raise ValueError("operands are of different contexts")
+    kept.append(scale)
+    return scale.buffer.handle
 
 
 def matmul(
@@ -228,6 +256,9 @@ def matmul(
     residual: Optional[Array] = None,
     activation: Optional[str] = None,
     precision: Optional[str] = None,
+    scale_a: Optional[Union[Array, float]] = None,
+    scale_b: Optional[Union[Array, float]] = None,
+    scale_out: Optional[Union[Array, float]] = None,
 ) -> Array:
     """activation(alpha * a @ b + beta * out + bias + residual).
 
@@ -242,6 +273,10 @@ def matmul(
 
     precision permits a faster product of float32 whose inputs are rounded first where the device's tensor cores take
     that type: "f16", "bf16" or "tf32" (10 bits of fraction, float32's range). Sums stay in float32.
+
+    8-bit floats (the types of ml_dtypes) are multiplied with each other and with float16, bfloat16 and float32. a and b
+    count as scale_a * a and scale_b * b, and the result is multiplied by scale_out before it is rounded: each is a number
+    or an array with one float32, which is read on the device.
     """
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
@@ -308,6 +343,10 @@ def matmul(
         desc.residual = residual.buffer.handle
     if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS and desc.stride_bias == 0:
         m, count = m * count, 1  # with a single b, the stack of a is one tall matrix
+    kept: list[Array] = []  # until the call
+    desc.scale_a = _scale_handle(context, scale_a, "scale_a", kept)
+    desc.scale_b = _scale_handle(context, scale_b, "scale_b", kept)
+    desc.scale_c = _scale_handle(context, scale_out, "scale_out", kept)
     desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
     desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)
     desc.stride_a, desc.stride_b = m * k if a_batch else 0, k * n if b_batch else 0

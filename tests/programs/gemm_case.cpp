@@ -12,15 +12,18 @@
 namespace tuff_test {
 namespace {
 
-constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32;
+constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = TUFF_I8, I32 = TUFF_I32,
+                  E4 = TUFF_F8_E4M3, E5 = TUFF_F8_E5M2;
 
-// All mixtures that gemm supports; those with special kernels more than once.
-constexpr std::array<std::array<int32_t, 3>, 45> kMixtures = {{
+// The mixtures that gemm supports, of 8-bit floats some; those with special kernels more than once.
+constexpr std::array<std::array<int32_t, 3>, 59> kMixtures = {{
     {F, F, F}, {F, F, H}, {F, F, B}, {F, H, F},   {F, H, H}, {F, H, B},   {F, B, F}, {F, B, H}, {F, B, B},
     {H, F, F}, {H, F, H}, {H, F, B}, {H, H, F},   {H, H, H}, {H, H, B},   {H, B, F}, {H, B, H}, {H, B, B},
     {B, F, F}, {B, F, H}, {B, F, B}, {B, H, F},   {B, H, H}, {B, H, B},   {B, B, F}, {B, B, H}, {B, B, B},
     {I, I, F}, {I, I, H}, {I, I, B}, {I, I, I32}, {D, D, D}, {F, F, F},   {F, F, F}, {F, F, F}, {F, F, F},
     {F, F, F}, {H, H, H}, {H, H, F}, {B, B, B},   {B, B, F}, {I, I, I32}, {D, D, D}, {D, D, D}, {F, F, F},
+    {E4, E4, F}, {E4, E4, H}, {E4, E5, B}, {E5, E4, F}, {E5, E5, H}, {E4, E4, E4}, {E4, E4, E5}, {E4, H, H},
+    {B, E4, B}, {F, E5, F}, {E4, E4, H}, {H, H, E4}, {I, I, E4}, {E5, E4, F},
 }};
 
 class Draw : public Random {
@@ -124,23 +127,39 @@ struct Limits {
   int64_t product;  // sum of |a * b|
 };
 
+bool is_float8(int32_t dtype) { return dtype == E4 || dtype == E5; }
+
 int64_t quarters(double x) { return std::llround(4 * x); }
 
 Limits::Limits(const GemmCase& gemm) {
   const tuff_batched_gemm_desc& d = gemm.desc;
-  const int64_t digits = d.c_type == H ? 1 << 11 : d.c_type == B ? 1 << 8 : d.c_type == D ? int64_t{1} << 42 : 1 << 24;
-  const int64_t alpha = std::llabs(quarters(d.alpha)), beta = std::llabs(quarters(d.beta));
+  const auto digits_of = [](int32_t type) {
+    return type == H    ? 1 << 11
+           : type == B  ? 1 << 8
+           : type == D  ? int64_t{1} << 42
+           : type == E4 ? 1 << 4
+           : type == E5 ? 1 << 3
+                        : 1 << 24;
+  };
+  const int64_t digits = digits_of(d.c_type);
+  const int64_t alpha = std::llabs(quarters(gemm.factor())), beta = std::llabs(quarters(d.beta));
   scale = alpha % 4 == 0 && beta % 4 == 0 ? 1 : 4;
   const int64_t most = digits * 4 / scale;  // in quarters
   others = std::clamp<int64_t>(most / 100, 1, 1000);
-  product = (most - (8 + beta) * others) / std::max<int64_t>(alpha, 1);
+  product = std::max<int64_t>(most - (8 + beta) * others, 0) / std::max<int64_t>(alpha, 1);
   product = std::min(product, d.accumulate == H ? int64_t{2048} : digits);  // unscaled sums are integers
+  // Tensor cores keep sums of 8-bit floats with 13 bits of fraction.
+  if (is_float8(d.a_type) && is_float8(d.b_type)) product = std::min<int64_t>(product, 1 << 13);
 }
 
 int64_t max_of(int32_t dtype, int32_t precision) {
   if (precision == TUFF_PRECISION_ALLOW_F16 || precision == TUFF_PRECISION_ALLOW_TF32) dtype = H;  // as many digits
   if (precision == TUFF_PRECISION_ALLOW_BF16) dtype = B;
-  return dtype == H ? 2048 : dtype == B ? 256 : dtype == I ? 127 : dtype == D ? 1 << 15 : 4096;
+  return dtype == H ? 2048 : dtype == B ? 256 : dtype == I    ? 127
+         : dtype == D  ? 1 << 15
+         : dtype == E4 ? 16
+         : dtype == E5 ? 8
+                       : 4096;
 }
 
 // Stores an integer number of quarters.
@@ -166,12 +185,14 @@ using Numbers = std::vector<int32_t>;
 // Accesses an operand of an image by element.
 struct Cells {
   Cells(Bytes& image, uint64_t byte, const StoredMatrices& where) : bytes_(image), byte_(byte), where_(where) {}
-  void put(uint64_t at, int64_t value) {
+  void put(uint64_t at, int64_t value, double scale = 1) {
     const uint64_t size = size_of(where_.dtype);
     element_.resize(size);
     if (where_.dtype == I32) {
       const auto word = static_cast<uint32_t>(value);  // modulo 2^32
       std::memcpy(element_.data(), &word, size);
+    } else if (scale != 1) {
+      set_element(where_.dtype, element_, 0, static_cast<double>(value) / 4 * scale);
     } else {
       put_quarters(where_.dtype, element_, 0, value);
     }
@@ -224,6 +245,7 @@ class Filler {
     std::vector<uint32_t> words;
     std::vector<uint64_t> longs;
     const bool bias_of_rows = d_.bias_axis == TUFF_BIAS_ROWS;
+    const double after = gemm_.scales[2] == 0 ? 1 : gemm_.scales[2];
     const uint64_t a_step = layout.a.count > 1 ? d_.m * d_.k : 0, b_step = layout.b.count > 1 ? d_.k * d_.n : 0;
     for (uint64_t i = 0; i < d_.batch_count; ++i) {
       if (has_product && d_.a_type == D) multiply(d_, a.data() + i * a_step, b.data() + i * b_step, longs);
@@ -239,7 +261,8 @@ class Filler {
           const uint64_t residual_at = gemm_.residual != Residual::own || layout.residual.count > 1 ? dense : within;
           c.put(layout.c.at(i, row, col),
                 result(sum, d_.beta != 0 ? before[dense] : 0, bias.empty() ? 0 : bias[bias_at],
-                       residual.empty() ? 0 : residual[residual_at]));
+                       residual.empty() ? 0 : residual[residual_at]),
+                after);
         }
       }
     }
@@ -255,7 +278,7 @@ class Filler {
                                               word(residual));
       return relu ? std::max(value, 0) : value;
     }
-    const int64_t value = quarters(d_.alpha) * sum + quarters(d_.beta) * before + 4 * bias + 4 * residual;
+    const int64_t value = quarters(gemm_.factor()) * sum + quarters(d_.beta) * before + 4 * bias + 4 * residual;
     return relu ? std::max<int64_t>(value, 0) : value;
   }
 
@@ -358,6 +381,19 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
     if (d.beta != 0) d.beta = draw.chance(50) ? whole() : std::ceil(4 * d.beta);
   }
 
+  if (c.types[0] >= E4 || c.types[1] >= E4 || c.types[2] >= E4 || draw.chance(5)) {
+    constexpr double kScales[] = {0, 1, 2, 0.5};
+    if (d.c_type != I32 && d.c_type != D && draw.chance(60)) {
+      gemm.scales[0] = draw.one_of(kScales);
+      gemm.scales[1] = gemm.scales[0] == 0 ? draw.one_of(kScales) : 1 / gemm.scales[0];
+      gemm.scales[2] = draw.one_of(kScales);
+    }
+  }
+  // Their few digits have no room for fractions.
+  if (is_float8(d.c_type)) {
+    d.alpha = std::ceil(std::fabs(d.alpha)), d.beta = std::ceil(std::fabs(d.beta) / 2);
+    gemm.scales[0] = gemm.scales[1] = gemm.scales[0] == 0 ? 0 : 1;
+  }
   const bool ta = d.ta != TUFF_NO_TRANS, tb = d.tb != TUFF_NO_TRANS;
   const auto ld = [&](uint64_t cols, bool regular) {
     const uint64_t padded = cols + (draw.chance(50) ? draw.below(10) : 0);
@@ -380,10 +416,16 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   const auto shift = [&](bool regular) { return regular ? 16 * draw.below(4) : 1 + 2 * draw.below(16); };
   gemm.shift_a = shift(c.regular_a), gemm.shift_b = shift(c.regular_b), gemm.shift_c = shift(c.regular_c);
   const bool plain = d.a_type == d.b_type && d.c_type == (d.a_type == I ? I32 : d.a_type) && d.accumulate == 0 &&
-                     d.precision == 0 && d.activation == 0 && d.bias_axis == 0 && gemm.residual == Residual::none;
+                     d.precision == 0 && d.activation == 0 && d.bias_axis == 0 && gemm.residual == Residual::none &&
+                     gemm.scales[0] == 0 && gemm.scales[1] == 0 && gemm.scales[2] == 0;
   gemm.flat = plain && !gemm.arrays && draw.chance(50);
   gemm.value_seed = draw.next();
   return gemm;
+}
+
+double GemmCase::factor() const {
+  const auto value = [](double scale) { return scale == 0 ? 1 : scale; };
+  return desc.alpha * value(scales[0]) * value(scales[1]);
 }
 
 std::string GemmCase::types() const {
@@ -412,6 +454,9 @@ std::string GemmCase::describe() const {
   if (residual != Residual::none) {
     text << (residual == Residual::own ? ", residual" : ", residual in place") << " ld_residual=" << d.ld_residual
          << " stride_residual=" << d.stride_residual;
+  }
+  if (scales[0] != 0 || scales[1] != 0 || scales[2] != 0) {
+    text << ", scales (0: none) " << scales[0] << " " << scales[1] << " " << scales[2];
   }
   text << (flat ? ", without a descriptor" : "");
   return text.str();

@@ -21,10 +21,12 @@ struct GemmCase {
   bool flat = false;              // uses tuff_gemm or tuff_batched_gemm, which take no descriptor
   Residual residual = Residual::none;
   uint64_t shift_a = 0, shift_b = 0, shift_c = 0;  // elements beyond a multiple of 64 bytes
+  double scales[3] = {0, 0, 0};                    // of A, B and C, powers of two; 0: none
   uint64_t value_seed = 0;
 
   std::string types() const;     // f16 x f16 -> f32
   std::string describe() const;  // everything needed to write the call by hand
+  double factor() const;         // alpha with the scales of A and B
   double work() const;
 };
 

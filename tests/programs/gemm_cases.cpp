@@ -187,12 +187,35 @@ tuff_gemm_desc single(const tuff_batched_gemm_desc& d) {
   one.lda = d.lda, one.ldb = d.ldb, one.ldc = d.ldc;
   one.activation = d.activation, one.bias_axis = d.bias_axis, one.bias = d.bias;
   one.residual = d.residual, one.ld_residual = d.ld_residual;
+  one.scale_a = d.scale_a, one.scale_b = d.scale_b, one.scale_c = d.scale_c;
   return one;
 }
 
+// Buffers of one f32 each.
+class Scales {
+ public:
+  explicit Scales(tuff_context context) : context_(context) {}
+  tuff_buffer get(double scale) {
+    if (scale == 0) return TUFF_NULL_HANDLE;
+    tuff_buffer& buffer = buffers_[scale];
+    if (buffer != TUFF_NULL_HANDLE) return buffer;
+    const auto value = static_cast<float>(scale);
+    check(tuff_alloc(context_, sizeof value, &buffer), "tuff_alloc");
+    check(tuff_copy_htod(context_, buffer, 0, &value, sizeof value), "tuff_copy_htod");
+    return buffer;
+  }
+
+ private:
+  tuff_context context_;  // which owns the buffers
+  std::map<double, tuff_buffer> buffers_;
+};
+
 // Enqueues a case whose image starts at `base` in the arena.
-tuff_status call(tuff_context context, Arena& arena, uint64_t base, const GemmCase& gemm, const GemmImage& image) {
+tuff_status call(tuff_context context, Arena& arena, Scales& scales, uint64_t base, const GemmCase& gemm,
+                 const GemmImage& image) {
   tuff_batched_gemm_desc d = gemm.desc;
+  d.scale_a = scales.get(gemm.scales[0]), d.scale_b = scales.get(gemm.scales[1]);
+  d.scale_c = scales.get(gemm.scales[2]);
   const GemmLayout& layout = image.layout;
   d.bias = view_of(arena, base + image.bias, layout.bias);
   d.residual = view_of(arena, base + image.residual, layout.residual);
@@ -263,7 +286,7 @@ struct Count {
 
 class Cases {
  public:
-  Cases(tuff_context context, const Options& options) : context_(context), options_(options), arena_(context) {}
+  Cases(tuff_context context, const Options& options) : context_(context), options_(options), arena_(context), scales_(context) {}
 
   // Returns the exit status.
   int run() {
@@ -337,7 +360,7 @@ class Cases {
       Count& count = counts_[queued.gemm.types()];
       ++count.cases;
       count.work += queued.gemm.work();
-      const tuff_status status = call(context_, arena_, queued.base, queued.gemm, queued.image);
+      const tuff_status status = call(context_, arena_, scales_, queued.base, queued.gemm, queued.image);
       if (status == TUFF_ERROR_DEVICE_LOST || status == TUFF_ERROR_TIMEOUT) check(status, "a product");
       refused[i] = status != TUFF_OK;
       if (refused[i]) report(queued, std::string(tuff_status_name(status)) + ": " + last_error());
@@ -375,6 +398,7 @@ class Cases {
   tuff_context context_;
   const Options& options_;
   Arena arena_;
+  Scales scales_;
   std::vector<Queued> queue_;
   Bytes bytes_;
   std::map<std::string, Count> counts_;
@@ -403,7 +427,7 @@ std::vector<Product> products(tuff_context context) {
                                {0, 0, 9, 8, 20'000, 1}, {0, 1, 1, 7, 50'000, 1}, {0, 0, 256, 256, 264, 1}};
   constexpr int32_t kTypes[][2] = {{TUFF_F32, TUFF_F32},   {TUFF_F16, TUFF_F16}, {TUFF_F16, TUFF_F32},
                                    {TUFF_BF16, TUFF_BF16}, {TUFF_I8, TUFF_F16},  {TUFF_I8, TUFF_I32},
-                                   {TUFF_F64, TUFF_F64}};
+                                   {TUFF_F64, TUFF_F64},   {TUFF_F8_E4M3, TUFF_F16}};
   Random random(1);
   std::vector<Product> all;
   for (const auto& [in, out] : kTypes) {

@@ -1,6 +1,7 @@
 #include "support/typed_gemm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -50,6 +51,38 @@ const std::vector<double>& magnitudes(int32_t dtype) {
   return dtype == TUFF_F16 ? halves : bfloats;
 }
 
+bool is_float8(int32_t dtype) { return dtype == TUFF_F8_E4M3 || dtype == TUFF_F8_E5M2; }
+
+// The magnitude that the bits of an 8-bit float encode, ignoring the sign.
+double decoded8(int32_t dtype, int bits) {
+  const bool e4m3 = dtype == TUFF_F8_E4M3;
+  const int digits = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15;
+  const int exponent = bits >> digits, fraction = bits & ((1 << digits) - 1);
+  if (e4m3 ? bits == 0x7f : bits > 0x7c) return std::numeric_limits<double>::quiet_NaN();
+  if (!e4m3 && bits == 0x7c) return std::numeric_limits<double>::infinity();
+  if (exponent == 0) return std::ldexp(fraction, 1 - bias - digits);
+  return std::ldexp((1 << digits) + fraction, exponent - bias - digits);
+}
+
+int largest8(int32_t dtype) { return dtype == TUFF_F8_E4M3 ? 0x7e : 0x7b; }
+
+// The nearest number, of two the one whose last bit is even; at most the largest.
+uint8_t encoded8(int32_t dtype, double value) {
+  if (std::isnan(value)) return 0x7f;
+  const double magnitude = std::fabs(value);
+  int best = 0;
+  for (int i = 1; i <= largest8(dtype); ++i) {
+    const double distance = std::fabs(decoded8(dtype, i) - magnitude);
+    const double least = std::fabs(decoded8(dtype, best) - magnitude);
+    if (distance < least || (distance == least && i % 2 == 0)) best = i;
+  }
+  return static_cast<uint8_t>(best | (std::signbit(value) ? 0x80 : 0));
+}
+
+double element8(int32_t dtype, uint8_t bits) {
+  return std::copysign(decoded8(dtype, bits & 0x7f), (bits & 0x80) != 0 ? -1.0 : 1.0);
+}
+
 // Rounds by bisection: adjacent bit patterns are adjacent numbers, and of two neighbours the even one has an even last
 // bit. Infinity takes the place of the next number after the largest.
 uint16_t encoded16(int32_t dtype, double value) {
@@ -73,8 +106,9 @@ const unsigned char* poison_of(int32_t dtype) {
   static constexpr uint64_t eight = 0x7ffd1d1d1d1d1d1du;
   static constexpr uint32_t four = kPoison;
   static constexpr uint16_t two = 0x7fd1;
-  static constexpr uint8_t one = 0x6b;
+  static constexpr uint8_t one = 0x6b, float8 = 0x7f;
   const void* const patterns[] = {&one, &two, &four, &eight};
+  if (is_float8(dtype)) return &float8;
   const uint64_t size = size_of(dtype);
   return static_cast<const unsigned char*>(patterns[size == 8 ? 3 : size / 2]);
 }
@@ -100,6 +134,8 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
     case TUFF_I8: return at<int8_t>(bytes, i);
     case TUFF_U8: return at<uint8_t>(bytes, i);
     case TUFF_F32: return double{at<float>(bytes, i)};
+    case TUFF_F8_E4M3:
+    case TUFF_F8_E5M2: return element8(dtype, at<uint8_t>(bytes, i));
     default: {
       const auto word = at<uint16_t>(bytes, i);
       return std::copysign(magnitudes(dtype)[word & 0x7fff], (word & 0x8000) != 0 ? -1.0 : 1.0);
@@ -109,6 +145,7 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
 
 float rounded(int32_t dtype, double value) {
   if (dtype == TUFF_F32) return static_cast<float>(value);
+  if (is_float8(dtype)) return static_cast<float>(element8(dtype, encoded8(dtype, value)));
   const uint16_t word = encoded16(dtype, value);
   return static_cast<float>(std::copysign(magnitudes(dtype)[word & 0x7fff], value));
 }
@@ -121,6 +158,8 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
     case TUFF_I8: return put(bytes, i, static_cast<int8_t>(value));
     case TUFF_U8: return put(bytes, i, static_cast<uint8_t>(value));
     case TUFF_F32: return put(bytes, i, static_cast<float>(value));
+    case TUFF_F8_E4M3:
+    case TUFF_F8_E5M2: return put(bytes, i, encoded8(dtype, value));
     default: return put(bytes, i, encoded16(dtype, value));
   }
 }
@@ -145,6 +184,8 @@ double unit_roundoff(int32_t dtype) {
     case TUFF_F32: return 0x1p-24;
     case TUFF_F16: return 0x1p-11;
     case TUFF_BF16: return 0x1p-8;
+    case TUFF_F8_E4M3: return 0x1p-4;
+    case TUFF_F8_E5M2: return 0x1p-3;
     default: return 0;
   }
 }
@@ -188,6 +229,7 @@ std::string TypedGemm::name() const {
   static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu", "_relu6"};
   text << activations[activation] << (bias_axis == 1 ? "_rows" : bias_axis == 2 ? "_columns" : "");
   text << (residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "");
+  if (scaled()) text << "_scales" << (scale_a != 0 ? "a" : "") << (scale_b != 0 ? "b" : "") << (scale_c != 0 ? "c" : "");
   return text.str();
 }
 
@@ -252,8 +294,13 @@ int32_t sum_type(const TypedGemm& s) {
 // and the accumulator hold exactly.
 void fill_inputs(const TypedGemm& s, Tier tier, Operand& a, Operand& b, const std::vector<Operand*>& others) {
   Random random(s.m * 31 + s.n * 7 + s.k);
-  const double most = s.c_type == TUFF_F16 ? 2048 : s.c_type == TUFF_BF16 ? 256 : 0x1p24;
-  const double left = most - 3 * 4 * std::max(1.0, std::fabs(s.beta));
+  const double most = s.c_type == TUFF_F16       ? 2048
+                      : s.c_type == TUFF_BF16    ? 256
+                      : s.c_type == TUFF_F8_E4M3 ? 16
+                      : s.c_type == TUFF_F8_E5M2 ? 8
+                                                 : 0x1p24;
+  const int other = is_float8(s.c_type) ? 1 : 4;
+  const double left = most - 3 * other * std::max(1.0, std::fabs(s.beta));
   const auto period = static_cast<uint64_t>(std::ceil(4 * std::fabs(s.alpha) * static_cast<double>(s.k) / left));
   const auto value = [&](int limit) {
     return tier == Tier::exact || s.a_type == TUFF_I8 ? random.integer(limit) : random.spread();
@@ -266,12 +313,12 @@ void fill_inputs(const TypedGemm& s, Tier tier, Operand& a, Operand& b, const st
   });
   b.fill([&](uint64_t, uint64_t) { return value(limit); });
   for (Operand* other : others) {
-    other->fill([&](uint64_t, uint64_t) { return tier == Tier::exact ? random.integer(4) : random.spread(); });
+    other->fill([&](uint64_t, uint64_t) { return tier == Tier::exact ? random.integer(other) : random.spread(); });
   }
 }
 
 tuff_status call(tuff_context context, const TypedGemm& s, const Operand& a, const Operand& b, const Operand& c,
-                 const Operand& bias, const Operand& residual) {
+                 const Operand& bias, const Operand& residual, const std::array<tuff_buffer, 3>& scales) {
   tuff_batched_gemm_desc d{};
   d.struct_size = sizeof d;
   d.a_type = s.a_type, d.b_type = s.b_type, d.c_type = s.c_type;
@@ -280,6 +327,7 @@ tuff_status call(tuff_context context, const TypedGemm& s, const Operand& a, con
   d.alpha = s.alpha, d.beta = s.beta;
   d.lda = a.layout.ld, d.ldb = b.layout.ld, d.ldc = c.layout.ld;
   d.batch_count = s.batch;
+  d.scale_a = scales[0], d.scale_b = scales[1], d.scale_c = scales[2];
   d.activation = s.activation;
   d.bias_axis = s.bias_axis;
   if (s.bias_axis != 0) d.bias = bias.handles[0], d.stride_bias = bias.layout.stride;
@@ -304,9 +352,69 @@ tuff_status call(tuff_context context, const TypedGemm& s, const Operand& a, con
   one.a = d.a, one.b = d.b, one.c = d.c;
   one.lda = d.lda, one.ldb = d.ldb, one.ldc = d.ldc;
   one.activation = d.activation, one.bias_axis = d.bias_axis;
+  one.scale_a = d.scale_a, one.scale_b = d.scale_b, one.scale_c = d.scale_c;
   one.bias = d.bias, one.residual = d.residual, one.ld_residual = d.ld_residual;
   return tuff_gemm_ex(context, &one);
 }
+
+}  // namespace
+
+namespace {
+
+// Half of the least positive number, for types whose denormals results may be.
+double half_of_least(int32_t dtype) {
+  switch (dtype) {
+    case TUFF_F16: return 0x1p-25;
+    case TUFF_F8_E4M3: return 0x1p-10;
+    case TUFF_F8_E5M2: return 0x1p-17;
+    default: return 0;
+  }
+}
+
+// The scales, each in a buffer of its own.
+struct Scales {
+  Scales(tuff_context context, const TypedGemm& s) {
+    const double given[] = {s.scale_a, s.scale_b, s.scale_c};
+    for (size_t i = 0; i < handles.size(); ++i) {
+      if (given[i] == 0) continue;
+      Bytes bytes(sizeof(float));
+      set_element(TUFF_F32, bytes, 0, given[i]);
+      tensors[i] = std::make_unique<TypedTensor>(context, TUFF_F32, bytes, i);
+      handles[i] = *tensors[i];
+    }
+  }
+  static Wide value(double given) { return given == 0 ? 1 : Wide{static_cast<float>(given)}; }
+
+  std::array<std::unique_ptr<TypedTensor>, 3> tensors;
+  std::array<tuff_buffer, 3> handles{};
+};
+
+// The error of sums that tensor cores keep with 13 bits of fraction. They add 32 products to a sum at a time: each of
+// the 33 numbers is truncated to a multiple of 2^-13 of the largest one's leading bit, and so is the result. After 128
+// products the sum goes on in f32.
+class ShortSums {
+ public:
+  void add(Wide product) {
+    largest_ = std::max(largest_, std::fabs(product));
+    sum_ += product;
+    if (++count_ % 32 == 0) end_piece();
+    if (count_ % 128 == 0) sum_ = 0;
+  }
+  Wide error() {
+    if (count_ % 32 != 0) end_piece();
+    return error_;
+  }
+
+ private:
+  void end_piece() {
+    // The sum of the machine differs from this one by less than a hundredth of the largest number.
+    error_ += 34 * 0x1p-13L * 1.01L * std::max({largest_, std::fabs(before_), std::fabs(sum_)});
+    before_ = count_ % 128 == 0 ? 0 : sum_;
+    largest_ = 0;
+  }
+  uint64_t count_ = 0;
+  Wide largest_ = 0, sum_ = 0, before_ = 0, error_ = 0;
+};
 
 }  // namespace
 
@@ -326,11 +434,15 @@ void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
   bias.upload(context, false, s.shift);
   residual.upload(context, false, s.shift);
   const Bytes c_before = c.bytes;
-  ASSERT_OK(call(context, s, a, b, c, bias, residual));
+  const Scales scales(context, s);
+  const Wide factor = s.alpha * Scales::value(s.scale_a) * Scales::value(s.scale_b), after = Scales::value(s.scale_c);
+  ASSERT_OK(call(context, s, a, b, c, bias, residual, scales.handles));
   c.download();
 
   const double u = unit_roundoff(sum_type(s)) != 0 ? unit_roundoff(sum_type(s)) : kU;
-  const auto roundings = static_cast<double>((s.a_type == TUFF_I8 ? 0 : s.k) + 5);
+  const auto roundings = static_cast<double>((s.a_type == TUFF_I8 ? 0 : s.k) + (s.scaled() ? 8 : 5));
+  int32_t tensor_cores = 0;
+  if (s.has_float8_inputs()) ASSERT_OK(tuff_supports(context, "ptx", &tensor_cores));
   const double gamma_sum = roundings * u / (1 - roundings * u);
   uint64_t wrong = 0, touched = 0;
   std::ostringstream first;
@@ -339,16 +451,18 @@ void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
     for (uint64_t row = 0; row < s.m; ++row) {
       for (uint64_t col = 0; col < s.n; ++col) {
         Wide sum = 0, size = 0;
+        ShortSums machine;
         for (uint64_t p = 0; p < s.k; ++p) {
           const Wide x = s.ta != 0 ? a.get(i, p, row) : a.get(i, row, p),
                      y = s.tb != 0 ? b.get(i, col, p) : b.get(i, p, col);
           sum += x * y;
           size += std::fabs(x * y);
+          if (tensor_cores != 0) machine.add(x * y);
         }
         const uint64_t at = c.layout.index(i, row, col);
         is_element[at] = true;
         const Wide old = reads_c ? element(s.c_type, c_before, at) : 0;
-        Wide value = s.alpha * sum, terms = std::fabs(s.alpha) * size;
+        Wide value = factor * sum, terms = std::fabs(factor) * size;
         const auto add = [&](Wide x) {
           value += x;
           terms += std::fabs(x);
@@ -356,11 +470,17 @@ void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
         add(s.beta * old);
         if (s.bias_axis != 0) add(bias.get(i, 0, s.bias_axis == TUFF_BIAS_ROWS ? row : col));
         if (s.residual != Residual::none) add(s.residual == Residual::own ? residual.get(i, row, col) : old);
-        const Wide want = activated(s.activation, value);
+        Wide want = activated(s.activation, value) * after;
         Wide bound = 0;
         if (tier == Tier::bound) {
-          bound = gamma_sum * terms * Wide{kSteepest} + activation_error(s.activation, static_cast<double>(value), u);
-          bound += unit_roundoff(s.c_type) * (std::fabs(want) + bound) + (s.c_type == TUFF_F16 ? 0x1p-25 : 0);
+          bound = (gamma_sum * terms + std::fabs(factor) * machine.error()) * Wide{kSteepest};
+          bound = (bound + activation_error(s.activation, static_cast<double>(value), u)) * std::fabs(after);
+          bound += unit_roundoff(s.c_type) * (std::fabs(want) + bound);
+          bound += half_of_least(s.c_type);
+        }
+        if (is_float8(s.c_type)) {  // saturated
+          const Wide most = decoded8(s.c_type, largest8(s.c_type));
+          want = std::clamp(want, -most, most);
         }
         const double got = element(s.c_type, c.bytes, at);
         if (is_poison(s.c_type, c.bytes, at) || !(std::fabs(got - want) <= bound)) {

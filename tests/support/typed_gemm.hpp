@@ -17,7 +17,7 @@ uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
-float rounded(int32_t dtype, double value);  // to a floating-point type of 32 or 16 bits
+float rounded(int32_t dtype, double value);  // to a floating-point type of 32, 16 or 8 bits
 double unit_roundoff(int32_t dtype);         // 0 for integers
 // A pattern that no result has, a quiet NaN for floating-point types: the initial contents of outputs and gaps.
 void set_poison(int32_t dtype, Bytes& bytes, uint64_t i);
@@ -49,13 +49,17 @@ struct TypedGemm {
   bool arrays = false;  // a batch given as arrays of buffers
   int32_t activation = TUFF_ACTIVATION_NONE, bias_axis = TUFF_BIAS_NONE;
   Residual residual = Residual::none;
+  double scale_a = 0, scale_b = 0, scale_c = 0;  // 0: none
 
+  bool has_float8_inputs() const { return a_type >= TUFF_F8_E4M3 && b_type >= TUFF_F8_E4M3; }
+  bool scaled() const { return scale_a != 0 || scale_b != 0 || scale_c != 0; }
   std::string name() const;
   double work() const { return static_cast<double>(m * n * batch) * static_cast<double>(k); }
 };
 
 // Computes the GEMM and compares: exactly for integers whose sums C's type holds, otherwise within the derived bound:
-// gamma_(k+5) of the accumulator's type, the activation's error, and one rounding to C's type.
+// gamma_(k+5) of the accumulator's type, the activation's error, and one rounding to C's type. Scales take three more
+// roundings. Where "ptx" is supported, sums of 8-bit floats may have 13 bits of fraction (docs/accuracy.md).
 void run_typed_gemm(tuff_context context, const TypedGemm& shape, Tier tier);
 
 }  // namespace tuff_test

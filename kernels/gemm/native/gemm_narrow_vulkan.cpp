@@ -62,8 +62,9 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 
 bool takes_second_pass(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
-  return only_finish_has(args) || activation != TUFF_ACTIVATION_NONE && activation != TUFF_ACTIVATION_RELU &&
-         activation != TUFF_ACTIVATION_RELU6;
+  const bool fused = activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
+                     activation == TUFF_ACTIVATION_RELU6;
+  return !fused || only_finish_has(args);
 }
 
 uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {

@@ -12,14 +12,14 @@ namespace {
 
 constexpr uint64_t kScaleBytes = sizeof(float);
 
-template <typename Index, typename Number, bool scales>
+template <typename Index, typename Number>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const GemmEpilogue& epilogue = args.epilogue;
   constexpr bool kWide = sizeof(Index) == 8;
   const auto index = [](uint64_t x) { return static_cast<Index>(x); };
   const auto bit = [](const Buffer* scale, uint32_t number) { return scale != nullptr ? 1u << number : 0; };
   const uint32_t given = bit(epilogue.scale_a, 16) | bit(epilogue.scale_b, 17) | bit(epilogue.scale_c, 18);
-  shaders::GemmFinish::Push<Index, Number, scales, kWide> push{.ldc = index(args.ldc),
+  shaders::GemmFinish::Push<Index, Number, kWide> push{.ldc = index(args.ldc),
                                                        .stride_c = index(args.stride_c),
                                                        .elements = index(args.m * args.n * args.batch_count),
                                                        .matrix = index(args.m * args.n),
@@ -79,15 +79,8 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
   }
   define_each(request, dispatch);
   with_index(wide, [&](auto index) {
-    with_number(args.c_type, [&](auto number) {
-      with_flag(epilogue.scaled(), [&](auto scales) {
-        if constexpr (!scales || std::is_same_v<decltype(number), float>) {
-          push_finish<decltype(index), decltype(number), scales>(dispatch, args, slices);
-        } else {
-          fail(TUFF_ERROR_INTERNAL, "gemm_finish has no scales for {}", dtype_name(args.c_type));
-        }
-      });
-    });
+    with_number(args.c_type,
+                [&](auto number) { push_finish<decltype(index), decltype(number)>(dispatch, args, slices); });
   });
   dispatch.groups_linear(ceil_div(elements, uint64_t{local_size} * items), traits);
   dispatch.work(static_cast<double>(elements * (slices * sum_bytes + 2 * c_bytes)),
