@@ -382,10 +382,10 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
   }
 
   if (c.types[0] >= E4 || c.types[1] >= E4 || c.types[2] >= E4 || draw.chance(5)) {
-    constexpr double kScales[] = {0, 1, 2, 0.5};
+    constexpr double kScales[] = {0, 1, 2, 0.5}, kAlone[] = {0, 1, 2};  // alpha's product has quarters
     if (d.c_type != I32 && d.c_type != D && draw.chance(60)) {
       gemm.scales[0] = draw.one_of(kScales);
-      gemm.scales[1] = gemm.scales[0] == 0 ? draw.one_of(kScales) : 1 / gemm.scales[0];
+      gemm.scales[1] = gemm.scales[0] == 0 ? draw.one_of(kAlone) : 1 / gemm.scales[0];
       gemm.scales[2] = draw.one_of(kScales);
     }
   }

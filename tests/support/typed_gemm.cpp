@@ -299,21 +299,22 @@ void fill_inputs(const TypedGemm& s, Tier tier, Operand& a, Operand& b, const st
                       : s.c_type == TUFF_F8_E4M3 ? 16
                       : s.c_type == TUFF_F8_E5M2 ? 8
                                                  : 0x1p24;
-  const int other = is_float8(s.c_type) ? 1 : 4;
-  const double left = most - 3 * other * std::max(1.0, std::fabs(s.beta));
-  const auto period = static_cast<uint64_t>(std::ceil(4 * std::fabs(s.alpha) * static_cast<double>(s.k) / left));
-  const auto value = [&](int limit) {
+  const int few = is_float8(s.c_type) ? 1 : 4;  // of the other operands
+  const double left = most - 3 * few * std::max(1.0, std::fabs(s.beta));
+  const int limit = tier != Tier::exact ? 127 : is_float8(s.c_type) ? 1 : 2;
+  const auto period =
+      static_cast<uint64_t>(std::ceil(limit * limit * std::fabs(s.alpha) * static_cast<double>(s.k) / left));
+  const auto value = [&] {
     return tier == Tier::exact || s.a_type == TUFF_I8 ? random.integer(limit) : random.spread();
   };
-  const int limit = tier == Tier::exact ? 2 : 127;
   a.fill([&](uint64_t row, uint64_t col) {
     const uint64_t i = s.ta != 0 ? col : row, p = s.ta != 0 ? row : col;
-    const double x = value(limit);
+    const double x = value();
     return tier == Tier::exact && period > 1 && (p + 3 * i) % period != 0 ? 0 : x;
   });
-  b.fill([&](uint64_t, uint64_t) { return value(limit); });
-  for (Operand* other : others) {
-    other->fill([&](uint64_t, uint64_t) { return tier == Tier::exact ? random.integer(other) : random.spread(); });
+  b.fill([&](uint64_t, uint64_t) { return value(); });
+  for (Operand* each : others) {
+    each->fill([&](uint64_t, uint64_t) { return tier == Tier::exact ? random.integer(few) : random.spread(); });
   }
 }
 
@@ -442,7 +443,9 @@ void run_typed_gemm(tuff_context context, const TypedGemm& s, Tier tier) {
   const double u = unit_roundoff(sum_type(s)) != 0 ? unit_roundoff(sum_type(s)) : kU;
   const auto roundings = static_cast<double>((s.a_type == TUFF_I8 ? 0 : s.k) + (s.scaled() ? 8 : 5));
   int32_t tensor_cores = 0;
-  if (s.has_float8_inputs()) ASSERT_OK(tuff_supports(context, "ptx", &tensor_cores));
+  if (s.has_float8_inputs()) {
+    ASSERT_OK(tuff_supports(context, "ptx", &tensor_cores));
+  }
   const double gamma_sum = roundings * u / (1 - roundings * u);
   uint64_t wrong = 0, touched = 0;
   std::ostringstream first;

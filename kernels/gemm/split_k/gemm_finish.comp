@@ -36,9 +36,8 @@ layout(push_constant, std430) uniform Push {
 TUFF_READ(4, ScaleA, float, 4)
 TUFF_READ(5, ScaleB, float, 4)
 TUFF_READ(6, ScaleC, float, 4)
-precise float scale_c;
-#define GEMM_SCALED(value) ((value) * scale_c)
 #define GEMM_SCALE(operand, bit) ((push.slices >> (16 + bit) & 1u) != 0u ? TUFF_AT(operand, 0) : 1.0)
+#define GEMM_SCALED(value) ((value) * GEMM_SCALE(ScaleC, 2))
 #endif
 #include "kernels/gemm/common/gemm_epilogue.glsl"
 TUFF_READ(0, Partials, SCALAR, SCALAR_BYTES)
@@ -50,8 +49,7 @@ void main() {
   const TUFF_INDEX n = push.n;
   const uint slices = push.slices & 0xffffu;
 #if SCALES
-  precise const NUMBER alpha = push.alpha * GEMM_SCALE(ScaleA, 0) * GEMM_SCALE(ScaleB, 1);
-  scale_c = GEMM_SCALE(ScaleC, 2);
+  const NUMBER alpha = push.alpha * GEMM_SCALE(ScaleA, 0) * GEMM_SCALE(ScaleB, 1);
 #else
   const NUMBER alpha = push.alpha;
 #endif
