@@ -76,7 +76,7 @@ class Bench:
         desc = GemmDesc(struct_size=ctypes.sizeof(GemmDesc), dtype=DTYPES[in_type], ta=ta, tb=tb, m=m, n=n, k=k,
                         alpha=1, a=da.value, b=db.value, c=dc.value, stride_a=m * k, stride_b=k * n, stride_c=m * n,
                         batch_count=batch, c_type=DTYPES[c_type], precision=4 if in_type == "tf32" else 0)
-        short, scales = in_type in ("f8", "fast8"), torch.tensor([0.5, 0.25], device="cuda")
+        short, scales = in_type in ("f8", "fast8"), [torch.tensor([x], device="cuda") for x in (0.5, 0.25)]
         if short:
             buffers = [self.upload(scale) for scale in scales]
             desc.scale_a, desc.scale_b = buffers[0].value, buffers[1].value

@@ -39,7 +39,7 @@ class ElementTypes {
 
 std::string names_of(ElementTypes types);  // "f32, f16 or bf16"
 
-inline constexpr ElementTypes kFloatTypes = {TUFF_F32, TUFF_F16, TUFF_BF16};                      // computed in f32
+inline constexpr ElementTypes kFloatTypes = {TUFF_F32, TUFF_F16, TUFF_BF16};  // computed in f32
 inline constexpr ElementTypes kFloat8Types = {TUFF_F8_E4M3, TUFF_F8_E5M2};
 inline constexpr ElementTypes kFactorTypes = kFloatTypes | kFloat8Types | ElementTypes{TUFF_F64, TUFF_I8};  // of GEMM
 inline constexpr ElementTypes kIntegerTypes = {TUFF_I64, TUFF_U64, TUFF_I32, TUFF_U32,

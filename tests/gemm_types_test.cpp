@@ -13,10 +13,10 @@ constexpr int32_t E4 = TUFF_F8_E4M3, E5 = TUFF_F8_E5M2;
 struct Types {
   int32_t a, b, c;
 };
-constexpr Types kMixtures[] = {{F, F, H}, {H, H, H},   {H, H, F}, {B, B, B}, {B, B, F}, {H, B, F}, {F, H, B},
-                               {B, F, H}, {I, I, I32}, {I, I, F}, {I, I, H}, {I, I, B}, {D, D, D}, {E4, E4, H},
-                               {E4, E5, F}, {E5, E5, B}, {E4, H, H}, {B, E5, B}, {F, E4, F}, {E4, E4, E4},
-                               {E5, E4, E5}, {H, H, E4}, {I, I, E5}};
+constexpr Types kMixtures[] = {{F, F, H},  {H, H, H},    {H, H, F},    {B, B, B},   {B, B, F},  {H, B, F},
+                               {F, H, B},  {B, F, H},    {I, I, I32},  {I, I, F},   {I, I, H},  {I, I, B},
+                               {D, D, D},  {E4, E4, H},  {E4, E5, F},  {E5, E5, B}, {E4, H, H}, {B, E5, B},
+                               {F, E4, F}, {E4, E4, E4}, {E5, E4, E5}, {H, H, E4},  {I, I, E5}};
 
 // Through tiles, with one column or row, and with few of them (tiles or a skinny kernel, depending on the device).
 std::vector<TypedGemm> mixtures(bool all_transposes) {

@@ -21,7 +21,7 @@ struct GemmEpilogue {
   int32_t bias_axis = TUFF_BIAS_NONE;
   const Buffer *bias = nullptr, *residual = nullptr;
   uint64_t ld_residual = 0;
-  uint64_t stride_bias = 0, stride_residual = 0;  // elements between matrices of a batch
+  uint64_t stride_bias = 0, stride_residual = 0;                            // elements between matrices of a batch
   const Buffer *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr;  // one f32 each; null: 1
 
   bool scaled() const { return scale_a != nullptr || scale_b != nullptr || scale_c != nullptr; }

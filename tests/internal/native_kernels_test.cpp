@@ -27,10 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string text_of(const gemm::Wgmma& kernel) {
-  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " trans " +
-         std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " tile " + std::to_string(kernel.rows) +
-         "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.beta ? " beta" : "") +
-         (kernel.vector ? " vector" : "") + " bias " + std::to_string(kernel.bias_axis) +
+  return "type " + std::to_string(kernel.type) + " " + std::to_string(kernel.b_type) + " c_type " +
+         std::to_string(kernel.c_type) + (kernel.scaled ? " scaled" : "") + (kernel.promoted ? " promoted" : "") +
+         " trans " + std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " tile " +
+         std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") +
+         (kernel.beta ? " beta" : "") + (kernel.vector ? " vector" : "") + " bias " + std::to_string(kernel.bias_axis) +
          (kernel.residual ? " residual" : "") + " windows " + std::to_string(kernel.windows) +
          (kernel.valid ? " valid" : "") + (kernel.padded ? " padded" : "") + " activation " +
          std::to_string(kernel.activation);
@@ -73,6 +74,33 @@ void add_integers(std::vector<gemm::Wgmma>& all) {
       kernel.edge = (bits & 1) != 0;
       kernel.vector = (bits & 2) != 0;
       all.push_back(kernel);
+    }
+  }
+}
+
+// 8-bit floats.
+void add_float8(std::vector<gemm::Wgmma>& all) {
+  for (const auto& [rows, columns] : kTiles) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F8_E4M3, TUFF_F8_E5M2}) {
+      for (uint32_t bits = 0; bits < 128; ++bits) {
+        gemm::Wgmma kernel;
+        kernel.type = (bits & 1) != 0 ? TUFF_F8_E4M3 : TUFF_F8_E5M2;
+        kernel.b_type = (bits & 2) != 0 ? TUFF_F8_E4M3 : TUFF_F8_E5M2;
+        kernel.c_type = c_type;
+        kernel.trans_b = true;
+        kernel.rows = rows;
+        kernel.columns = columns;
+        kernel.edge = (bits & 4) != 0;
+        kernel.promoted = (bits & 8) != 0;
+        kernel.scaled = (bits & 16) != 0;
+        const bool bytes = c_type == TUFF_F8_E4M3 || c_type == TUFF_F8_E5M2;
+        kernel.vector = bytes || (bits & 32) != 0;
+        kernel.beta = !bytes && (bits & 64) != 0;
+        kernel.bias_axis = kernel.beta ? TUFF_BIAS_COLUMNS : TUFF_BIAS_NONE;
+        kernel.residual = kernel.beta;
+        kernel.activation = bytes && (bits & 64) != 0 ? TUFF_ACTIVATION_RELU6 : TUFF_ACTIVATION_NONE;
+        all.push_back(kernel);
+      }
     }
   }
 }
@@ -328,6 +356,11 @@ TEST(NativeKernels, GemmOfIntegersAssembles) {
   std::vector<gemm::Wgmma> all;
   add_integers(all);
   assemble_some(all, gemm::wgmma_source, 2);
+}
+TEST(NativeKernels, GemmOfFloats8Assembles) {
+  std::vector<gemm::Wgmma> all;
+  add_float8(all);
+  assemble_some(all, gemm::wgmma_source);
 }
 TEST(NativeKernels, GemmOfTf32Assembles) {
   std::vector<gemm::Wgmma> all;

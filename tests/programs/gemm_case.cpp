@@ -17,13 +17,13 @@ constexpr int32_t F = TUFF_F32, H = TUFF_F16, B = TUFF_BF16, D = TUFF_F64, I = T
 
 // The mixtures that gemm supports, of 8-bit floats some; those with special kernels more than once.
 constexpr std::array<std::array<int32_t, 3>, 59> kMixtures = {{
-    {F, F, F}, {F, F, H}, {F, F, B}, {F, H, F},   {F, H, H}, {F, H, B},   {F, B, F}, {F, B, H}, {F, B, B},
-    {H, F, F}, {H, F, H}, {H, F, B}, {H, H, F},   {H, H, H}, {H, H, B},   {H, B, F}, {H, B, H}, {H, B, B},
-    {B, F, F}, {B, F, H}, {B, F, B}, {B, H, F},   {B, H, H}, {B, H, B},   {B, B, F}, {B, B, H}, {B, B, B},
-    {I, I, F}, {I, I, H}, {I, I, B}, {I, I, I32}, {D, D, D}, {F, F, F},   {F, F, F}, {F, F, F}, {F, F, F},
-    {F, F, F}, {H, H, H}, {H, H, F}, {B, B, B},   {B, B, F}, {I, I, I32}, {D, D, D}, {D, D, D}, {F, F, F},
-    {E4, E4, F}, {E4, E4, H}, {E4, E5, B}, {E5, E4, F}, {E5, E5, H}, {E4, E4, E4}, {E4, E4, E5}, {E4, H, H},
-    {B, E4, B}, {F, E5, F}, {E4, E4, H}, {H, H, E4}, {I, I, E4}, {E5, E4, F},
+    {F, F, F},   {F, F, H},   {F, F, B},   {F, H, F},   {F, H, H},   {F, H, B},    {F, B, F},    {F, B, H},  {F, B, B},
+    {H, F, F},   {H, F, H},   {H, F, B},   {H, H, F},   {H, H, H},   {H, H, B},    {H, B, F},    {H, B, H},  {H, B, B},
+    {B, F, F},   {B, F, H},   {B, F, B},   {B, H, F},   {B, H, H},   {B, H, B},    {B, B, F},    {B, B, H},  {B, B, B},
+    {I, I, F},   {I, I, H},   {I, I, B},   {I, I, I32}, {D, D, D},   {F, F, F},    {F, F, F},    {F, F, F},  {F, F, F},
+    {F, F, F},   {H, H, H},   {H, H, F},   {B, B, B},   {B, B, F},   {I, I, I32},  {D, D, D},    {D, D, D},  {F, F, F},
+    {E4, E4, F}, {E4, E4, H}, {E4, E5, B}, {E5, E4, F}, {E5, E5, H}, {E4, E4, E4}, {E4, E4, E5}, {E4, H, H}, {B, E4, B},
+    {F, E5, F},  {E4, E4, H}, {H, H, E4},  {I, I, E4},  {E5, E4, F},
 }};
 
 class Draw : public Random {
@@ -155,7 +155,9 @@ Limits::Limits(const GemmCase& gemm) {
 int64_t max_of(int32_t dtype, int32_t precision) {
   if (precision == TUFF_PRECISION_ALLOW_F16 || precision == TUFF_PRECISION_ALLOW_TF32) dtype = H;  // as many digits
   if (precision == TUFF_PRECISION_ALLOW_BF16) dtype = B;
-  return dtype == H ? 2048 : dtype == B ? 256 : dtype == I    ? 127
+  return dtype == H    ? 2048
+         : dtype == B  ? 256
+         : dtype == I  ? 127
          : dtype == D  ? 1 << 15
          : dtype == E4 ? 16
          : dtype == E5 ? 8

@@ -286,7 +286,8 @@ struct Count {
 
 class Cases {
  public:
-  Cases(tuff_context context, const Options& options) : context_(context), options_(options), arena_(context), scales_(context) {}
+  Cases(tuff_context context, const Options& options)
+      : context_(context), options_(options), arena_(context), scales_(context) {}
 
   // Returns the exit status.
   int run() {
@@ -425,8 +426,8 @@ std::vector<Product> products(tuff_context context) {
   constexpr Shape kShapes[] = {{0, 0, 5, 6, 7, 500},    {0, 1, 1, 900, 700, 1},  {0, 0, 900, 1, 700, 1},
                                {0, 0, 1, 900, 700, 1},  {0, 0, 8, 300, 200, 1},  {1, 0, 33, 29, 130, 3},
                                {0, 0, 9, 8, 20'000, 1}, {0, 1, 1, 7, 50'000, 1}, {0, 0, 256, 256, 264, 1}};
-  constexpr int32_t kTypes[][2] = {{TUFF_F32, TUFF_F32},   {TUFF_F16, TUFF_F16}, {TUFF_F16, TUFF_F32},
-                                   {TUFF_BF16, TUFF_BF16}, {TUFF_I8, TUFF_F16},  {TUFF_I8, TUFF_I32},
+  constexpr int32_t kTypes[][2] = {{TUFF_F32, TUFF_F32},   {TUFF_F16, TUFF_F16},    {TUFF_F16, TUFF_F32},
+                                   {TUFF_BF16, TUFF_BF16}, {TUFF_I8, TUFF_F16},     {TUFF_I8, TUFF_I32},
                                    {TUFF_F64, TUFF_F64},   {TUFF_F8_E4M3, TUFF_F16}};
   Random random(1);
   std::vector<Product> all;

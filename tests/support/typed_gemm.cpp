@@ -229,7 +229,8 @@ std::string TypedGemm::name() const {
   static const char* const activations[] = {"", "_relu", "_gelu", "_gelutanh", "_silu", "_relu6"};
   text << activations[activation] << (bias_axis == 1 ? "_rows" : bias_axis == 2 ? "_columns" : "");
   text << (residual == Residual::own ? "_residual" : residual == Residual::in_place ? "_inplace" : "");
-  if (scaled()) text << "_scales" << (scale_a != 0 ? "a" : "") << (scale_b != 0 ? "b" : "") << (scale_c != 0 ? "c" : "");
+  if (scaled())
+    text << "_scales" << (scale_a != 0 ? "a" : "") << (scale_b != 0 ? "b" : "") << (scale_c != 0 ? "c" : "");
   return text.str();
 }
 

@@ -120,14 +120,16 @@ CopyRequest matrix_copy(const GemmArgs& args, int32_t own_type, bool across_k, u
 
 CopyRequest matrix_copy_of_a(const GemmArgs& args) {
   const bool ta = args.ta != TUFF_NO_TRANS;
-  return matrix_copy(args, args.a_type, ta, load_bytes(args.a, args.a_type, args.lda, args.stride_a, ta ? args.m : args.k));
+  return matrix_copy(args, args.a_type, ta,
+                     load_bytes(args.a, args.a_type, args.lda, args.stride_a, ta ? args.m : args.k));
 }
 
 CopyRequest matrix_copy_of_b(const GemmArgs& args) {
   const bool tb = args.tb != TUFF_NO_TRANS;
   const bool often = args.m >= kTransposeRows && args.n >= kTransposeExtent && args.k >= kTransposeExtent;
   if (tb && often && args.b_type == input_type(args) && dtype_size(args.b_type) == 2) return {true, args.b_type, true};
-  return matrix_copy(args, args.b_type, !tb, load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
+  return matrix_copy(args, args.b_type, !tb,
+                     load_bytes(args.b, args.b_type, args.ldb, args.stride_b, tb ? args.k : args.n));
 }
 
 namespace {

@@ -62,8 +62,8 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 
 bool takes_second_pass(const GemmArgs& args) {
   const int32_t activation = args.epilogue.activation;
-  const bool fused = activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
-                     activation == TUFF_ACTIVATION_RELU6;
+  const bool fused =
+      activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU || activation == TUFF_ACTIVATION_RELU6;
   return !fused || only_finish_has(args);
 }
 

@@ -1,7 +1,7 @@
 // C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with the wgmma instructions of Hopper GPUs: 16-bit
 // inputs, sums in f32. Or with f32 inputs, of which the instructions ignore all but 10 bits of the fraction (TF32). Or
-// with 8-bit floats, and a scale for each matrix. Or C = A * B with inputs of 8-bit integers and sums in i32. The rows of
-// both f32 and 8-bit inputs run along k.
+// with 8-bit floats, and a scale for each matrix. Or C = A * B with inputs of 8-bit integers and sums in i32. The rows
+// of both f32 and 8-bit inputs run along k.
 //
 //              columns (256)            A block computes 128 rows of C at a time, and takes tile after tile, so that
 //            +---------------+          loading the next one overlaps with storing this one. It has three warp groups:
@@ -467,8 +467,9 @@ class Kernel {
                   for (uint32_t first = 0; first < group_columns(); first += columns) {
                     w_.emit("wgmma.fence.sync.aligned;");
                     for (uint32_t i = 0; i < kStep / 16; ++i) {
-                      multiply_piece(ptx::matrix(a + i * 2, high), ptx::matrix(b + (first * kRowBytes / 16 + i * 2), high),
-                                     i == 0 ? never : always(), part);
+                      multiply_piece(ptx::matrix(a + i * 2, high),
+                                     ptx::matrix(b + (first * kRowBytes / 16 + i * 2), high), i == 0 ? never : always(),
+                                     part);
                     }
                     w_.emit("wgmma.commit_group.sync.aligned;");
                     w_.emit("wgmma.wait_group.sync.aligned 0;");
@@ -808,12 +809,24 @@ constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RE
                                        {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kWindows[] = {{0, 2}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
-constexpr DefineInfo kDefines[] = {
-    {"ACTIVATION", kActivations}, {"BIAS_AXIS", kAxes}, {"RESIDUAL", kFlag}, {"BETA", kFlag},
-    {"COLUMNS", kColumns},        {"C_TYPE", kOutputs}, {"EDGE", kFlag},     {"TRANS_A", kFlag},
-    {"TRANS_B", kFlag},           {"PADDED", kFlag},    {"ROWS", kRows},     {"VALID", kFlag},
-    {"WINDOWS", kWindows},        {"TYPE", kInputs},    {"VECTOR", kFlag},   {"B_TYPE", kInputs},
-    {"SCALED", kFlag},            {"PROMOTED", kFlag}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
+                                   {"BIAS_AXIS", kAxes},
+                                   {"RESIDUAL", kFlag},
+                                   {"BETA", kFlag},
+                                   {"COLUMNS", kColumns},
+                                   {"C_TYPE", kOutputs},
+                                   {"EDGE", kFlag},
+                                   {"TRANS_A", kFlag},
+                                   {"TRANS_B", kFlag},
+                                   {"PADDED", kFlag},
+                                   {"ROWS", kRows},
+                                   {"VALID", kFlag},
+                                   {"WINDOWS", kWindows},
+                                   {"TYPE", kInputs},
+                                   {"VECTOR", kFlag},
+                                   {"B_TYPE", kInputs},
+                                   {"SCALED", kFlag},
+                                   {"PROMOTED", kFlag}};
 
 }  // namespace
 
@@ -860,8 +873,7 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.scaled = request.value_of("SCALED") != 0;
   options.promoted = request.value_of("PROMOTED") != 0;
   const bool integers = options.type == TUFF_I8, half = options.element_bytes() == 2,
-             reads = options.beta || options.has_operands(),
-             more = reads || options.activation != 0 || options.scaled;
+             reads = options.beta || options.has_operands(), more = reads || options.activation != 0 || options.scaled;
   const bool bytes = kFloat8Types.has(options.c_type);
   if (integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
       (bytes && (reads || !options.vector || options.windows != 0)) ||

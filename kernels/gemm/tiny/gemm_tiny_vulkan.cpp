@@ -91,8 +91,8 @@ void record_tiny(Recorder& recorder, Plan& plan) {
   const bool exact = parts.rows * parts.row_parts == args.m && parts.cols * parts.col_parts == args.n;
   // Five operands with 64-bit sizes do not fit into push constants. With a matrix per lane a long activation would be
   // compiled once for each element.
-  plan.to_scratch =
-      only_finish_has(args) || (plan.wide && epilogue.has_operands()) || (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
+  plan.to_scratch = only_finish_has(args) || (plan.wide && epilogue.has_operands()) ||
+                    (way == kLanes && epilogue.activation > TUFF_ACTIVATION_RELU);
   take_scratch(recorder, plan);
 
   const bool a_vec4 = aligned(args.a, args.a_type, args.lda, args.stride_a, 4);
