@@ -472,6 +472,9 @@ class GemmDesc(Structure):
         ("bias", c_uint64),
         ("residual", c_uint64),
         ("ld_residual", c_uint64),
+        ("scale_a", c_uint64),
+        ("scale_b", c_uint64),
+        ("scale_c", c_uint64),
     ]
 
 
@@ -514,6 +517,9 @@ class BatchedGemmDesc(Structure):
         ("a_array", POINTER(c_uint64)),
         ("b_array", POINTER(c_uint64)),
         ("c_array", POINTER(c_uint64)),
+        ("scale_a", c_uint64),
+        ("scale_b", c_uint64),
+        ("scale_c", c_uint64),
     ]
 
 

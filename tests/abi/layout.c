@@ -886,3 +886,10 @@ VALUE(TUFF_UNARY_MISH, 47);
 VALUE(TUFF_UNARY_ERFINV, 48);
 VALUE(TUFF_UNARY_LGAMMA, 49);
 VALUE(TUFF_UNARY_DIGAMMA, 50);
+
+FIELD(tuff_gemm_desc, scale_a, 160);
+FIELD(tuff_gemm_desc, scale_b, 168);
+FIELD(tuff_gemm_desc, scale_c, 176);
+FIELD(tuff_batched_gemm_desc, scale_a, 232);
+FIELD(tuff_batched_gemm_desc, scale_b, 240);
+FIELD(tuff_batched_gemm_desc, scale_c, 248);
