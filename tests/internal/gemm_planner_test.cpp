@@ -16,11 +16,11 @@ namespace {
 // A planner that omits a group of defines, or a define of the group, does not compile.
 template <typename Defines>
 concept Whole = requires(shaders::GemmEpilogue end) {
-  Defines{.dense = 0, .epilogue = end, .items = 1, .local_size = 64, .sum_type = 1};
+  Defines{.dense = 0, .epilogue = end, .items = 1, .local_size = 64, .scales = 0, .sum_type = 1};
 };
 template <typename Defines>
 concept WithoutGroup = requires {
-  Defines{.dense = 0, .items = 1, .local_size = 64, .sum_type = 1};
+  Defines{.dense = 0, .items = 1, .local_size = 64, .scales = 0, .sum_type = 1};
 };
 template <typename Epilogue>
 concept WithoutResidual = requires {
