@@ -181,9 +181,9 @@ TEST_P(Structures, OperationStructures) {
     return desc;
   };
   expect_checked("tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
-                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, {104});
+                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, {104, 160});
   expect_checked("tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
-                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, {136});
+                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, {136, 232});
   auto product = operation(tuff_gemm_desc{});
   product.reserved = 1;
   EXPECT_FAILS(tuff_gemm_ex(context(), &product), kArgument, "tuff_gemm_ex", "reserved");

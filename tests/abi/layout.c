@@ -152,7 +152,7 @@ FIELD(tuff_alloc_desc, flags, 4);
 FIELD(tuff_alloc_desc, bytes, 8);
 FIELD(tuff_alloc_desc, name, 16);
 
-SIZE(tuff_gemm_desc, 160);
+SIZE(tuff_gemm_desc, 184);
 FIELD(tuff_gemm_desc, dtype, 4);
 FIELD(tuff_gemm_desc, ta, 8);
 FIELD(tuff_gemm_desc, tb, 12);
@@ -176,7 +176,7 @@ FIELD(tuff_gemm_desc, bias, 136);
 FIELD(tuff_gemm_desc, residual, 144);
 FIELD(tuff_gemm_desc, ld_residual, 152);
 
-SIZE(tuff_batched_gemm_desc, 232);
+SIZE(tuff_batched_gemm_desc, 256);
 FIELD(tuff_batched_gemm_desc, m, 16);
 FIELD(tuff_batched_gemm_desc, alpha, 40);
 FIELD(tuff_batched_gemm_desc, a, 56);

@@ -114,6 +114,11 @@ void draw_product(Draft& d, bool batched) {
       d.input("residual", types.real_c, footprint(residual.axes(batch)));
     }
   }
+  if (!flat && !whole && types.dtype != TUFF_F64) {
+    for (const char* name : {"scale_a", "scale_b", "scale_c"}) {
+      if (draw.one_in(6)) d.input(name, TUFF_F32, empty ? 0 : 1, Fill::integers);
+    }
+  }
   if (epilogue.activation > 1 && epilogue.activation != TUFF_ACTIVATION_RELU6) {
     for (Operand& operand : d.operands) {
       if (operand.written) operand.allowed = epilogue.allowed(operand.dtype);
@@ -121,9 +126,14 @@ void draw_product(Draft& d, bool batched) {
   }
   const bool exact_always = types.dtype == TUFF_I8 && whole;
   d.suits = [&d, alpha, beta, k, limit, multiplies, exact_always] {
-    double a_most = 0, b_most = 0, added = 0;
+    double a_most = 0, b_most = 0, added = 0, scale = 1;
     for (const Operand& operand : d.operands) {
       if (operand.elements == 0 || !operand.read) continue;
+      if (operand.name[0] == 's') {
+        if (!operand.seen.integral) return false;
+        scale *= std::max(1.0, operand.seen.most);
+        continue;
+      }
       const bool first = operand.name[0] == 'a', second = operand.name[0] == 'b' && operand.name[1] != 'i';
       if ((first || second) && !multiplies) continue;
       if (!operand.seen.integral && !exact_always) return false;
@@ -136,7 +146,8 @@ void draw_product(Draft& d, bool batched) {
     }
     // The input types that `precision` allows: f16 and bf16 hold integers up to 256 exactly.
     if (a_most > 256 || b_most > 256) return exact_always;
-    return exact_always || a_most * b_most * static_cast<double>(k) * std::max(1.0, std::fabs(alpha)) + added < limit;
+    const double sums = a_most * b_most * static_cast<double>(k) * std::max(1.0, std::fabs(alpha)) + added;
+    return exact_always || sums * scale < limit;
   };
 }
 

@@ -162,6 +162,7 @@ std::vector<gemm::Wgmma> all_options() {
       }
     }
   }
+  for (gemm::Wgmma& kernel : all) kernel.b_type = kernel.type;
   return all;
 }
 

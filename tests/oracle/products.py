@@ -69,10 +69,19 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
         x = draw.values(shape, "normal" if values == "special" else values)
         return encode(t, x)
 
+    # Powers of two, so that they add no rounding.
+    scales = {name: draw.pick([0.5, 2.0, 4.0]) for name in ("scale_a", "scale_b", "scale_c")
+              if not plain and kind != "f64" and not integers and draw.maybe(0.3)}  # fmt: skip
+    factor = scales.get("scale_a", 1.0) * scales.get("scale_b", 1.0)
+    rounded = (rounded[0] * factor, rounded[1])
+
     a_rows, a_cols = (k, m) if trans_a else (m, k)
     b_rows, b_cols = (n, k) if trans_b else (k, n)
     operands = {}
     fields = {"ta": trans_a, "tb": trans_b, "m": m, "n": n, "k": k, "alpha": alpha, "beta": beta}
+    for name, value in scales.items():
+        operands[name] = operand(draw, TYPES["f32"], np.array([value]))
+        fields[name] = Handle(name)
 
     def add(name, t, rows, cols, repeats, output=False, unread=False):
         ld, stride, shape, _ = matrix(t, rows, cols, repeats, None)
@@ -200,6 +209,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
             bound = after_activation(activation, z.astype(np.float64), error, "f64" if kind == "f64" else "f32")
             if kind == "f64":
                 bound = bound + 2.0**-52 * np.abs(value)  # rounding of the reference itself
+            value, bound = scales.get("scale_c", 1.0) * value, scales.get("scale_c", 1.0) * bound
         return split(Near(value, bound))
 
     desc = {"dtype": ta.code, **fields}
