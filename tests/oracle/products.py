@@ -10,13 +10,16 @@ from case import TYPES, Case, Draw, Handle, encode, operand, oracle
 from elements import FLT_MIN, U32, U64, Near, gamma
 
 FORMS = ("nn", "nt", "tn", "tt")
-KINDS = ("f32", "f16", "bf16", "f64", "i8", "mixed")
+FLOATS8 = ("f8_e4m3", "f8_e5m2")
+KINDS = ("f32", "f16", "bf16", "f64", "i8", "mixed", *FLOATS8)
 
 
 def _types(draw: Draw, kind: str) -> tuple[str, str, str]:
     floats = ["f32", "f16", "bf16"]
     if kind == "mixed":
         return draw.option(floats), draw.option(floats), draw.option(floats)
+    if kind in FLOATS8:
+        return kind, draw.option(list(FLOATS8)), draw.option(floats)
     if kind == "i8":
         return "i8", "i8", draw.option(["i32", "i32"] + floats)
     return kind, kind, kind
@@ -37,7 +40,7 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
     integers = tc.name == "i32"
     values = draw.option(["whole", "normal", "special"])
     conj = draw.option([1, 1, 1, 2])
-    plain = draw.maybe(0.2) and kind != "mixed" and tc.name in (ta.name, "i32")
+    plain = draw.maybe(0.2) and kind not in ("mixed", *FLOATS8) and tc.name in (ta.name, "i32")
     activation = NONE if plain else draw.option([NONE, RELU] if integers else [NONE, NONE, 1, 2, 3, 4, 5])
     bias_axis = 0 if plain else draw.option([0, 0, 1, 2])
     residual_way = "none" if plain else draw.option(["none", "none", "apart", "apart", "c"])
@@ -187,6 +190,9 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
             z = rounded[0] * z if rounded[0] else np.zeros((batch, m, n), wide)
             coarse = gamma(k + 3, 2.0**-11) if accumulate else 0.0
             coarse += {0: 0.0, 1: 2.1 * 2.0**-11, 2: 2.1 * 2.0**-8, 4: 2.1 * 2.0**-10}[precision]
+            # Tensor cores may cut a step of 32 products, and the sum before it, to 13 bits of the largest; four steps are
+            # added up in f32 (docs/accuracy.md).
+            coarse += 4 * 34 * 2.0**-13 if kind in FLOATS8 else 0.0
             size = abs(rounded[0]) * size
             error = coarse * size
             for factor, extra in ((rounded[1], c), (1.0, bias), (1.0, residual)):
@@ -215,8 +221,8 @@ def _product(draw: Draw, kind: str, form: str, batched: bool) -> Case:
     desc = {"dtype": ta.code, **fields}
     if not plain:
         desc |= {"a_type": ta.code if kind == "mixed" or draw.flip(0.3) else 0}
-        desc |= {"b_type": tb.code if kind == "mixed" or draw.flip(0.3) else 0}
-        desc |= {"c_type": tc.code if kind in ("mixed", "i8") and not (integers and draw.flip(0.5)) else 0}
+        desc |= {"b_type": tb.code if kind in ("mixed", *FLOATS8) or draw.flip(0.3) else 0}
+        desc |= {"c_type": tc.code if kind in ("mixed", "i8", *FLOATS8) and not (integers and draw.flip(0.5)) else 0}
         desc |= {"accumulate": accumulate, "precision": precision, "activation": activation}
     if batched:
         desc["batch_count"] = batch
