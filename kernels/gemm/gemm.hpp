@@ -1,6 +1,7 @@
 // GEMM: the internal form of the ABI's gemm and batched_gemm.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 
@@ -24,7 +25,10 @@ struct GemmEpilogue {
   uint64_t stride_bias = 0, stride_residual = 0;                            // elements between matrices of a batch
   const Buffer *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr;  // one f32 each; null: 1
 
-  bool scaled() const { return scale_a != nullptr || scale_b != nullptr || scale_c != nullptr; }
+  static constexpr uint64_t kScaleBytes = sizeof(float);
+
+  std::array<const Buffer *, 3> scales() const { return {scale_a, scale_b, scale_c}; }
+  bool scaled() const { return scales() != std::array<const Buffer *, 3>{}; }
   bool has_operands() const { return bias_axis != TUFF_BIAS_NONE || residual != nullptr; }
   bool none() const { return activation == TUFF_ACTIVATION_NONE && !has_operands() && !scaled(); }
 };

@@ -49,14 +49,14 @@ void check_types(const GemmArgs& args) {
           "precision applies to f32 inputs, a is {} and b {}", dtype_name(args.a_type), dtype_name(args.b_type));
 }
 
-constexpr uint64_t kScaleBytes = sizeof(float);
-
 // Calls body(buffer, name) for each scale that is given.
 template <typename Body>
 void each_scale(const GemmEpilogue& epilogue, const Body& body) {
-  if (epilogue.scale_a != nullptr) body(epilogue.scale_a, "scale_a");
-  if (epilogue.scale_b != nullptr) body(epilogue.scale_b, "scale_b");
-  if (epilogue.scale_c != nullptr) body(epilogue.scale_c, "scale_c");
+  constexpr const char* kNames[] = {"scale_a", "scale_b", "scale_c"};
+  const auto scales = epilogue.scales();
+  for (size_t i = 0; i < scales.size(); ++i) {
+    if (scales[i] != nullptr) body(scales[i], kNames[i]);
+  }
 }
 
 bool whole_i32(double value) { return value >= -0x1p31 && value < 0x1p31 && std::trunc(value) == value; }
@@ -176,7 +176,7 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
     check_overlap(args.c, "c", c.bytes(), args.b, "b", b.bytes(), false);
     check_overlap(args.c, "c", c.bytes(), epilogue.bias, "bias", bias_bytes, false);
     each_scale(epilogue, [&](const Buffer* scale, const char* name) {
-      check_overlap(args.c, "c", c.bytes(), scale, name, kScaleBytes, false);
+      check_overlap(args.c, "c", c.bytes(), scale, name, GemmEpilogue::kScaleBytes, false);
     });
     const bool laid_out_alike = (args.m == 1 || args.ldc == epilogue.ld_residual) &&
                                 (args.batch_count == 1 || args.stride_c == epilogue.stride_residual);
@@ -190,7 +190,7 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
   }
   outputs.check_apart(epilogue.bias, bias_bytes, [] { return "bias"; });
   each_scale(epilogue, [&](const Buffer* scale, const char* name) {
-    outputs.check_apart(scale, kScaleBytes, [&] { return name; });
+    outputs.check_apart(scale, GemmEpilogue::kScaleBytes, [&] { return name; });
   });
   if (epilogue.residual == nullptr) return;
   const uint64_t size = dtype_size(args.c_type);

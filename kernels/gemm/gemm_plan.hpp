@@ -139,6 +139,9 @@ struct Plan {
   Buffer copy_a, copy_b, partials, for_kernel;  // in scratch memory
 };
 
+// The kernel reads the scales, in their order: those that are missing are null.
+void scale_operands(Dispatch& dispatch, const GemmEpilogue& epilogue);
+
 // Whether C needs an epilogue or conversion, beyond alpha * sum + beta * C in the sums' type.
 bool needs_finish(const GemmArgs& args);
 // Whether it needs what only the second pass has among kernels in SPIR-V: scales, or a C of 8-bit floats.

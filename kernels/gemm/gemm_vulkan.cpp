@@ -72,6 +72,10 @@ void Plan::epilogue_operands(Dispatch& dispatch) const {
   operand(dispatch, args.epilogue.residual, residual_elements(args), args.c_type, Access::read);
 }
 
+void scale_operands(Dispatch& dispatch, const GemmEpilogue& epilogue) {
+  for (const Buffer* scale : epilogue.scales()) dispatch.operand(scale, 0, GemmEpilogue::kScaleBytes, Access::read);
+}
+
 void add_operand(Dispatch& dispatch, const Buffer* buffer, const Buffer* const* each, uint64_t batch_count,
                  uint64_t bytes, Access access) {
   if (each != nullptr) {

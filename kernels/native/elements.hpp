@@ -13,12 +13,16 @@ namespace tuff::ptx {
 F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists);
 // Two neighbouring elements of f16 or bf16, rounded to nearest even.
 U32 packed_pair(int32_t dtype, const F32& low, const F32& high);
-
 // Two neighbouring elements of an 8-bit float, rounded to nearest even and saturated.
 B16 packed_bytes(int32_t dtype, const F32& low, const F32& high);
 
 // The activation, of TUFF_ACTIVATION_NONE, _RELU and _RELU6. NaN and -0 stay as they are.
 F32 rectified(const F32& x, int32_t activation);
+// Whether it computes this one.
+inline bool rectifies(int32_t activation) {
+  return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
+         activation == TUFF_ACTIVATION_RELU6;
+}
 
 std::array<B16, 2> halves_of(const U32& pair);
 U32 joined(const B16& low, const B16& high);

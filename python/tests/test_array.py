@@ -242,6 +242,26 @@ def test_matmul_scales_and_accumulates(ctx, rng):
         tuff.matmul(x, y, beta=1)
 
 
+def test_matmul_takes_scales_of_its_tensors(ctx, rng):
+    a, b = integers(rng, 4, 3), integers(rng, 3, 5)
+    x, y, half = ctx.array(a), ctx.array(b), ctx.array([0.5])
+    exact(tuff.matmul(x, y, scale_a=2, scale_b=half, scale_out=4.0), 4 * (a @ b))
+    exact(tuff.matmul(x, y, alpha=2, scale_b=half), a @ b)
+    for wrong, message in (
+        (ctx.array([1, 2]), "scale_a has shape"),
+        (ctx.array([1], np.float16), "needs one float32"),
+        (np.ones(1, F32), "scale_a"),
+        ("2", "scale_a"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            tuff.matmul(x, y, scale_a=wrong)
+    small = ctx.array(np.ones((2, 2), np.int8))
+    with pytest.raises(tuff.TuffError, match="scale_b"):
+        tuff.matmul(small, small, scale_b=half)  # int32 results take none
+    with tuff.Context(backend="host") as other, pytest.raises(ValueError, match="different contexts"):
+        tuff.matmul(x, y, scale_out=other.array([1.0]))
+
+
 def test_products_stay_within_the_bound(ctx, rng):
     a, b = rng.standard_normal((65, 130)).astype(F32), rng.standard_normal((130, 33)).astype(F32)
     wanted = a.astype(np.float64) @ b

@@ -61,16 +61,21 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
 
 constexpr std::pair<uint32_t, uint32_t> kTiles[] = {{128, 64}, {128, 128}, {128, 256}, {64, 256}};
 
+// For operands of 8 or 32 bits, whose rows run along k.
+gemm::Wgmma along_k(int32_t type, int32_t c_type, std::pair<uint32_t, uint32_t> tile) {
+  gemm::Wgmma kernel;
+  kernel.type = kernel.b_type = type;
+  kernel.c_type = c_type;
+  kernel.trans_b = true;
+  kernel.rows = tile.first, kernel.columns = tile.second;
+  return kernel;
+}
+
 // 8-bit integers.
 void add_integers(std::vector<gemm::Wgmma>& all) {
-  for (const auto& [rows, columns] : kTiles) {
+  for (const auto& tile : kTiles) {
     for (uint32_t bits = 0; bits < 4; ++bits) {
-      gemm::Wgmma kernel;
-      kernel.type = TUFF_I8;
-      kernel.c_type = TUFF_I32;
-      kernel.trans_b = true;
-      kernel.rows = rows;
-      kernel.columns = columns;
+      gemm::Wgmma kernel = along_k(TUFF_I8, TUFF_I32, tile);
       kernel.edge = (bits & 1) != 0;
       kernel.vector = (bits & 2) != 0;
       all.push_back(kernel);
@@ -80,20 +85,16 @@ void add_integers(std::vector<gemm::Wgmma>& all) {
 
 // 8-bit floats.
 void add_float8(std::vector<gemm::Wgmma>& all) {
-  for (const auto& [rows, columns] : kTiles) {
+  for (const auto& tile : kTiles) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F8_E4M3, TUFF_F8_E5M2}) {
       for (uint32_t bits = 0; bits < 128; ++bits) {
-        gemm::Wgmma kernel;
-        kernel.type = (bits & 1) != 0 ? TUFF_F8_E4M3 : TUFF_F8_E5M2;
+        const bool bytes = c_type == TUFF_F8_E4M3 || c_type == TUFF_F8_E5M2;
+        if (bytes && (bits & 32) != 0) continue;  // always stored as vectors
+        gemm::Wgmma kernel = along_k((bits & 1) != 0 ? TUFF_F8_E4M3 : TUFF_F8_E5M2, c_type, tile);
         kernel.b_type = (bits & 2) != 0 ? TUFF_F8_E4M3 : TUFF_F8_E5M2;
-        kernel.c_type = c_type;
-        kernel.trans_b = true;
-        kernel.rows = rows;
-        kernel.columns = columns;
         kernel.edge = (bits & 4) != 0;
         kernel.promoted = (bits & 8) != 0;
         kernel.scaled = (bits & 16) != 0;
-        const bool bytes = c_type == TUFF_F8_E4M3 || c_type == TUFF_F8_E5M2;
         kernel.vector = bytes || (bits & 32) != 0;
         kernel.beta = !bytes && (bits & 64) != 0;
         kernel.bias_axis = kernel.beta ? TUFF_BIAS_COLUMNS : TUFF_BIAS_NONE;
@@ -107,15 +108,10 @@ void add_float8(std::vector<gemm::Wgmma>& all) {
 
 // f32, as TF32.
 void add_tf32(std::vector<gemm::Wgmma>& all) {
-  for (const auto& [rows, columns] : kTiles) {
+  for (const auto& tile : kTiles) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (uint32_t bits = 0; bits < 32; ++bits) {
-        gemm::Wgmma kernel;
-        kernel.type = TUFF_F32;
-        kernel.c_type = c_type;
-        kernel.trans_b = true;
-        kernel.rows = rows;
-        kernel.columns = columns;
+        gemm::Wgmma kernel = along_k(TUFF_F32, c_type, tile);
         kernel.edge = (bits & 1) != 0;
         kernel.vector = (bits & 2) != 0;
         kernel.beta = (bits & 4) != 0;
@@ -131,12 +127,13 @@ std::vector<gemm::Wgmma> all_options() {
   std::vector<gemm::Wgmma> all;
   add_integers(all);
   add_tf32(all);
+  add_float8(all);
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (const auto& [rows, columns] : kTiles) {
         for (uint32_t bits = 0; bits < 32; ++bits) {
           gemm::Wgmma kernel;
-          kernel.type = type;
+          kernel.type = kernel.b_type = type;
           kernel.c_type = c_type;
           kernel.rows = rows;
           kernel.columns = columns;
@@ -162,7 +159,6 @@ std::vector<gemm::Wgmma> all_options() {
       }
     }
   }
-  for (gemm::Wgmma& kernel : all) kernel.b_type = kernel.type;
   return all;
 }
 

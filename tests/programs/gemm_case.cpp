@@ -127,8 +127,6 @@ struct Limits {
   int64_t product;  // sum of |a * b|
 };
 
-bool is_float8(int32_t dtype) { return dtype == E4 || dtype == E5; }
-
 int64_t quarters(double x) { return std::llround(4 * x); }
 
 Limits::Limits(const GemmCase& gemm) {
@@ -383,7 +381,7 @@ GemmCase draw_gemm_case(uint64_t seed, uint64_t number) {
     if (d.beta != 0) d.beta = draw.chance(50) ? whole() : std::ceil(4 * d.beta);
   }
 
-  if (c.types[0] >= E4 || c.types[1] >= E4 || c.types[2] >= E4 || draw.chance(5)) {
+  if (std::any_of(c.types.begin(), c.types.end(), tuff_test::is_float8) || draw.chance(5)) {
     constexpr double kScales[] = {0, 1, 2, 0.5}, kAlone[] = {0, 1, 2};  // alpha's product has quarters
     if (d.c_type != I32 && d.c_type != D && draw.chance(60)) {
       gemm.scales[0] = draw.one_of(kScales);

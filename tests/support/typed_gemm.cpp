@@ -51,8 +51,6 @@ const std::vector<double>& magnitudes(int32_t dtype) {
   return dtype == TUFF_F16 ? halves : bfloats;
 }
 
-bool is_float8(int32_t dtype) { return dtype == TUFF_F8_E4M3 || dtype == TUFF_F8_E5M2; }
-
 // The magnitude that the bits of an 8-bit float encode, ignoring the sign.
 double decoded8(int32_t dtype, int bits) {
   const bool e4m3 = dtype == TUFF_F8_E4M3;
@@ -358,10 +356,6 @@ tuff_status call(tuff_context context, const TypedGemm& s, const Operand& a, con
   one.bias = d.bias, one.residual = d.residual, one.ld_residual = d.ld_residual;
   return tuff_gemm_ex(context, &one);
 }
-
-}  // namespace
-
-namespace {
 
 // Half of the least positive number, for types whose denormals results may be.
 double half_of_least(int32_t dtype) {

@@ -15,6 +15,7 @@ using Bytes = std::vector<unsigned char>;
 // Reads an element, or writes the one nearest to a value (ties to even), without the library's own conversions.
 uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
+inline bool is_float8(int32_t dtype) { return dtype == TUFF_F8_E4M3 || dtype == TUFF_F8_E5M2; }
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
 float rounded(int32_t dtype, double value);  // to a floating-point type of 32, 16 or 8 bits
@@ -51,7 +52,7 @@ struct TypedGemm {
   Residual residual = Residual::none;
   double scale_a = 0, scale_b = 0, scale_c = 0;  // 0: none
 
-  bool has_float8_inputs() const { return a_type >= TUFF_F8_E4M3 && b_type >= TUFF_F8_E4M3; }
+  bool has_float8_inputs() const { return is_float8(a_type) && is_float8(b_type); }
   bool scaled() const { return scale_a != 0 || scale_b != 0 || scale_c != 0; }
   std::string name() const;
   double work() const { return static_cast<double>(m * n * batch) * static_cast<double>(k); }

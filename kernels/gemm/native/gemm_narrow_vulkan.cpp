@@ -3,6 +3,7 @@
 
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
+#include "kernels/native/elements.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 
@@ -61,10 +62,7 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 }
 
 bool takes_second_pass(const GemmArgs& args) {
-  const int32_t activation = args.epilogue.activation;
-  const bool fused =
-      activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU || activation == TUFF_ACTIVATION_RELU6;
-  return !fused || only_finish_has(args);
+  return !ptx::rectifies(args.epilogue.activation) || only_finish_has(args);
 }
 
 uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {

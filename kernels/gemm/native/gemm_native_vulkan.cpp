@@ -7,6 +7,7 @@
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/gemm/native/hopper_probe.hpp"
+#include "kernels/native/elements.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -117,8 +118,7 @@ bool takes_second_pass(const GemmArgs& args) {
   }
   // Elements of 8 bits are stored, but not read.
   if (kFloat8Types.has(args.c_type) && (args.beta != 0 || epilogue.has_operands())) return true;
-  return epilogue.activation != TUFF_ACTIVATION_NONE && epilogue.activation != TUFF_ACTIVATION_RELU &&
-         epilogue.activation != TUFF_ACTIVATION_RELU6;
+  return !ptx::rectifies(epilogue.activation);
 }
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
@@ -270,11 +270,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
-  if (kernel.scaled) {
-    for (const Buffer* scale : {args.epilogue.scale_a, args.epilogue.scale_b, args.epilogue.scale_c}) {
-      dispatch.operand(scale, 0, sizeof(float), Access::read);
-    }
-  }
+  if (kernel.scaled) scale_operands(dispatch, args.epilogue);
   if (plan.windows != nullptr) {
     kernel.windows = plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;

@@ -675,7 +675,7 @@ class Kernel {
     }
   }
 
-  bool stores_float8() const { return o_.c_type == TUFF_F8_E4M3 || o_.c_type == TUFF_F8_E5M2; }
+  bool stores_float8() const { return kFloat8Types.has(o_.c_type); }
 
   // Four threads exchange pairs of 64 columns, so that each stores two times eight in a row.
   void store_bytes(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,

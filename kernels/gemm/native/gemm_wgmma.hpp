@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "planning/element_type.hpp"
 #include "planning/kernel_request.hpp"
 #include "tuff/tuff.h"
 
@@ -35,7 +36,7 @@ struct Wgmma {
   static constexpr uint32_t kStep = 64;         // k of a step in 16 bits: 128 bytes
   static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
   static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
-  bool float8() const { return type == TUFF_F8_E4M3 || type == TUFF_F8_E5M2; }
+  bool float8() const { return kFloat8Types.has(type); }
   uint32_t element_bytes() const { return type == TUFF_I8 || float8() ? 1 : type == TUFF_F32 ? 4 : 2; }
   uint32_t step() const { return 2 * kStep / element_bytes(); }
   uint32_t stages() const;  // steps kept in shared memory

@@ -10,8 +10,6 @@
 namespace tuff::gemm {
 namespace {
 
-constexpr uint64_t kScaleBytes = sizeof(float);
-
 template <typename Index, typename Number>
 void push_finish(Dispatch& dispatch, const GemmArgs& args, uint64_t slices) {
   const GemmEpilogue& epilogue = args.epilogue;
@@ -72,11 +70,7 @@ void record_finish(Recorder& recorder, const GemmArgs& args, const Buffer* parti
               args.beta == 0 ? Access::write : Access::read_write);
   dispatch.operand(epilogue.bias, 0, bias * c_bytes, Access::read);
   dispatch.operand(epilogue.residual, 0, residual * c_bytes, Access::read);
-  if (epilogue.scaled()) {
-    dispatch.operand(epilogue.scale_a, 0, kScaleBytes, Access::read);
-    dispatch.operand(epilogue.scale_b, 0, kScaleBytes, Access::read);
-    dispatch.operand(epilogue.scale_c, 0, kScaleBytes, Access::read);
-  }
+  if (epilogue.scaled()) scale_operands(dispatch, epilogue);
   define_each(request, dispatch);
   with_index(wide, [&](auto index) {
     with_number(args.c_type,
