@@ -83,15 +83,16 @@ TEST_F(GraphBind, LaunchesBeforeKeepWhatTheyHad) {
 // A launch with other memory needs a command buffer that no earlier launch uses. While it waits for one, other calls
 // go on.
 TEST_F(GraphBind, LaunchesThatWaitForTheDeviceHoldNobody) {
-  constexpr uint64_t n = 1024;
-  const OwnBuffer a(context(), n * n * 4), b(context(), n * n * 4);
+  constexpr int kProducts = 32;
   const OwnStream other = make_stream(context());
   std::vector<OwnBuffer> xs;
   for (int i = 0; i < 8; ++i) xs.push_back(buffer_of(context(), kCount, static_cast<float>(i)));
   launch();
   ASSERT_OK(tuff_synchronize(stream_));
-  for (int products = 2;; products *= 2) {
-    for (int i = 0; i < products; ++i) {
+  // Larger products, and not more of them, keep a fast device busy: a stream has only so many submissions in flight.
+  for (uint64_t n = 256;; n *= 2) {
+    const OwnBuffer a(context(), n * n * 4), b(context(), n * n * 4);
+    for (int i = 0; i < kProducts; ++i) {
       ASSERT_OK(tuff_gemm(stream_, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, n, n, n, 1, a, n, a, n, 0, b, n));
     }
     const OwnEvent finished = make_event(context());
@@ -115,7 +116,7 @@ TEST_F(GraphBind, LaunchesThatWaitForTheDeviceHoldNobody) {
       EXPECT_EQ(by_then, 4) << "more launches than command buffers are in flight";
       break;
     }
-    ASSERT_LT(products, 1 << 15) << "each time, the call returned only after the device had finished";
+    ASSERT_LT(n, 16384) << "each time, the call returned only after the device had finished";
   }
   expect_all(stream_, y_, kCount, 14);
 }
