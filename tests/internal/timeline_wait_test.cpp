@@ -10,12 +10,12 @@ namespace {
 
 using std::chrono::microseconds;
 
-VolkDeviceTable device_table{};
+VolkDeviceTable waiting_table{};
 int sleeps = 0;
 
 VKAPI_ATTR VkResult VKAPI_CALL counted_sleep(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t limit) {
   ++sleeps;
-  return device_table.vkWaitSemaphores(device, info, limit);
+  return waiting_table.vkWaitSemaphores(device, info, limit);
 }
 VKAPI_ATTR VkResult VKAPI_CALL to_the_end(VkDevice, VkSemaphore, uint64_t* value) {
   *value = UINT64_MAX;
@@ -26,7 +26,7 @@ class TimelineWait : public Faults {
  protected:
   void SetUp() override {
     Faults::SetUp();
-    device_table = whole_;
+    waiting_table = whole_;
     vk_->vkWaitSemaphores = counted_sleep;
     sleeps = 0;
     VkSemaphoreTypeCreateInfo type{};
