@@ -1,8 +1,9 @@
 """What pyproject.toml cannot say: a wheel with a library inside has the tag of its platform, and a checkout's build is
 packaged with it.
 
-A libtuff beside the package (python/tuff/) is part of the wheel, and so is the program tuff-compile. If there is none and
-this folder is in a checkout whose preset "release" has been built, those of that build are copied into the wheel. An
+A libtuff beside the package (python/tuff/) is part of the wheel, and so are the program tuff-compile and the package's
+compiled part, which any CPython since 3.9 loads and none needs. If there is no libtuff and this folder is in a checkout
+whose preset "release" has been built, the files of that build are copied into the wheel. An
 editable installation uses them where they are. Without any library the wheel is for every platform, and its users
 install or name one.
 """
@@ -19,7 +20,7 @@ except ImportError:  # before setuptools 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 HERE = Path(__file__).resolve().parent
-HELPER = "tuff-compile"
+BESIDE = ("tuff-compile", "_fast.abi3.so")  # what goes with a library
 
 
 def libraries(folder):
@@ -37,15 +38,16 @@ class BuildPackage(build_py):
     def run(self):
         target = Path(self.build_lib) / "tuff"
         if not self.editable_mode and target.is_dir():
-            for stale in [*libraries(target), target / HELPER]:  # of an earlier build in this folder
+            for stale in [*libraries(target), *(target / name for name in BESIDE)]:  # of an earlier build in this folder
                 if stale.exists():
                     stale.unlink()
         super().run()
         library = built_library()
         if library is not None and not self.editable_mode:
             shutil.copy2(library, target / library.name)  # the file that the link names
-            if (library.parent / HELPER).is_file():
-                shutil.copy2(library.parent / HELPER, target / HELPER)
+            for name in BESIDE:
+                if (library.parent / name).is_file():
+                    shutil.copy2(library.parent / name, target / name)
 
 
 class BuildWheel(bdist_wheel):

@@ -20,6 +20,7 @@ bool is_level(std::string_view value) {
 }
 bool is_switch(std::string_view value) { return is_one_of(value, "0", "1"); }
 bool is_off(std::string_view value) { return value == "off"; }
+bool is_ctypes(std::string_view value) { return value == "ctypes"; }
 bool is_kind(std::string_view value) { return is_one_of(value, "gpu", "cpu"); }
 bool is_bytes(std::string_view value) { return parse_cache_bytes(value).has_value(); }
 bool is_binding(std::string_view value) { return is_one_of(value, "descriptors", "addresses"); }
@@ -45,6 +46,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_DEBUG_LABELS", "0 or 1", is_switch, "names for RenderDoc and Nsight"},
     {"TUFF_COMPILE", "a file", is_file, "the program tuff-compile"},
     {"TUFF_LIBRARY", "a file", nullptr, "the libtuff.so that the Python package opens"},
+    {"TUFF_PYTHON", "ctypes", is_ctypes, "the Python package does without its compiled part"},
     {"TUFF_NATIVE", "off", is_off, "uses no kernels in PTX on NVIDIA's GPUs"},
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},
     {"TUFF_TRANSFER", "staged", is_transfer, nullptr},

@@ -16,7 +16,7 @@ PACKAGES=(
   # tool, tests, benchmarks
   libcli11-dev libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev vulkan-validationlayers spirv-tools
   # bindings for other languages, and the demo's data and pictures
-  python3 python3-venv python3-setuptools python3-wheel python3-numpy python3-scipy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil
+  python3 python3-dev python3-venv python3-setuptools python3-wheel python3-numpy python3-scipy python3-pytest python3-sklearn python3-skimage python3-matplotlib python3-pil
   luajit ruby bindgen rustc
   # generating code from the header, and comparing it with earlier versions
   python3-clang abigail-tools

@@ -3,7 +3,7 @@
 # tuff-compile inside, for every x86-64 Linux with glibc 2.28 or later. The compiler is Zig's (PyPI's ziglang); shaderc,
 # glslang, SPIRV-Tools, SPIRV-Cross and fmt are built with it from Debian 12's source packages and linked statically. All
 # versions are pinned; apt and pip verify what they download. Needs a Debian whose mirror has Debian 12, dpkg-dev,
-# binutils, python3-venv, CMake and Ninja; changes nothing outside build/wheel. Later runs build only what has changed.
+# binutils, python3-venv, python3-dev, CMake and Ninja; changes nothing outside build/wheel. Later runs build only what has changed.
 # docs/building.md describes the result. TUFF_JOBS=n limits the jobs of a build.
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -26,6 +26,8 @@ jobs=${TUFF_JOBS:+-j$TUFF_JOBS}
 for program in apt-get dpkg-source dpkg-deb strip readelf nm cmake ninja; do
   command -v $program >/dev/null || die "$program is missing; on Debian: apt-get install dpkg-dev binutils cmake ninja-build"
 done
+$TUFF_PYTHON -c 'import os, sys, sysconfig; sys.exit(not os.path.isfile(sysconfig.get_path("include") + "/Python.h"))' ||
+  die "Python's headers are missing; on Debian: apt-get install python3-dev"
 [ -f $KEYRING ] || die "$KEYRING is missing: the sources are Debian's, so are the keys that sign them"
 mkdir -p "$TUFF_WHEEL"
 
@@ -85,7 +87,7 @@ library() {
   cmake -S "$TUFF_ROOT" -B "$TUFF_WHEEL/library" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_TOOLCHAIN_FILE="$FILES/zig.cmake" -DTUFF_TESTS=OFF -DTUFF_BENCH=OFF -DTUFF_TOOL=OFF -DTUFF_WERROR=OFF
   # shellcheck disable=SC2086
-  cmake --build "$TUFF_WHEEL/library" --target tuff $jobs
+  cmake --build "$TUFF_WHEEL/library" --target tuff --target tuff_python $jobs
 }
 
 # The package's folder with the two files inside, and the licences of what they contain.
@@ -97,6 +99,7 @@ package() {
   rm -rf "$stage/tuff/__pycache__"
   strip --strip-unneeded -o "$stage/tuff/libtuff.so.1" "$TUFF_WHEEL/library/libtuff.so.1"
   strip --strip-unneeded -o "$stage/tuff/tuff-compile" "$TUFF_WHEEL/library/tuff-compile"
+  strip --strip-unneeded -o "$stage/tuff/_fast.abi3.so" "$TUFF_WHEEL/library/_fast.abi3.so"
   cp LICENSE "$stage/licenses"
   for file in "$TUFF_WHEEL"/sources/*/debian/copyright; do
     name=$(basename "$(dirname "$(dirname "$file")")")
@@ -132,6 +135,7 @@ verify() {
     ((canaries >= 1000)) || die "$file: only $canaries functions check their stack"
   done
   cmake -DLIBRARY="$unpacked/tuff/libtuff.so.1" -DHEADER=include/tuff/tuff.h -DNM=nm -DREADELF=readelf -P tests/abi/exports.cmake
+  files+=,$unpacked/tuff/_fast.abi3.so
   cmake -DFILES="$files" -DLIBRARY="$unpacked/tuff/libtuff.so.1" -DREADELF=readelf -DNM=nm -DCET=OFF -DFORTIFY=OFF -DWHEEL=ON \
     -P tests/abi/hardening.cmake
   $TUFF_PYTHON tests/packaging/check.py --wheel "$wheel" --platform $TAG

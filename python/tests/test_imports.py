@@ -14,6 +14,8 @@ LAYERS = [
     ("_abi",),
     ("_library",),
     ("raw",),
+    ("_plain",),
+    ("_core",),
     ("_error",),
     ("_handle", "_images"),
     ("_buffer",),

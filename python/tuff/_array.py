@@ -13,6 +13,8 @@ from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
 from ._checked import element, is_number
+from ._buffer import Buffer
+from ._core import setup
 from ._functions import Functions
 from ._operands import same_kind, whole_axis
 from ._storage import DTYPES, Axis, Storage, TransposedStorage, as_dtype, as_natural, as_numpy, as_shape
@@ -326,3 +328,6 @@ class Transposed(TransposedStorage):
 
     def __rmatmul__(self, other: object) -> Array:
         return operations.matmul(other, self)
+
+
+setup(Array, Buffer)

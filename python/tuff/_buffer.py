@@ -10,8 +10,8 @@ import numpy as np
 
 from . import raw
 from ._checked import OnDevice, host_array, text, whole
+from ._core import BufferCore
 from ._error import check
-from ._handle import own
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -28,7 +28,7 @@ def _require_target(target: np.ndarray, method: str) -> None:
         raise ValueError(f"{method} needs a writeable C-contiguous array")
 
 
-class Buffer(OnDevice):
+class Buffer(OnDevice, BufferCore):
     """Device memory of one context, freed with the object. ``ctx.alloc()`` creates one.
 
     context  the Context that it belongs to and keeps alive
@@ -36,7 +36,7 @@ class Buffer(OnDevice):
     nbytes   the size in bytes
     """
 
-    __slots__ = ("context", "handle", "nbytes", "_memory", "_offset", "_finalizer", "__weakref__")
+    __slots__ = ("__weakref__",)  # BufferCore has the others
 
     def __init__(
         self,
@@ -59,21 +59,14 @@ class Buffer(OnDevice):
         desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=text(name, "name") if name else None)
         handle = ctypes.c_uint64()
         check(raw.tuff_alloc_ex(context.handle, desc, handle))
-        self._adopt(context, handle.value, nbytes, memory=object(), offset=0)
-
-    def _adopt(self, context: Context, handle: int, nbytes: int, memory: object, offset: int) -> None:
-        self.context = context
-        self.handle = handle
-        self.nbytes = nbytes
-        self._memory = memory  # the same object in every view of one allocation
-        self._offset = offset  # of this view in the allocation
-        self._finalizer = own(self, context._session, raw.tuff_free, handle)
+        self._adopt(context, context._session, handle.value, nbytes, None, 0)
 
     @classmethod
-    def _of(cls, context: Context, handle: int, nbytes: int, memory: object) -> Buffer:
-        """Takes ownership of a handle."""
+    def _of(cls, context: Context, handle: int, nbytes: int, memory: object, offset: int = 0) -> Buffer:
+        """Takes ownership of a handle. memory is the same object in every view of one allocation, offset is that of the
+        view in it."""
         buffer = object.__new__(cls)
-        buffer._adopt(context, handle, nbytes, memory, offset=0)
+        buffer._adopt(context, context._session, handle, nbytes, memory, offset)
         return buffer
 
     def export_fd(self) -> raw.MemoryFd:
@@ -89,19 +82,13 @@ class Buffer(OnDevice):
         offset, nbytes = whole(offset, "offset"), whole(nbytes, "nbytes")
         handle = ctypes.c_uint64()
         check(raw.tuff_view(self.handle, offset, nbytes, handle))
-        view = object.__new__(Buffer)
-        view._adopt(self.context, handle.value, nbytes, self._memory, self._offset + offset)
-        return view
+        return Buffer._of(self.context, handle.value, nbytes, self._memory, self._offset + offset)
 
     def same_range(self, other: Buffer) -> bool:
         """Whether both cover the same bytes of the same memory."""
         return (
             self._memory is other._memory and self._offset == other._offset and self.nbytes == other.nbytes
         )
-
-    def free(self) -> None:
-        """Frees the memory now instead of with the object. Using the buffer afterwards is a TuffError."""
-        self._finalizer()
 
     def upload(self, source: np.ndarray, offset: int = 0) -> None:
         """Copies a NumPy array's bytes to a byte offset."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import threading
 import uuid
@@ -15,6 +16,7 @@ import numpy as np
 from . import raw
 from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
+from ._core import allocate
 from ._checked import I32, OnDevice, element, host_array, is_whole, text, whole
 from ._error import check, text_of
 from ._handle import Session
@@ -236,6 +238,10 @@ class Context(OnDevice):
         limits.pipelines = whole(pipelines, "pipelines")
         check(raw.tuff_context_set_limits(self.handle, limits))
 
+    @functools.cached_property
+    def _has_formulas(self) -> bool:
+        return self.supports("expr.u8") and self.supports("expr.u16")  # formulas need storage of both sizes
+
     # Memory.
 
     def alloc(
@@ -378,6 +384,11 @@ class Context(OnDevice):
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
         sizes, kind = as_shape(shape), as_dtype(dtype)
+        array = allocate(self, self._session, sizes, kind, raw.ALLOC_UNINITIALIZED if uninitialized else 0)
+        if type(array) is int:
+            check(array)
+        if array is not None:
+            return array
         nbytes = math.prod(sizes) * kind.itemsize
         return Array._of(Buffer(self, nbytes, uninitialized=uninitialized), sizes, kind)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import raw
 from ._checked import is_number
-from ._expression import expr
+from ._expression import expr, repeated
 from ._operands import require_array
 from ._storage import DTYPES, Storage
 
@@ -175,31 +175,37 @@ def _truth(formula: str, out: Optional[Array], **operands: Operand) -> Array:
 # Comparisons. NaN is unequal to everything.
 
 
+@repeated
 def equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a == b of each pair of elements, as bools."""
     return _truth("a == b", out, a=a, b=b)
 
 
+@repeated
 def not_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a != b of each pair of elements, as bools."""
     return _truth("a != b", out, a=a, b=b)
 
 
+@repeated
 def less(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a < b of each pair of elements, as bools."""
     return _truth("a < b", out, a=a, b=b)
 
 
+@repeated
 def less_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a <= b of each pair of elements, as bools."""
     return _truth("a <= b", out, a=a, b=b)
 
 
+@repeated
 def greater(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a > b of each pair of elements, as bools."""
     return _truth("a > b", out, a=a, b=b)
 
 
+@repeated
 def greater_equal(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a >= b of each pair of elements, as bools."""
     return _truth("a >= b", out, a=a, b=b)
@@ -218,41 +224,49 @@ def isclose(
 # Logic, on any type: what is not zero is true.
 
 
+@repeated
 def logical_and(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """Whether both are not zero."""
     return _truth("a && b", out, a=a, b=b)
 
 
+@repeated
 def logical_or(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """Whether either is not zero."""
     return _truth("a || b", out, a=a, b=b)
 
 
+@repeated
 def logical_xor(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """Whether exactly one is not zero."""
     return _truth("xor(bool(a), bool(b))", out, a=a, b=b)
 
 
+@repeated
 def logical_not(x: Array, *, out: Optional[Array] = None) -> Array:
     """Whether an element is zero."""
     return _truth("!x", out, x=x)
 
 
+@repeated
 def isnan(x: Array, *, out: Optional[Array] = None) -> Array:
     """Whether an element is NaN."""
     return _truth("isnan(x)", out, x=x)
 
 
+@repeated
 def isinf(x: Array, *, out: Optional[Array] = None) -> Array:
     """Whether an element is infinite."""
     return _truth("isinf(x)", out, x=x)
 
 
+@repeated
 def isfinite(x: Array, *, out: Optional[Array] = None) -> Array:
     """Whether an element is neither infinite nor NaN."""
     return _truth("isfinite(x)", out, x=x)
 
 
+@repeated
 def signbit(x: Array, *, out: Optional[Array] = None) -> Array:
     """Whether an element's sign is negative, that of -0 included."""
     return _truth("signbit(x)", out, x=x)
@@ -261,31 +275,37 @@ def signbit(x: Array, *, out: Optional[Array] = None) -> Array:
 # Bits of integers; of bools, logic.
 
 
+@repeated
 def bitwise_and(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The bits that both have."""
     return _integers("a & b", a, b, out)
 
 
+@repeated
 def bitwise_or(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The bits that either has."""
     return _integers("a | b", a, b, out)
 
 
+@repeated
 def bitwise_xor(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The bits that exactly one has."""
     return _integers("xor(a, b)", a, b, out)
 
 
+@repeated
 def bitwise_left_shift(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a * 2**b, modulo 2**bits; 0 if b is negative or at least the number of bits."""
     return _integers("a << b", a, b, out)
 
 
+@repeated
 def bitwise_right_shift(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """floor(a / 2**b); 0, or -1 for negative a, if b is negative or at least the number of bits."""
     return _integers("a >> b", a, b, out)
 
 
+@repeated
 def bitwise_invert(x: Array, *, out: Optional[Array] = None) -> Array:
     """The bits that an element lacks; of bools, logical_not."""
     require_array(x, "x")
@@ -294,6 +314,7 @@ def bitwise_invert(x: Array, *, out: Optional[Array] = None) -> Array:
     return expr("!x" if x.dtype == BOOL else "~x", out=out, x=x)
 
 
+@repeated
 def bitwise_count(x: Array, *, out: Optional[Array] = None) -> Array:
     """The number of bits of an element that are 1, as uint8."""
     require_array(x, "x")
@@ -303,26 +324,31 @@ def bitwise_count(x: Array, *, out: Optional[Array] = None) -> Array:
 # Integers and remainders.
 
 
+@repeated
 def floor_divide(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """floor(a / b); 0 for integers by zero."""
     return arithmetic("a // b", a, b, out)
 
 
+@repeated
 def remainder(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a - b * floor(a / b), with the sign of b, as % in Python; 0 for integers by zero."""
     return arithmetic("a % b", a, b, out)
 
 
+@repeated
 def fmod(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a - b * trunc(a / b), with the sign of a, as % in C; 0 for integers by zero."""
     return arithmetic("fmod(a, b)", a, b, out)
 
 
+@repeated
 def gcd(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The greatest common divisor of integers."""
     return _integers("gcd(a, b)", a, b, out)
 
 
+@repeated
 def lcm(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The least common multiple of integers, modulo 2**bits."""
     return _integers("lcm(a, b)", a, b, out)
@@ -331,26 +357,31 @@ def lcm(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 # Floats. Integers become float32.
 
 
+@repeated
 def atan2(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The angle of the point (b, a), from -pi to pi."""
     return _floats("atan2(a, b)", a, b, out)
 
 
+@repeated
 def hypot(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """sqrt(a * a + b * b), without overflow in between."""
     return _floats("hypot(a, b)", a, b, out)
 
 
+@repeated
 def copysign(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The magnitude of a with the sign of b."""
     return _floats("copysign(a, b)", a, b, out)
 
 
+@repeated
 def nextafter(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """The float32 next to a towards b."""
     return _floats("nextafter(a, b)", a, b, out)
 
 
+@repeated
 def logaddexp(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """log(exp(a) + exp(b)), without overflow in between."""
     return _floats("logaddexp(a, b)", a, b, out)
@@ -359,6 +390,7 @@ def logaddexp(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 # Selection.
 
 
+@repeated
 def where(condition: Operand, a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a where the condition is not zero, elsewhere b."""
     _checked(condition, a, b)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 import weakref
-from typing import TYPE_CHECKING, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from . import raw
 from ._checked import text
+from ._core import Formula
 from ._error import check
 from ._handle import own
 from ._operands import require_array, require_rank
@@ -46,6 +48,9 @@ class _Compiled:
 
 _compiled: "weakref.WeakKeyDictionary[Context, Dict[tuple, _Compiled]]" = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
+_thread = threading.local()
+#: What expr() ran before, by formula, dtype and names.
+_formulas: Dict[object, Formula] = {}
 #: Formulas kept for a context, before all of them are dropped.
 _MOST = 1024
 
@@ -89,6 +94,24 @@ def expr(
     Arrays broadcast as in NumPy. dtype is the result's; by default that of out, or of the first array. The formula is
     compiled at its first use with inputs of these types, and kept with the context. docs/expressions.md has the grammar.
     """
+    if getattr(_thread, "ran", None) is not None:  # repeated() wants to know what is run
+        return _run(formula, dtype, out, inputs)
+    if type(formula) is not str or not (dtype is None or isinstance(dtype, (str, type, np.dtype))):
+        return _run(formula, dtype, out, inputs)  # what may not be a key
+    key = (formula, dtype, *inputs)
+    known = _formulas.get(key)
+    if known is None:
+        if len(_formulas) >= _MOST:
+            _formulas.clear()
+        known = _formulas[key] = Formula()
+    operands = tuple(inputs.values())
+    result = known.run(out, *operands)
+    if result is not None:
+        return result
+    return _learn(known, lambda *_, out: _run(formula, dtype, out, inputs), out, operands)
+
+
+def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object]) -> Array:
     arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}
     for name, value in inputs.items():
         if isinstance(value, np.ndarray):
@@ -134,4 +157,66 @@ def expr(
         output_count=1, shape=shape,
     )  # fmt: skip
     check(raw.tuff_expr_run(first.context.stream_handle, compiled.handle, desc))
+    ran = getattr(_thread, "ran", None)
+    if ran is not None:
+        ran.append(_Ran(compiled, tuple(inputs.values()), tuple(kind for _, kind, _ in variables), result))
     return result
+
+
+class _Ran(NamedTuple):
+    """What a call of expr() did."""
+
+    compiled: _Compiled
+    operands: Tuple[object, ...]
+    kinds: Tuple[int, ...]
+    result: Array
+
+
+#: How numbers are passed; see Formula.learn().
+_AS_INTEGER, _AS_FLOAT, _AS_HALF = 1, 2, 3
+
+
+def _passed(given: object, used: object, kind: int) -> Optional[int]:
+    """How a call's operand reached the formula; None: neither as it is, nor as the nearest float16."""
+    if isinstance(given, Storage):
+        return 0 if used is given else None
+    if isinstance(used, Storage) or type(given) not in (float, int, bool):
+        return None
+    if kind == raw.F16:
+        return _AS_HALF if isinstance(used, np.float16) else None
+    if kind in (raw.F32, raw.F64):
+        return _AS_FLOAT if float(used) == float(given) or given != given else None
+    return _AS_INTEGER if kind != raw.BF16 and int(used) == given else None
+
+
+def _learn(formula: Formula, function: Callable[..., Array], out: Optional[Array], operands: tuple) -> Array:
+    """Calls a function, and lets the formula remember what it did, if that was one formula of these very operands."""
+    before = getattr(_thread, "ran", None)
+    ran: List[_Ran] = []
+    _thread.ran = ran
+    try:
+        result = function(*operands, out=out)
+    finally:
+        _thread.ran = before
+    if len(ran) == 1 and ran[0].result is result and len(ran[0].operands) == len(operands):
+        passed = [_passed(*each) for each in zip(operands, ran[0].operands, ran[0].kinds)]
+        if None not in passed:
+            formula.learn(out, operands, ran[0].compiled.handle, ran[0].compiled, result.dtype, bytes(passed))
+    return result
+
+
+def repeated(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Makes a function of operands and out faster. If a call runs one formula of its operands, in their order, later calls
+    with operands of the same types run it at once. Whatever else the function decides by are properties that Formula
+    tells apart: a number's type, and which integer types hold it."""
+    formula = Formula()
+    run = formula.run
+
+    @functools.wraps(function)
+    def call(*operands: object, out: Optional[Array] = None, **named: object) -> Array:
+        if named:
+            return function(*operands, out=out, **named)
+        result = run(out, *operands)
+        return _learn(formula, function, out, operands) if result is None else result
+
+    return call

@@ -8,16 +8,18 @@ import weakref
 from typing import Callable
 
 from . import raw
+from ._core import SessionCore
 from ._error import check
 
 
-class Session:
+class Session(SessionCore):
     """A context's handle, separate from the Context so that finalizers can hold it."""
 
     def __init__(self, handle: int) -> None:
         self.handle = handle
         self.process = os.getpid()
         self.is_open = True
+        self.forget_formulas()
         self._lock = threading.RLock()  # a finalizer may run in the thread that holds it
         self._pins = 0  # live pinned NumPy arrays, which must not lose their memory
         self._left = raw.NULL_HANDLE  # a closed context, to be destroyed with the last pinned array
@@ -31,6 +33,7 @@ class Session:
                 self._left, self.handle = self.handle, raw.NULL_HANDLE
         if self.process == os.getpid():  # a forked child has no device to close
             check(raw.tuff_synchronize(self._left) if self._left else raw.tuff_context_destroy(self.handle))
+        self.forget_formulas()
 
     def pin(self) -> None:
         with self._lock:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _elementwise as elementwise
 from . import _shape as shapes
 from . import raw
+from . import _core as core
 from ._checked import choice, is_number, real, sequence, whole
 from ._error import check
+from ._expression import repeated
 from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, TransposedStorage, as_shape
 
@@ -68,6 +70,9 @@ SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
 def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None) -> Array:
     """Applies a raw.UNARY_* to each element: out[i] = op(x[i]). alpha is for leaky_relu and elu; 0 is its default."""
+    done = core.unary(op, x, alpha, out)
+    if done is not None:
+        return done
     require_array(x, "x")
     if DTYPES[x.dtype] not in FLOATS:
         return _unary_formula(op, x, alpha, out)
@@ -93,6 +98,15 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
     """Applies a raw.BINARY_* to pairs of elements: out[i] = op(a[i], b[i]). Shapes broadcast without being expanded.
     Operands of unlike types, and of types that the operation itself does not take, are a formula: the result has their
     common type."""
+    done = core.binary(op, a, b, out)
+    if done is not None:
+        return done
+    if type(op) is int and op in _BINARY:
+        return _BINARY[op](a, b, out=out)
+    return _binary(op, a, b, out)
+
+
+def _binary(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
     a_number, b_number = is_number(a), is_number(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
@@ -107,10 +121,10 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         shape = like.shape
     else:
         shape = np.broadcast_shapes(a.shape, b.shape)
-    if a_number:
-        a = _scalar(a, like)
-    elif b_number:
-        b = _scalar(b, like)
+    if a_number or b_number:
+        if like.context._has_formulas and DTYPES[like.dtype] != raw.BF16:  # of which NumPy has no numbers
+            return _binary_of_number(op, a, b, like, out)
+        a, b = (_scalar(a, like), b) if a_number else (a, _scalar(b, like))
     else:
         same_kind(a, b)
     result = result_of(out, like, shape)
@@ -124,6 +138,13 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
         desc.b_shape[: desc.rank] = (1,) * (len(shape) - b.ndim) + b.shape
     check(raw.tuff_binary_ex(like.context.stream_handle, desc))
     return result
+
+
+def _repeated_binary(op: int) -> Callable[..., Array]:
+    return repeated(lambda a, b, *, out=None: _binary(op, a, b, out))
+
+
+_BINARY = {op: _repeated_binary(op) for op in _BINARY_FORMULAS}
 
 
 def _is_native(op: int, like: Array, a: Operand, b: Operand) -> bool:
@@ -149,6 +170,22 @@ def _binary_formula(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Ar
         raise ValueError(f"op is {op}, not a raw.BINARY_*")
     kind = elementwise.type_of(a, b)
     return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and not elementwise.is_float(kind) else None)
+
+
+def _binary_of_number(op: int, a: Operand, b: Operand, like: Array, out: Optional[Array]) -> Array:
+    """An operation that tuff_binary() takes, of an array and a number that adopts its type, as a formula: that needs no
+    memory for the number."""
+    if out is not None:
+        result_of(out, like, like.shape)  # raises if it does not fit
+    kind = like.dtype
+
+    def adopted(value: Operand) -> Operand:
+        if isinstance(value, Storage):
+            return value
+        number = real(value, "the number")
+        return number if kind == np.float32 else kind.type(number if kind == np.float16 else value)
+
+    return elementwise.expr(_BINARY_FORMULAS[op], dtype=kind, out=out, a=adopted(a), b=adopted(b))
 
 
 def _scalar(value: float, like: Array) -> Array:

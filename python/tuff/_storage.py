@@ -10,6 +10,7 @@ import numpy as np
 
 from . import raw
 from ._buffer import Buffer, _require_context
+from ._core import ArrayCore, know_dtype
 from ._checked import OnDevice, element, host_array, is_number, is_whole, sequence
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ DTYPES = {
     np.dtype(np.uint16): raw.U16,
     np.dtype(np.bool_): raw.BOOL,
 }
+
+for _dtype, _code in DTYPES.items():
+    know_dtype(_dtype, _code, _dtype.itemsize)
 
 #: The library's types that NumPy has only through the package ml_dtypes, by their names there.
 EXTENSION_TYPES = {"bfloat16": raw.BF16, "float8_e4m3fn": raw.F8_E4M3, "float8_e5m2": raw.F8_E5M2}
@@ -78,6 +82,7 @@ def _is_supported(kind: np.dtype) -> bool:
     """Whether arrays support a dtype. Those of ml_dtypes are added to DTYPES."""
     if kind not in DTYPES and kind.type.__module__ == "ml_dtypes" and kind.type.__name__ in EXTENSION_TYPES:
         DTYPES[kind] = EXTENSION_TYPES[kind.type.__name__]
+        know_dtype(kind, DTYPES[kind], kind.itemsize)
     return kind in DTYPES
 
 
@@ -110,11 +115,11 @@ def as_natural(values: object) -> np.ndarray:
     return result
 
 
-class Storage(OnDevice):
+class Storage(OnDevice, ArrayCore):
     """What an Array is made of: a Buffer with a shape and a dtype, its transfers and its views. Operations accept it; Array
     adds the operators and functions."""
 
-    __slots__ = ("buffer", "shape", "dtype")
+    __slots__ = ()  # ArrayCore has buffer, shape and dtype
 
     def __init__(self, buffer: Buffer, shape: Union[int, Sequence[int]], dtype: object = np.float32) -> None:
         if not isinstance(buffer, Buffer):

@@ -10,6 +10,7 @@ from . import raw
 from ._array import Array
 from ._buffer import Buffer, _require_context
 from ._checked import OnDevice, text
+from ._core import streams_are_used
 from ._error import check
 from ._handle import own
 
@@ -110,6 +111,7 @@ class Stream(OnDevice):
             self._finalizer()
 
     def __enter__(self) -> Stream:
+        streams_are_used()
         _entered.set(_Entered(self, _entered.get()))
         return self
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 INSIDE = {"libtuff.so.1", "tuff-compile"}
+FAST = "_fast.abi3.so"  # where Python's headers were there when the library was built
 
 # Runs in the virtual environment. The host backend needs no driver; the device is used if there is one.
 PROGRAM = """
@@ -33,6 +34,7 @@ import sys, pathlib, numpy as np, tuff
 package, library = pathlib.Path(tuff.__file__).parent, pathlib.Path(tuff.lib._name)
 assert package.is_relative_to(sys.prefix), package
 assert library.parent == package, f"{library} is not in {package}"
+assert tuff._core.COMPILED == (package / "_fast.abi3.so").is_file()
 a = np.arange(12.0).reshape(3, 4)
 def compute(context):
     with context as ctx:
@@ -73,14 +75,16 @@ def version() -> str:
 
 
 def sources(folder: Path) -> Path:
-    ignored = shutil.ignore_patterns("tests", "build", "*.egg-info", "__pycache__", "libtuff*", "tuff-compile", ".*")
+    ignored = shutil.ignore_patterns("tests", "build", "*.egg-info", "__pycache__", "libtuff*", "tuff-compile", FAST, ".*")
     return Path(shutil.copytree(ROOT / "python", folder, ignore=ignored))
 
 
 def place(library: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy2(library, folder / "libtuff.so.1")
-    shutil.copy2(library.parent / "tuff-compile", folder / "tuff-compile")
+    for name in ("tuff-compile", FAST):
+        if (library.parent / name).is_file():
+            shutil.copy2(library.parent / name, folder / name)
 
 
 OFFLINE = ["--no-index", "--no-deps", "--disable-pip-version-check"]
@@ -110,8 +114,9 @@ class Environment:
         return found[0]
 
 
-def check_wheel(wheel: Path, platform: str) -> None:
-    """What is in it, and what it says of itself. platform: any, or the tag of the one that the library is for."""
+def check_wheel(wheel: Path, platform: str, fast: bool) -> None:
+    """What is in it, and what it says of itself. platform: any, or the tag of the one that the library is for. fast: with
+    the package's compiled part."""
     pure = platform == "any"
     expected = f"tuff-{version()}-py3-none-{platform}.whl"
     require(wheel.name == expected, f"the wheel is {wheel.name}, not {expected}")
@@ -130,7 +135,7 @@ def check_wheel(wheel: Path, platform: str) -> None:
     require([re.match(r"\w+", line).group() for line in needed] == ["numpy"], f"Requires-Dist: {needed}")
     modules = {path.name for path in (ROOT / "python" / "tuff").glob("*.py")} | {"py.typed"}
     files = {name for name in modes if not name.startswith(about)}
-    wanted = {f"tuff/{name}" for name in modules | (set() if pure else INSIDE)}
+    wanted = {f"tuff/{name}" for name in modules | (set() if pure else INSIDE) | ({FAST} if fast else set())}
     require(files == wanted, f"missing: {sorted(wanted - files)}; not expected: {sorted(files - wanted)}")
     for name in modes:
         require(re.search(rf"^{re.escape(name)},", record, flags=re.M), f"RECORD lacks {name}")
@@ -171,15 +176,16 @@ def main() -> None:
         folder = Path(name)
         environment = Environment(folder / "environment")
         if arguments.wheel:
-            check_wheel(arguments.wheel, arguments.platform or native)
+            check_wheel(arguments.wheel, arguments.platform or native, fast=True)
             check_installation(environment, arguments.wheel.resolve())
         else:
             library = arguments.library.resolve()
+            fast = (library.parent / FAST).is_file()
             # Beside the package, as scripts/wheel.sh places it.
             beside = sources(folder / "beside" / "python")
             place(library, beside / "tuff")
             wheel = environment.wheel(beside)
-            check_wheel(wheel, native)
+            check_wheel(wheel, native, fast)
             check_installation(environment, wheel)
             # pip install ./python in a checkout that has been built. Later builds in the same folder keep nothing old.
             checkout = sources(folder / "checkout" / "python").parent
@@ -193,13 +199,13 @@ def main() -> None:
             built = list(checkout.glob("python/build/lib*/tuff"))
             require(len(built) == 1, f"{built} instead of one folder in which the package was built")
             (built[0] / "libtuff.so.0").touch()
-            check_wheel(environment.wheel(checkout / "python"), native)
+            check_wheel(environment.wheel(checkout / "python"), native, fast)
             shutil.rmtree(release)
             shutil.rmtree(folder / "checkout" / "wheel of checkout")
-            check_wheel(environment.wheel(checkout / "python"), "any")
+            check_wheel(environment.wheel(checkout / "python"), "any", fast=False)
             # No library anywhere.
             alone = environment.wheel(sources(folder / "alone" / "python"))
-            check_wheel(alone, "any")
+            check_wheel(alone, "any", fast=False)
             check_missing_library(environment, alone)
     print("the package installs")
 
