@@ -27,7 +27,8 @@ void check_reserved(int64_t reserved, const char* name = "reserved") {
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
-  target->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis}));
+  target->run(tuff::operations::reduce({desc.dtype, desc.op, input, output, shape, desc.rank, desc.axis,
+                                        desc.axis_count, desc.output_type, desc.correction}));
 }
 
 void scan(tuff_stream stream, const tuff_scan_desc& desc, tuff::ScanOp op,
@@ -76,7 +77,7 @@ tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buff
                         const uint64_t* shape, uint32_t rank, uint32_t axis) {
   return guarded("tuff_reduce", [&] {
     tuff::require(shape != nullptr, "shape is null");
-    reduce(stream, {sizeof(tuff_reduce_desc), dtype, op, rank, input, output, {}, axis, 0}, shape);
+    reduce(stream, {sizeof(tuff_reduce_desc), dtype, op, rank, input, output, {}, axis, 0, 0, 0, 0}, shape);
   });
 }
 

@@ -77,7 +77,7 @@ struct Released<tuff_attention_desc> {
 };
 template <>
 struct Released<tuff_reduce_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.1.0
+  static constexpr std::array<uint32_t, 2> sizes = {104, 120};  // 0.1.0, 0.9.0
 };
 template <>
 struct Released<tuff_scan_desc> {

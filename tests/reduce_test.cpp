@@ -258,7 +258,7 @@ TEST_P(ReducePlaceOnce, BadArguments) {
     EXPECT_FAILS(call(TUFF_F32, empty, y), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "axis");
     EXPECT_FAILS(call(TUFF_F32, narrow, y), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "output");
     EXPECT_FAILS(call(TUFF_F32, wide, x), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "output");
-    EXPECT_FAILS(call(TUFF_I32, wide, y), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
+    EXPECT_FAILS(call(TUFF_F8_E4M3, wide, y), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
   }
   x.expect_poisoned();
   y.expect_poisoned();
@@ -358,14 +358,10 @@ TEST_P(ReduceIntegersOnce, BadArguments) {
   const auto call = [&](int32_t dtype, int32_t op, const uint64_t* shape) {
     return tuff_reduce(context(), dtype, op, x, y, shape, 2, 1);
   };
-  for (const int32_t op : {TUFF_REDUCE_MEAN, TUFF_REDUCE_ARGMAX, TUFF_REDUCE_ARGMIN}) {
-    EXPECT_FAILS(call(TUFF_I32, op, good), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
-    EXPECT_NE(last_error().find("takes f32, f16 or bf16"), std::string::npos) << last_error();
-  }
-  EXPECT_FAILS(call(TUFF_U32, TUFF_REDUCE_SUM, good), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
-  EXPECT_NE(last_error().find("takes f32, f16, bf16 or i32"), std::string::npos) << last_error();
+  EXPECT_FAILS(call(TUFF_F8_E4M3, TUFF_REDUCE_SUM, good), TUFF_ERROR_UNSUPPORTED, "tuff_reduce", "dtype");
+  EXPECT_NE(last_error().find("takes f32, f16, bf16, f64, i32,"), std::string::npos) << last_error();
   EXPECT_FAILS(call(TUFF_I32, TUFF_REDUCE_MAX, empty), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "axis");
-  EXPECT_FAILS(call(TUFF_I32, 8, good), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "op");
+  EXPECT_FAILS(call(TUFF_I32, 17, good), TUFF_ERROR_INVALID_ARGUMENT, "tuff_reduce", "op");
   for (const TypedTensor* tensor : {&x, &y}) {
     const Bytes bytes = tensor->read();
     for (uint64_t i = 0; i < bytes.size() / 4; ++i) EXPECT_TRUE(is_poison(TUFF_I32, bytes, i)) << i;

@@ -224,7 +224,7 @@ TEST_P(Structures, OperationStructures) {
   auto reduction = operation(tuff_reduce_desc{});
   reduction.op = TUFF_REDUCE_SUM, reduction.rank = 2, reduction.axis = 1, reduction.shape[1] = 5;
   expect_checked("tuff_reduce_ex", reduction, false,
-                 [&](const tuff_reduce_desc* d) { return tuff_reduce_ex(context(), d); });
+                 [&](const tuff_reduce_desc* d) { return tuff_reduce_ex(context(), d); }, {104});
   reduction.reserved = 1;
   EXPECT_FAILS(tuff_reduce_ex(context(), &reduction), kArgument, "tuff_reduce_ex", "reserved");
   auto unary = operation(tuff_unary_desc{});

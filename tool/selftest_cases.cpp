@@ -314,15 +314,17 @@ Case softmax_case(const Axis& a) {
 
 // --- reduce -----------------------------------------------------------------------------------------
 
+enum class Gives { same, sum, real, place, truth, count };  // the types of results
 struct Reduction {
   const char* name;
   tuff::Reduce op;
-  bool places;  // the results are indices, as u32
+  Gives gives;
+
+  bool numbers() const { return gives <= Gives::real; }  // the results are f32 for f32
 };
 
-enum Result { value, mean, place };
 constexpr Reduction kReduce[] = {
-#define REDUCE(number, NAME, name, gathers, result, ...) {#name, tuff::Reduce::name, result == place},
+#define REDUCE(number, NAME, name, gathers, result, output, ...) {#name, tuff::Reduce::name, Gives::output},
 #include "kernels/reduce/reduce.def"
 };
 
@@ -350,6 +352,16 @@ Case reduce_case(const char* name, tuff::Reduce op, const Axis& a, bool integers
     const bool sums = op == tuff::Reduce::sum || op == tuff::Reduce::mean;
     // Whatever the tree's shape, no element goes through more additions than there are elements.
     if (sums && !integers) problem.bound = accumulated(static_cast<double>(a.shape[a.axis]) + 1, call);
+    // Sums of terms that are not negative. Means, and maxima, are at most 1, and so are the terms' own errors.
+    if (op >= tuff::Reduce::sum_squares) {
+      problem.bound = [n = static_cast<double>(a.shape[a.axis])](const Problem&, const Tensor& reference,
+                                                                 const HostRun&) {
+        Bound bound;
+        for (const float value : reference)
+          bound.push_back(gamma(n + 16) * (std::fabs(static_cast<double>(value)) + 4));
+        return bound;
+      };
+    }
     return problem;
   };
   return entry;
@@ -570,16 +582,17 @@ void add_shape_cases(std::vector<Case>& cases) {
     // Four elements of magnitude at most 300, with 12 roundings for each of the two axes (tests/resize_test.cpp).
     cases.back() = within(cases.back(), 4 * 300 * 24 * kRounding);
   }
-  for (const auto& [name, op, places] : kReduce) {
-    if (!places) continue;
+  for (const Reduction& row : kReduce) {
+    if (row.numbers()) continue;
+    const DType type = row.gives == Gives::place ? DType::u32 : row.gives == Gives::count ? DType::i64 : DType::boolean;
     for (const uint32_t axis : {0, 1}) {
-      add(fmt::format("reduce {}", name), axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
-          [op = op, axis](const tuff::Context& context, const Buffers& in, const auto& out) {
-            // Converted to floats, so that the comparison of results treats indices as numbers.
-            const tuff::Buffer numbers = context.alloc_bytes(4 * 50);
+      add(fmt::format("reduce {}", row.name), axis == 0 ? "3000x50 axis 0" : "50x3000 axis 1", 150'000, 50,
+          [op = row.op, type, axis](const tuff::Context& context, const Buffers& in, const auto& out) {
+            // Converted to floats, so that the comparison of results treats indices and counts as numbers.
+            const tuff::Buffer numbers = context.alloc_bytes(8 * 50);
             const std::vector<uint64_t> shape = {axis == 0 ? uint64_t{3000} : 50, axis == 0 ? uint64_t{50} : 3000};
             context.reduce(DType::f32, op, in[0], numbers, shape, axis);
-            context.cast(DType::u32, DType::f32, numbers, out, 50);
+            context.cast(type, DType::f32, numbers, out, 50);
           });
     }
   }
@@ -675,9 +688,9 @@ std::vector<Case> selftest_cases() {
   }
   const Axis axes[] = {{{1000}, 0}, {{37, 129}, 1}, {{129, 37}, 0}, {{5, 64, 33}, 1}, {{100003}, 0}};
   for (const Axis& axis : axes) cases.push_back(softmax_case(axis));
-  for (const auto& [name, op, places] : kReduce) {
-    if (places) continue;
-    for (const Axis& axis : axes) cases.push_back(reduce_case(name, op, axis));
+  for (const Reduction& row : kReduce) {
+    if (!row.numbers()) continue;
+    for (const Axis& axis : axes) cases.push_back(reduce_case(row.name, row.op, axis));
   }
   cases.push_back(reduce_case("sum", tuff::Reduce::sum, Axis{{300, 1001}, 1}, true));
   for (const auto& [rows, cols] : {std::pair{uint64_t{300}, uint64_t{64}}, {37, 1025}, {5, 4096}, {2, 50'001}}) {

@@ -110,8 +110,8 @@ enum {
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
- * it takes. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_reduce(), tuff_binary(), tuff_cumsum() and tuff_cumprod()
- * also take TUFF_I32. tuff_supports() tells what a device can do.
+ * it takes. tuff_reduce() takes all but 8-bit floats. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary(),
+ * tuff_cumsum() and tuff_cumprod() also take TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -230,7 +230,17 @@ enum {
   /* The index along the axis of the largest or smallest value: the first such index, or that of the first NaN if there
    * is one. The output is TUFF_U32, whatever the input type. Since 0.4.0. */
   TUFF_REDUCE_ARGMAX = 6,
-  TUFF_REDUCE_ARGMIN = 7
+  TUFF_REDUCE_ARGMIN = 7,
+  /* Since 0.9.0. NaN is not zero. */
+  TUFF_REDUCE_ANY = 8,            /* whether some element is not zero */
+  TUFF_REDUCE_ALL = 9,            /* whether no element is zero */
+  TUFF_REDUCE_COUNT_NONZERO = 10, /* the number of elements that are not zero */
+  TUFF_REDUCE_SUM_SQUARES = 11,   /* the sum of x * x */
+  TUFF_REDUCE_L1 = 12,            /* the sum of |x| */
+  TUFF_REDUCE_L2 = 13,            /* the square root of the sum of x * x */
+  TUFF_REDUCE_VAR = 14,           /* the sum of (x - mean)^2, divided by the number of elements less a correction */
+  TUFF_REDUCE_STD = 15,           /* the square root of VAR */
+  TUFF_REDUCE_LOGSUMEXP = 16      /* log(sum of exp(x)), computed from the largest x so that no exp overflows */
 };
 
 /* The activation that an epilogue applies before the result is stored. */
@@ -1108,13 +1118,29 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes of the input, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * Reducing an empty axis gives 0 for SUM, 1 for PROD and NaN for MEAN. Devices compute SUM, MEAN and PROD in f32. If an
- * intermediate sum or product leaves its range, the result is infinite or NaN, even if the exact mean would not be. The
- * host backend sums in f64.
- * Since 0.9.0 SUM, MAX, MIN and PROD also take TUFF_I32 where tuff_supports() says "reduce.i32". They are exact; sums
- * and products wrap modulo 2^32.
- * Errors: INVALID_ARGUMENT for MAX, MIN, ARGMAX and ARGMIN of an empty axis; UNSUPPORTED for other operations on
- * TUFF_I32. */
+ * Since 0.9.0 dtype is any type but the 8-bit floats, where tuff_supports() says so ("reduce.i64"). The output's type is
+ * the first of its row here; with tuff_reduce_desc it may be any of the row:
+ *   operation                    input                   output
+ *   MAX, MIN                     any                     the input's type
+ *   SUM, PROD, SUM_SQUARES, L1   f32, f16, bf16          the input's type, f32, f64
+ *                                f64                     f64
+ *                                integers                the input's type, any other integer type
+ *                                bool                    i32, any other integer type
+ *   MEAN, L2, VAR, STD,          f32, f16, bf16          the input's type, f32, f64
+ *   LOGSUMEXP                    f64                     f64
+ *                                integers, bool          f32, f64
+ *   ARGMAX, ARGMIN               any                     u32, i64
+ *   ANY, ALL                     any                     bool
+ *   COUNT_NONZERO                any                     i64, i32, u32, u64
+ * Sums of integers that have a row with integer results are exact modulo 2^n, for a result of n bits: they wrap. If the
+ * result is f64, everything is computed in f64; other floats are computed in f32 on devices, and integers whose result
+ * is a float are first converted to that type. If an intermediate sum or product leaves the range of f32 (or f64), the
+ * result is infinite or NaN, even if the exact mean or norm would not be. The host backend sums in f64 or wider.
+ * Reducing an empty axis gives 0 for SUM, COUNT_NONZERO, SUM_SQUARES, L1, L2 and ANY, 1 for PROD and ALL, -infinity for
+ * LOGSUMEXP, and NaN for MEAN, VAR and STD. VAR and STD take the mean first and then read the input again. They are NaN
+ * if an element is infinite or NaN.
+ * Errors: INVALID_ARGUMENT for MAX, MIN, ARGMAX and ARGMIN of an empty axis; UNSUPPORTED for other pairs of types, and
+ * for 64-bit types (of the input or the output) that the device lacks. */
 TUFF_API tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                                  const uint64_t* shape, uint32_t rank, uint32_t axis);
 
@@ -1128,7 +1154,15 @@ typedef struct tuff_reduce_desc {
   uint64_t shape[8];
   uint32_t axis;
   uint32_t reserved; /* zero */
+  /* Since 0.9.0. */
+  uint32_t axis_count; /* neighbouring axes that are reduced together, from `axis` on; 0: one. The output has none of
+                          them, and ARGMAX and ARGMIN count along all of them */
+  int32_t output_type; /* one of the table above; 0: the first */
+  double correction;   /* of VAR and STD: the sum is divided by the number of elements less this, 1 for an unbiased
+                          estimate. If that is 0 or less, the result is NaN for a sum of 0 and infinite for others */
 } tuff_reduce_desc;
+/* Errors: those of tuff_reduce(); INVALID_ARGUMENT for axes beyond rank, and for a correction that is not finite, or not
+ * 0 with another operation. */
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
 /* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_I32. Since 0.9.0. */

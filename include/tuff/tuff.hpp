@@ -146,7 +146,16 @@ enum class Reduce : int32_t {
   mean = TUFF_REDUCE_MEAN,
   prod = TUFF_REDUCE_PROD,
   argmax = TUFF_REDUCE_ARGMAX,
-  argmin = TUFF_REDUCE_ARGMIN
+  argmin = TUFF_REDUCE_ARGMIN,
+  any = TUFF_REDUCE_ANY,
+  all = TUFF_REDUCE_ALL,
+  count_nonzero = TUFF_REDUCE_COUNT_NONZERO,
+  sum_squares = TUFF_REDUCE_SUM_SQUARES,
+  l1 = TUFF_REDUCE_L1,
+  l2 = TUFF_REDUCE_L2,
+  var = TUFF_REDUCE_VAR,
+  std = TUFF_REDUCE_STD,
+  logsumexp = TUFF_REDUCE_LOGSUMEXP
 };
 
 // Values for fields of tuff_gemm_desc and tuff_batched_gemm_desc:

@@ -46,8 +46,9 @@ inline int vector_mode(const DeviceTraits& traits, bool aligned) {
   return !aligned ? 0 : traits.cpu && traits.addresses && !traits.streams_by_words ? 2 : 1;
 }
 
-// TUFF_PARTS: 16 bytes of this type, as a number of vec4.
-inline uint32_t block_parts(int32_t dtype) { return dtype_size(dtype) == 2 ? 2 : 1; }
+// TUFF_PARTS: a block of this type, as a number of vec4. A block is 16 bytes of elements of 2 or 4 bytes, 8 of those of
+// one byte (more would be too many registers), and 32 of those of 8 bytes.
+inline uint32_t block_parts(int32_t dtype) { return dtype_size(dtype) <= 2 ? 2 : 1; }
 
 // Elements that a lane takes of each row if lanes are laid out along its `inner` elements: a block, or the part of one
 // that divides `inner`.

@@ -38,6 +38,8 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_PACKED(type, values) TUFF_PASTE(tuff_pack_, type)(values)
 #define TUFF_UNPACKED(type, words) TUFF_PASTE(tuff_unpack_, type)(words)
 #define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
+#define TUFF_NUMBER(type, loaded) TUFF_PASTE(TUFF_NUMBER_, type)(loaded)
+#define TUFF_OF_VALUE(type, value) TUFF_PASTE(TUFF_OF_VALUE_, type)(value)
 
 // TUFF_VALUE is the type that a kernel computes in: f32, unless the kernel defines TUFF_VALUE_OF as another element
 // type first.
@@ -53,9 +55,12 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 //   TUFF_LOADED_N(stored)  see TUFF_LOADED above
 //   TUFF_COMPUTED_N        the type of that value
 //   TUFF_ROUNDED_N(value)  see TUFF_ROUNDED above
-//   tuff_unpack_N(words)   four elements that are in memory as words: a uvec4 for 4-byte types, uvec2 for 2-byte types
+//   tuff_unpack_N(words)   four elements that are in memory as words: a uvec4 for 4-byte types, uvec2 for 2-byte types, a
+//                          uint for those of one byte; two uvec4s for 8-byte types
 //   tuff_pack_N(values)    the inverse
 //   tuff_as_stored_N(v)    four values as they would be read back after being stored
+//   TUFF_NUMBER_N(loaded)  what TUFF_LOADED gives as a number that converts to any value type: 64 bits as int64_t
+//   TUFF_OF_VALUE_N(v)     a TUFF_VALUE as what TUFF_ROUNDED takes; integers lose their upper bits
 //   TUFF_VALUE_TYPE        if TUFF_VALUE_OF is N: the value type below that a kernel for this type computes in
 //
 // A type that kernels only load needs the first four; the others are for families that take it.
@@ -67,6 +72,8 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_LOADED_1(stored) (stored)
 #define TUFF_COMPUTED_1 float
 #define TUFF_ROUNDED_1(value) (value)
+#define TUFF_NUMBER_1(loaded) (loaded)
+#define TUFF_OF_VALUE_1(v) float(v)
 #define tuff_pack_1(v) floatBitsToUint(v)
 #define tuff_unpack_1(w) uintBitsToFloat(w)
 vec4 tuff_as_stored_1(vec4 v) { return v; }
@@ -81,6 +88,8 @@ vec4 tuff_as_stored_1(vec4 v) { return v; }
 #define TUFF_LOADED_2(stored) unpackHalf2x16(uint(stored)).x
 #define TUFF_COMPUTED_2 float
 #define TUFF_ROUNDED_2(value) uint16_t(tuff_f16_bits(value))
+#define TUFF_NUMBER_2(loaded) (loaded)
+#define TUFF_OF_VALUE_2(v) float(v)
 // Rounds to nearest even. Denormals are kept, values that round beyond 65504 become infinity, NaN stays NaN. There are
 // no branches, because kernels convert whole tiles.
 uint tuff_f16_by_integers(float value) {
@@ -120,6 +129,8 @@ vec4 tuff_as_stored_2(vec4 v) {
 #define TUFF_LOADED_3(stored) uintBitsToFloat(uint(stored) << 16)
 #define TUFF_COMPUTED_3 float
 #define TUFF_ROUNDED_3(value) uint16_t(tuff_bf16_bits(value))
+#define TUFF_NUMBER_3(loaded) (loaded)
+#define TUFF_OF_VALUE_3(v) float(v)
 uint tuff_bf16_bits(float value) {
   const uint bits = floatBitsToUint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
@@ -143,6 +154,10 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_LOADED_4(stored) (stored)
 #define TUFF_COMPUTED_4 double
 #define TUFF_ROUNDED_4(value) (value)
+#define TUFF_NUMBER_4(loaded) (loaded)
+#define TUFF_OF_VALUE_4(v) double(v)
+#define tuff_unpack_4(a, b) \
+  dvec4(packDouble2x32((a).xy), packDouble2x32((a).zw), packDouble2x32((b).xy), packDouble2x32((b).zw))
 #if TUFF_VALUE_OF == 4
 #define TUFF_VALUE_TYPE 4
 #endif
@@ -154,6 +169,8 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_LOADED_5(stored) (stored)
 #define TUFF_COMPUTED_5 int
 #define TUFF_ROUNDED_5(value) (value)
+#define TUFF_NUMBER_5(loaded) (loaded)
+#define TUFF_OF_VALUE_5(v) int(v)
 #define tuff_pack_5(v) uvec4(v)
 #define tuff_unpack_5(w) ivec4(w)
 #if TUFF_VALUE_OF == 5
@@ -167,6 +184,13 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_LOADED_6(stored) (stored)
 #define TUFF_COMPUTED_6 uint
 #define TUFF_ROUNDED_6(value) (value)
+#define TUFF_NUMBER_6(loaded) (loaded)
+#define TUFF_OF_VALUE_6(v) uint(v)
+#define tuff_pack_6(v) uvec4(v)
+#define tuff_unpack_6(w) (w)
+#if TUFF_VALUE_OF == 6
+#define TUFF_VALUE_TYPE 6
+#endif
 
 // -- i8
 #define TUFF_I8 7
@@ -175,6 +199,8 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_LOADED_7(stored) int(stored)
 #define TUFF_COMPUTED_7 int
 #define TUFF_ROUNDED_7(value) int8_t(value)
+#define TUFF_NUMBER_7(loaded) (loaded)
+#define TUFF_OF_VALUE_7(v) int(v)
 ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
 
 // -- u8
@@ -184,6 +210,10 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_LOADED_8(stored) uint(stored)
 #define TUFF_COMPUTED_8 uint
 #define TUFF_ROUNDED_8(value) uint8_t(value)
+#define TUFF_NUMBER_8(loaded) (loaded)
+#define TUFF_OF_VALUE_8(v) uint(v)
+#define tuff_unpack_8(w) tuff_bytes(w)
+uvec4 tuff_bytes(uint word) { return (uvec4(word) >> uvec4(0, 8, 16, 24)) & 0xffu; }
 
 // -- i64 and u64, as low and high word: not every device has integers of 64 bits
 #define TUFF_I64 9
@@ -192,12 +222,28 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_LOADED_9(stored) (stored)
 #define TUFF_COMPUTED_9 uvec2
 #define TUFF_ROUNDED_9(value) (value)
+#define TUFF_NUMBER_9(loaded) packInt2x32(ivec2(loaded))
+#define TUFF_OF_VALUE_9(v) tuff_words_of(v)
+#define tuff_unpack_9(a, b)                                                       \
+  i64vec4(packInt2x32(ivec2((a).xy)), packInt2x32(ivec2((a).zw)), packInt2x32(ivec2((b).xy)), \
+          packInt2x32(ivec2((b).zw)))
+#if TUFF_VALUE_OF == 9
+#define TUFF_VALUE_TYPE 9
+#endif
 #define TUFF_U64 10
 #define TUFF_STORED_10 uvec2
 #define TUFF_BYTES_10 8
 #define TUFF_LOADED_10(stored) (stored)
 #define TUFF_COMPUTED_10 uvec2
 #define TUFF_ROUNDED_10(value) (value)
+#define TUFF_NUMBER_10(loaded) packUint2x32(loaded)
+#define TUFF_OF_VALUE_10(v) tuff_words_of(v)
+#define tuff_unpack_10(a, b)                                                       \
+  u64vec4(packUint2x32(((a).xy)), packUint2x32(((a).zw)), packUint2x32(((b).xy)), \
+          packUint2x32(((b).zw)))
+#if TUFF_VALUE_OF == 10
+#define TUFF_VALUE_TYPE 10
+#endif
 
 // -- i16
 #define TUFF_I16 11
@@ -206,6 +252,11 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_LOADED_11(stored) int(stored)
 #define TUFF_COMPUTED_11 int
 #define TUFF_ROUNDED_11(value) int16_t(value)
+#define TUFF_NUMBER_11(loaded) (loaded)
+#define TUFF_OF_VALUE_11(v) int(v)
+uvec2 tuff_pairs(uvec4 v) { return (v.xz & 0xffffu) | (v.yw << 16); }
+#define tuff_pack_11(v) tuff_pairs(uvec4(v))
+ivec4 tuff_unpack_11(uvec2 w) { return (ivec4(w.xxyy) << ivec4(16, 0, 16, 0)) >> 16; }
 
 // -- u16
 #define TUFF_U16 12
@@ -214,6 +265,10 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_LOADED_12(stored) uint(stored)
 #define TUFF_COMPUTED_12 uint
 #define TUFF_ROUNDED_12(value) uint16_t(value)
+#define TUFF_NUMBER_12(loaded) (loaded)
+#define TUFF_OF_VALUE_12(v) uint(v)
+#define tuff_pack_12(v) tuff_pairs(uvec4(v))
+uvec4 tuff_unpack_12(uvec2 w) { return (w.xxyy >> uvec4(0, 16, 0, 16)) & 0xffffu; }
 
 // -- bool: any byte other than 0 counts as 1
 #define TUFF_BOOL 13
@@ -222,6 +277,9 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_LOADED_13(stored) uint(uint(stored) != 0u)
 #define TUFF_COMPUTED_13 uint
 #define TUFF_ROUNDED_13(value) uint8_t(uint((value) != 0))
+#define TUFF_NUMBER_13(loaded) (loaded)
+#define TUFF_OF_VALUE_13(v) (v)
+#define tuff_unpack_13(w) min(tuff_bytes(w), uvec4(1u))
 
 // -- f8 E4M3 and E5M2
 #define TUFF_F8_E4M3 14
@@ -261,7 +319,7 @@ uint tuff_e4m3_word(uint byte) {
 // E5M2 is the upper half of an f16.
 uint tuff_e5m2_word(uint byte) { return floatBitsToUint(unpackHalf2x16(byte << 8).x); }
 vec4 tuff_unpack_14(uint word) {
-  const uvec4 bytes = (uvec4(word) >> uvec4(0, 8, 16, 24)) & 0xffu;
+  const uvec4 bytes = tuff_bytes(word);
   return uintBitsToFloat(uvec4(tuff_e4m3_word(bytes.x), tuff_e4m3_word(bytes.y), tuff_e4m3_word(bytes.z),
                                tuff_e4m3_word(bytes.w)));
 }
@@ -272,8 +330,35 @@ vec4 tuff_unpack_15(uint word) {
 
 // ---- Value types ---------------------------------------------------------------------------------------------------
 // Each is one block too. TUFF_VALUE_TYPE is also the element type as which values are stored between dispatches. An
-// operation written with these names and TUFF_ZERO … TUFF_SMALLER works for all of them. Integers wrap modulo 2^32.
-#if TUFF_VALUE_TYPE == 5
+// operation written with these names and TUFF_ZERO … TUFF_SMALLER works for all of them. Integers wrap modulo 2^32 or
+// 2^64. TUFF_SHUFFLE_XOR exchanges values within a subgroup: those of 64 bits as two words, since devices need not
+// shuffle them.
+#if TUFF_VALUE_TYPE == 9 || TUFF_VALUE_TYPE == 10
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#define TUFF_HAS_NAN 0
+#endif
+#if TUFF_VALUE_TYPE == 9
+#define TUFF_VALUE int64_t
+#define TUFF_VALUE2 i64vec2
+#define TUFF_VALUE4 i64vec4
+#define TUFF_LOWEST (-0x7fffffffffffffffl - 1l)
+#define TUFF_HIGHEST 0x7fffffffffffffffl
+#define TUFF_SHUFFLE_XOR(v, mask) packInt2x32(subgroupShuffleXor(unpackInt2x32(v), mask))
+#elif TUFF_VALUE_TYPE == 10
+#define TUFF_VALUE uint64_t
+#define TUFF_VALUE2 u64vec2
+#define TUFF_VALUE4 u64vec4
+#define TUFF_LOWEST 0ul
+#define TUFF_HIGHEST 0xfffffffffffffffful
+#define TUFF_SHUFFLE_XOR(v, mask) packUint2x32(subgroupShuffleXor(unpackUint2x32(v), mask))
+#elif TUFF_VALUE_TYPE == 6
+#define TUFF_VALUE uint
+#define TUFF_VALUE2 uvec2
+#define TUFF_VALUE4 uvec4
+#define TUFF_LOWEST 0u
+#define TUFF_HIGHEST 0xffffffffu
+#define TUFF_HAS_NAN 0
+#elif TUFF_VALUE_TYPE == 5
 #define TUFF_VALUE int
 #define TUFF_VALUE2 ivec2
 #define TUFF_VALUE4 ivec4
@@ -287,6 +372,7 @@ vec4 tuff_unpack_15(uint word) {
 #define TUFF_LOWEST (-double(TUFF_INFINITY))
 #define TUFF_HIGHEST double(TUFF_INFINITY)
 #define TUFF_HAS_NAN 1
+#define TUFF_SHUFFLE_XOR(v, mask) packDouble2x32(subgroupShuffleXor(unpackDouble2x32(v), mask))
 #elif TUFF_VALUE_TYPE == 1
 #define TUFF_VALUE float
 #define TUFF_VALUE2 vec2
@@ -296,6 +382,15 @@ vec4 tuff_unpack_15(uint word) {
 #define TUFF_HAS_NAN 1
 #else
 #error TUFF_VALUE_OF is a type that no kernel computes with
+#endif
+#ifndef TUFF_SHUFFLE_XOR
+#define TUFF_SHUFFLE_XOR(v, mask) subgroupShuffleXor(v, mask)
+#endif
+// What 64-bit integers are stored as.
+#if TUFF_VALUE_TYPE == 9 || TUFF_VALUE_TYPE == 10
+uvec2 tuff_words_of(TUFF_VALUE v) { return unpackUint2x32(uint64_t(v)); }
+#elif TUFF_VALUE_TYPE == 6
+uvec2 tuff_words_of(uint v) { return uvec2(v, 0u); }
 #endif
 #define TUFF_VALUE_BYTES TUFF_BYTES(TUFF_VALUE_TYPE)
 #define TUFF_ZERO TUFF_VALUE(0)

@@ -1,8 +1,8 @@
 // Block access to operands. A block is TUFF_PARTS vec4s of elements, sized so that a block of the kernel's smallest
-// type is 16 bytes. Values are f32 whatever the stored type, unless the kernel chose another type (TUFF_VALUE of
+// type is 16 bytes, or 8 for elements of one byte. Values are f32 whatever the stored type, unless the kernel chose another type (TUFF_VALUE of
 // kernels/common/types.glsl).
 //
-//# TUFF_PARTS : 1|2 : vec4s in a block; 1: f32, or 16-bit elements in vec4s; 2: 16-bit elements, and f32 with them
+//# TUFF_PARTS : 1|2 : vec4s in a block; 1: f32, or 16-bit elements in vec4s; 2: 8- and 16-bit elements, and others with them
 //# TUFF_VECTOR : 0..2 : how a block is read: 0 element by element, 1 as 16 bytes, 2 as two 64-bit integers
 // With TUFF_VECTOR 0 an operand may start at any multiple of the element's size, otherwise at a multiple of 16 bytes.
 // 64-bit integers suit drivers that execute the lanes of a CPU vector one after another for each component (Mesa's
@@ -14,6 +14,14 @@
 #include "kernels/common/types.glsl"
 
 #define TUFF_ELEMENTS (4 * TUFF_PARTS)
+
+// From what is loaded to TUFF_VALUE, for one and for four elements. A kernel may define its own.
+#ifndef TUFF_CONVERT
+#define TUFF_CONVERT(x) TUFF_VALUE(x)
+#define TUFF_CONVERT4(x) TUFF_VALUE4(x)
+#endif
+#define TUFF_AS_VALUE(type, stored) TUFF_CONVERT(TUFF_NUMBER(type, TUFF_LOADED(type, stored)))
+#define TUFF_OF_VALUE_ROUNDED(type, value) TUFF_ROUNDED(type, TUFF_OF_VALUE(type, value))
 
 struct TuffBlock {
   TUFF_VALUE4 part[TUFF_PARTS];
@@ -43,23 +51,25 @@ uvec2 tuff_memory(uvec2 w) { return w; }
 uvec4 tuff_memory(uvec4 w) { return w; }
 #endif
 
+#define TUFF_STORE_SINGLY(name, type)                                                                          \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                           \
+    [[unroll]] for (uint c = 0; c < 4; ++c) {                                                                  \
+      TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)) = TUFF_OF_VALUE_ROUNDED(type, block.part[p][c]); \
+    }                                                                                                          \
+  }
+
 #if TUFF_VECTOR == 0
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type) \
   TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))
 #define TUFF_BLOCK_LOAD(name, type)                                                                       \
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                      \
     [[unroll]] for (uint c = 0; c < 4; ++c) {                                                             \
-      block.part[p][c] = TUFF_LOADED(type, TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)));      \
+      block.part[p][c] = TUFF_AS_VALUE(type, TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)));    \
     }                                                                                                     \
   }
-#define TUFF_BLOCK_STORE(name, type)                                                                      \
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                      \
-    [[unroll]] for (uint c = 0; c < 4; ++c) {                                                             \
-      TUFF_AT(name##_scalar, TUFF_ELEMENTS * i + (4 * p + c)) = TUFF_ROUNDED(type, block.part[p][c]);     \
-    }                                                                                                     \
-  }
+#define TUFF_BLOCK_STORE(name, type) TUFF_STORE_SINGLY(name, type)
 #else
-// By the size of an element: 4 or 2 bytes.
+// By the size of an element. Those of 1 and 8 bytes are read in blocks and written one by one: results of reductions.
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                   \
   TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))        \
   TUFF_DECLARE(qualifier, slot, name##_memory, TUFF_PASTE(TUFF_MEMORY_, TUFF_BYTES(type)), \
@@ -69,9 +79,9 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 
 #define TUFF_MEMORY_4 TUFF_MEMORY16
 #define TUFF_MEMORY_BYTES_4 16
-#define TUFF_BLOCK_LOAD_4(name, type)                                                               \
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                \
-    block.part[p] = TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p)));    \
+#define TUFF_BLOCK_LOAD_4(name, type)                                                                           \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                            \
+    block.part[p] = TUFF_CONVERT4(TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, TUFF_PARTS * i + p)))); \
   }
 #define TUFF_BLOCK_STORE_4(name, type)                                                              \
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                \
@@ -81,10 +91,10 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #if TUFF_PARTS == 2
 #define TUFF_MEMORY_2 TUFF_MEMORY16
 #define TUFF_MEMORY_BYTES_2 16
-#define TUFF_BLOCK_LOAD_2(name, type)                     \
-  uvec4 words = tuff_words(TUFF_AT(name##_memory, i));    \
-  block.part[0] = TUFF_UNPACKED(type, words.xy);          \
-  block.part[1] = TUFF_UNPACKED(type, words.zw);
+#define TUFF_BLOCK_LOAD_2(name, type)                           \
+  uvec4 words = tuff_words(TUFF_AT(name##_memory, i));          \
+  block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.xy)); \
+  block.part[1] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.zw));
 #define TUFF_BLOCK_STORE_2(name, type) \
   TUFF_AT(name##_memory, i) =          \
       tuff_memory(uvec4(TUFF_PACKED(type, block.part[0]), TUFF_PACKED(type, block.part[1])));
@@ -92,17 +102,41 @@ uvec4 tuff_memory(uvec4 w) { return w; }
 #define TUFF_MEMORY_2 TUFF_MEMORY8
 #define TUFF_MEMORY_BYTES_2 8
 #define TUFF_BLOCK_LOAD_2(name, type) \
-  block.part[0] = TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, i)));
+  block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, tuff_words(TUFF_AT(name##_memory, i))));
 #define TUFF_BLOCK_STORE_2(name, type) \
   TUFF_AT(name##_memory, i) = tuff_memory(TUFF_PACKED(type, block.part[0]));
 #endif
+
+#if TUFF_PARTS == 2
+#define TUFF_MEMORY_1 TUFF_MEMORY8
+#define TUFF_MEMORY_BYTES_1 8
+#define TUFF_BLOCK_LOAD_1(name, type)                          \
+  uvec2 words = tuff_words(TUFF_AT(name##_memory, i));         \
+  block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.x)); \
+  block.part[1] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.y));
+#else
+#define TUFF_MEMORY_1 uint
+#define TUFF_MEMORY_BYTES_1 4
+#define TUFF_BLOCK_LOAD_1(name, type) block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, TUFF_AT(name##_memory, i)));
+#endif
+#define TUFF_BLOCK_STORE_1(name, type) TUFF_STORE_SINGLY(name, type)
+
+#define TUFF_MEMORY_8 TUFF_MEMORY16
+#define TUFF_MEMORY_BYTES_8 16
+#define TUFF_BLOCK_LOAD_8(name, type)                                                                  \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                   \
+    const uvec4 first = tuff_words(TUFF_AT(name##_memory, 2 * (TUFF_PARTS * i + p)));                  \
+    const uvec4 second = tuff_words(TUFF_AT(name##_memory, 2 * (TUFF_PARTS * i + p) + 1));             \
+    block.part[p] = TUFF_CONVERT4(TUFF_PASTE(tuff_unpack_, type)(first, second));                      \
+  }
+#define TUFF_BLOCK_STORE_8(name, type) TUFF_STORE_SINGLY(name, type)
 #endif
 
 #define TUFF_BLOCKS_READ(slot, name, type) TUFF_BLOCKS_READ_BY(readonly, slot, name, type)
 #define TUFF_BLOCKS_READ_BACK(slot, name, type) TUFF_BLOCKS_READ_BY(, slot, name, type)
 #define TUFF_BLOCKS_READ_BY(qualifier, slot, name, type)                                         \
   TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                               \
-  TUFF_VALUE name##_load(TUFF_INDEX i) { return TUFF_LOADED(type, TUFF_AT(name##_scalar, i)); }  \
+  TUFF_VALUE name##_load(TUFF_INDEX i) { return TUFF_AS_VALUE(type, TUFF_AT(name##_scalar, i)); } \
   TuffBlock name##_load_block(TUFF_INDEX i) {                                                    \
     TuffBlock block;                                                                             \
     TUFF_BLOCK_LOAD(name, type)                                                                  \
@@ -110,5 +144,7 @@ uvec4 tuff_memory(uvec4 w) { return w; }
   }
 #define TUFF_BLOCKS_WRITE(slot, name, type)                                                      \
   TUFF_BLOCKS_DECLARE(writeonly, slot, name, type)                                               \
-  void name##_store(TUFF_INDEX i, TUFF_VALUE x) { TUFF_AT(name##_scalar, i) = TUFF_ROUNDED(type, x); } \
+  void name##_store(TUFF_INDEX i, TUFF_VALUE x) {                                                \
+    TUFF_AT(name##_scalar, i) = TUFF_OF_VALUE_ROUNDED(type, x);                                  \
+  }                                                                                              \
   void name##_store_block(TUFF_INDEX i, TuffBlock block) { TUFF_BLOCK_STORE(name, type) }

@@ -9,9 +9,13 @@ namespace tuff {
 namespace {
 
 CallText describe(const ReduceArgs& args) {
-  return {fmt::format("{} {} {} axis {}", reduce::find(args.op)->name, dtype_name(args.dtype),
-                      describe_sizes(args.shape, args.rank), args.axis),
-          args.dtype};
+  const reduce::Op& op = *reduce::find(args.op);
+  const int32_t output = reduce::output_type(op, args.dtype, args.output_type);
+  std::string text = fmt::format("{} {} {} axis {}", op.name, dtype_name(args.dtype),
+                                 describe_sizes(args.shape, args.rank), args.axis);
+  if (args.axis_count > 1) text += fmt::format("..{}", args.axis + args.axis_count - 1);
+  if (args.output_type != 0 && output != args.dtype) text += fmt::format(" to {}", dtype_name(output));
+  return {text, args.dtype};
 }
 
 }  // namespace

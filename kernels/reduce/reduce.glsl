@@ -1,12 +1,59 @@
 // Shared by reduce_rows.comp and reduce_columns.comp: how the values of one reduction are accumulated. The reductions
 // are in reduce.def; value types, TUFF_ADD etc. are in kernels/common/types.glsl.
-//# TUFF_MEAN : 0|1 : 1: the result is divided by push.divisor
+//# TUFF_FINISH : 0..4 : 0: the result is what is accumulated; 1: divided by push.divisor; 2: its square root; 3: both; 4: its logarithm plus the center
 //
 // A Partial is a block of running results. Comparisons drop NaN, so max and min also keep the largest magnitude bits
 // they have seen: beyond those of infinity, there was a NaN.
 #include "kernels/common/order.glsl"
 #include "kernels/reduce/reduce.def"
 #define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
+#if TUFF_VALUE_TYPE == 4
+#include "kernels/reduce/doubles.glsl"
+#else
+#define TUFF_VALUE_NAN TUFF_NAN
+#define TUFF_INFINITE_BITS 0x7f800000u
+uvec4 tuff_magnitude(vec4 x) { return floatBitsToUint(x) & 0x7fffffffu; }
+#endif
+
+// ---- What is accumulated: a function of each element, and of a center that an earlier reduction has computed.
+#if TUFF_VALUE_TYPE == 6 || TUFF_VALUE_TYPE == 10
+#define TUFF_ABS(x) (x)
+#else
+#define TUFF_ABS(x) abs(x)
+#endif
+#if TUFF_PREPARE >= 2
+TUFF_VALUE4 prepared(TUFF_VALUE4 x, TUFF_VALUE4 center) {
+#if TUFF_PREPARE == 2
+  return TUFF_ABS(x);
+#elif TUFF_PREPARE == 3
+  return x * x;
+#elif TUFF_PREPARE == 4
+  const TUFF_VALUE4 distance = x - center;
+  return distance * distance;
+#else
+  return tuff_exp(x - center);
+#endif
+}
+TuffBlock prepared(TuffBlock x, TuffBlock center) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) x.part[i] = prepared(x.part[i], center.part[i]);
+  return x;
+}
+#define TUFF_PREPARED(x, center) prepared(x, center)
+#else
+#define TUFF_PREPARED(x, center) (x)
+#endif
+
+#if TUFF_CENTERED
+// An infinite maximum is no center: e^x of the other elements is then 0 or infinite whatever the center.
+TUFF_VALUE center_at(TUFF_INDEX i) {
+  const TUFF_VALUE center = TUFF_AT(Center, i);
+#if TUFF_PREPARE == 5 || TUFF_FINISH == 4
+  return tuff_magnitude(TUFF_VALUE4(center)).x == TUFF_INFINITE_BITS ? TUFF_ZERO : center;
+#else
+  return center;
+#endif
+}
+#endif
 
 struct Partial {
   TUFF_VALUE4 value[TUFF_PARTS];
@@ -30,7 +77,7 @@ void gather(inout Partial p, TuffBlock x) {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
     p.value[i] = TUFF_COMBINE(p.value[i], x.part[i]);
 #if TUFF_KEEPS_NAN
-    p.magnitude[i] = max(p.magnitude[i], floatBitsToUint(x.part[i]) & 0x7fffffffu);
+    p.magnitude[i] = max(p.magnitude[i], tuff_magnitude(x.part[i]));
 #endif
   }
 }
@@ -48,7 +95,7 @@ TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
 #if TUFF_KEEPS_NAN
-    block.part[i] = mix(p.value[i], vec4(TUFF_NAN), greaterThan(p.magnitude[i], uvec4(0x7f800000u)));
+    block.part[i] = mix(p.value[i], TUFF_VALUE4(TUFF_VALUE_NAN), greaterThan(p.magnitude[i], uvec4(TUFF_INFINITE_BITS)));
 #else
     block.part[i] = p.value[i];
 #endif
@@ -59,7 +106,7 @@ TuffBlock finish(Partial p) {
 // Combines two finished results. NaN wins.
 TUFF_VALUE combine(TUFF_VALUE a, TUFF_VALUE b) {
 #if TUFF_KEEPS_NAN
-  float c = TUFF_COMBINE(vec2(a), vec2(b)).x;
+  TUFF_VALUE c = TUFF_COMBINE(TUFF_VALUE2(a), TUFF_VALUE2(b)).x;
   return tuff_isnan(a) ? a : tuff_isnan(b) ? b : c;
 #elif TUFF_SELECTS
   return TUFF_COMBINE(TUFF_VALUE2(a), TUFF_VALUE2(b)).x;
@@ -75,13 +122,30 @@ TUFF_VALUE combine_block(TuffBlock block) {
   return result;
 }
 
-#if TUFF_MEAN
-vec4 scaled(vec4 v) { return push.divisor == 0.0 ? vec4(TUFF_NAN) : tuff_divide(v, vec4(push.divisor)); }
+// The result, of what is accumulated.
+#if TUFF_FINISH == 0
+TUFF_VALUE4 scaled(TUFF_VALUE4 v, TUFF_VALUE4 center) { return v; }
+#elif TUFF_FINISH == 4
+TUFF_VALUE4 scaled(TUFF_VALUE4 v, TUFF_VALUE4 center) { return tuff_log(v) + center; }
+#elif TUFF_FINISH == 2
+TUFF_VALUE4 scaled(TUFF_VALUE4 v, TUFF_VALUE4 center) { return tuff_sqrt(v); }
 #else
-TUFF_VALUE4 scaled(TUFF_VALUE4 v) { return v; }
+TUFF_VALUE4 scaled(TUFF_VALUE4 v, TUFF_VALUE4 center) {
+#if TUFF_VALUE_TYPE == 4
+  const double divisor = packDouble2x32(uvec2(push.divisor_low, push.divisor_high));
+#else
+  const float divisor = push.divisor;
 #endif
-TuffBlock scaled(TuffBlock block) {
-  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = scaled(block.part[i]);
+  const TUFF_VALUE4 no_elements = mix(TUFF_VALUE4(TUFF_VALUE_NAN), TUFF_VALUE4(TUFF_INFINITY), greaterThan(v, TUFF_VALUE4(0.0)));
+  v = divisor == 0.0 ? no_elements : tuff_divide(v, TUFF_VALUE4(divisor));
+#if TUFF_FINISH == 3
+  v = tuff_sqrt(v);
+#endif
+  return v;
+}
+#endif
+TuffBlock scaled(TuffBlock block, TuffBlock center) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = scaled(block.part[i], center.part[i]);
   return block;
 }
 

@@ -1,4 +1,4 @@
-// Reduction of one axis of a dense tensor.
+// Reduction of one axis, or of neighbouring axes together, of a dense tensor.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,15 @@ struct ReduceArgs {
   const Buffer *input, *output;
   const uint64_t* shape;
   uint32_t rank, axis;
+  uint32_t axis_count = 0;  // 0: one
+  int32_t output_type = 0;  // 0: the first that the operation gives
+  double correction = 0;
 };
 
 void check_reduce(const ReduceArgs& args);
 void host_reduce(const ReduceArgs& args);
 void record_reduce(Recorder& recorder, const ReduceArgs& args);
-void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin; results are u32
+void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin
 
 namespace operations {
 extern const OperationOf<ReduceArgs> reduce;

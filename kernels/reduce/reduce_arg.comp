@@ -4,8 +4,10 @@
 // Result t is element t of [outer][segments][inner]. It covers `rows` rows of the axis from segment * rows on, but none
 // beyond extent. TUFF_LANES invocations share a result: each takes every LANES-th row, then a tree combines their
 // results. A result is a key, which orders like the values with NaN above all, and the row's index; the last stage
-// stores the index alone.
-//# TUFF_TYPE : 0..3 : type of the input, as in tuff.h; 0: results of an earlier stage
+// stores the index alone. A key is one word, or two for types of 64 bits, which are never computed with.
+//# TUFF_TYPE : 0..13 : type of the input, as in tuff.h; 0: results of an earlier stage
+//# TUFF_WORDS : 1|2 : words of a key: 2 for types of 64 bits
+//# TUFF_Y_BYTES : 4|8 : bytes of an index, if it is stored
 //# TUFF_MINIMUM : 0|1 : 1: finds the smallest value instead of the largest
 //# TUFF_LAST : 0|1 : 1: only indices are stored
 //# TUFF_LANES : 1..1024 : invocations that share a result: 1, the subgroup's size, or the whole workgroup
@@ -21,7 +23,20 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 #include "kernels/common/types.glsl"
+#if TUFF_WORDS == 1
+#define RESULT uvec2  // key, row
+#define RESULT_BYTES 8
+#define ROW y
+#define NOTHING uvec2(0u, 0xffffffffu)
+#else
+#define RESULT uvec4  // upper and lower word of the key, row
+#define RESULT_BYTES 16
+#define ROW z
+#define NOTHING uvec4(0u, 0u, 0xffffffffu, 0u)
+#endif
 #if TUFF_TYPE == 0
+TUFF_READ(0, X, RESULT, RESULT_BYTES)
+#elif TUFF_TYPE == 4
 TUFF_READ(0, X, uvec2, 8)
 #else
 TUFF_READ(0, X, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
@@ -30,21 +45,53 @@ TUFF_READ(0, X, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 #include "kernels/elementwise/blocks.glsl"
 TUFF_READ(0, B, TUFF_MEMORY16, 16)
 #endif
-#if TUFF_LAST
+#if !TUFF_LAST
+TUFF_WRITE(1, Y, RESULT, RESULT_BYTES)
+#elif TUFF_Y_BYTES == 4
 TUFF_WRITE(1, Y, uint, 4)
 #else
 TUFF_WRITE(1, Y, uvec2, 8)
 #endif
 
 // The better of two results: the larger key, or the smaller index of equal keys.
-uvec2 better(uvec2 a, uvec2 b) {
+RESULT better(RESULT a, RESULT b) {
+#if TUFF_WORDS == 1
   const bool second = b.x > a.x || (b.x == a.x && b.y < a.y);
+#else
+  const bool second = b.x > a.x || (b.x == a.x && (b.y > a.y || (b.y == a.y && b.z < a.z)));
+#endif
   return second ? b : a;
 }
 
-uvec2 load(TUFF_INDEX i, uint row) {
+RESULT load(TUFF_INDEX i, uint row) {
 #if TUFF_TYPE == 0
   return TUFF_AT(X, i);
+#elif TUFF_WORDS == 2
+  const uvec2 words = TUFF_AT(X, i);
+  uvec2 key = words.yx;
+#if TUFF_TYPE == 9
+  key.x ^= 0x80000000u;
+#elif TUFF_TYPE == 4
+  const uint magnitude = words.y & 0x7fffffffu;
+  key = (words.y & 0x80000000u) != 0u ? ~key : key | uvec2(0x80000000u, 0u);
+  if ((magnitude | words.x) == 0u) key = uvec2(0x80000000u, 0u);  // +0 and -0 are equal
+#endif
+#if TUFF_MINIMUM
+  key = ~key;
+#endif
+#if TUFF_TYPE == 4
+  if ((magnitude | uint(words.x != 0u)) > 0x7ff00000u) key = uvec2(0xffffffffu);
+#endif
+  return uvec4(key, row, 0u);
+#elif TUFF_TYPE >= 5
+  uint key = uint(TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, i)));
+#if TUFF_TYPE == 5 || TUFF_TYPE == 7 || TUFF_TYPE == 11
+  key ^= 0x80000000u;
+#endif
+#if TUFF_MINIMUM
+  key = ~key;
+#endif
+  return uvec2(key, row);
 #else
   const uint bits = floatBitsToUint(TUFF_LOADED(TUFF_TYPE, TUFF_AT(X, i)));
   uint key = (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
@@ -119,7 +166,7 @@ uvec2 best_of_blocks(TUFF_INDEX first, uint begin, uint end, uint lane) {
 #endif
 
 #if TUFF_SHARED
-shared uvec2 parts[TUFF_LANES];
+shared RESULT parts[TUFF_LANES];
 #endif
 
 void main() {
@@ -135,13 +182,13 @@ void main() {
                               end / TUFF_ELEMENTS, lane);
 #else
   const TUFF_INDEX base = TUFF_INDEX(outer) * push.extent * push.inner + column;
-  uvec2 best = uvec2(0u, 0xffffffffu);
+  RESULT best = NOTHING;
   uint row = begin + lane;
   for (; row + 3 * TUFF_LANES < end; row += 4 * TUFF_LANES) {
-    const uvec2 a = load(base + TUFF_INDEX(row) * push.inner, row);
-    const uvec2 b = load(base + TUFF_INDEX(row + TUFF_LANES) * push.inner, row + TUFF_LANES);
-    const uvec2 c = load(base + TUFF_INDEX(row + 2 * TUFF_LANES) * push.inner, row + 2 * TUFF_LANES);
-    const uvec2 d = load(base + TUFF_INDEX(row + 3 * TUFF_LANES) * push.inner, row + 3 * TUFF_LANES);
+    const RESULT a = load(base + TUFF_INDEX(row) * push.inner, row);
+    const RESULT b = load(base + TUFF_INDEX(row + TUFF_LANES) * push.inner, row + TUFF_LANES);
+    const RESULT c = load(base + TUFF_INDEX(row + 2 * TUFF_LANES) * push.inner, row + 2 * TUFF_LANES);
+    const RESULT d = load(base + TUFF_INDEX(row + 3 * TUFF_LANES) * push.inner, row + 3 * TUFF_LANES);
     best = better(best, better(better(a, b), better(c, d)));
   }
   for (; row < end; row += TUFF_LANES) best = better(best, load(base + TUFF_INDEX(row) * push.inner, row));
@@ -159,9 +206,11 @@ void main() {
 #endif
 #endif
   if (lane != 0) return;
-#if TUFF_LAST
-  TUFF_AT(Y, TUFF_INDEX(t)) = best.y;
-#else
+#if !TUFF_LAST
   TUFF_AT(Y, TUFF_INDEX(t)) = best;
+#elif TUFF_Y_BYTES == 4
+  TUFF_AT(Y, TUFF_INDEX(t)) = best.ROW;
+#else
+  TUFF_AT(Y, TUFF_INDEX(t)) = uvec2(best.ROW, 0u);
 #endif
 }

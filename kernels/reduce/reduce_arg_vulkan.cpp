@@ -14,8 +14,6 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kPartial = 8;  // bytes: a key and a row's index
-
 struct Stage {
   uint64_t outer, extent, inner, segments, length;
   uint64_t results() const { return outer * segments * inner; }
@@ -25,9 +23,13 @@ struct Task {
   Recorder& recorder;
   StreamDevice device;
   const reduce::Op& op;
-  int32_t dtype;  // 0: partial results
+  int32_t dtype;   // 0: partial results
+  uint32_t words;  // of a key
+  uint32_t index_bytes;
   bool last;
   const Buffer *input, *output;
+
+  uint64_t partial() const { return words == 1 ? 8 : 16; }  // bytes: a key and a row's index
 };
 
 // Invocations that share a result.
@@ -49,9 +51,10 @@ void cut(const StreamDevice& device, Stage& stage) {
   stage.segments = ceil_div(stage.extent, stage.length);
 }
 
-// Elements in 16 bytes if rows are aligned to 16 bytes and consist of whole blocks of them; otherwise 0.
+// Elements in 16 bytes if these are floats of at most 32 bits, and rows are aligned to 16 bytes and consist of whole
+// blocks; otherwise 0.
 uint64_t block_of(const Task& task, const Stage& stage) {
-  if (task.dtype == 0 || stage.inner > 1 || !aligned16(task.input)) return 0;
+  if (!kFloatTypes.has(task.dtype) || stage.inner > 1 || !aligned16(task.input)) return 0;
   const uint64_t block = 16 / dtype_size(task.dtype);
   return stage.extent % block == 0 && stage.length % block == 0 ? block : 0;
 }
@@ -60,7 +63,8 @@ void record_stage(const Task& task, const Stage& stage) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t block = block_of(task, stage);
   const uint32_t lanes = lanes_of(task.device, stage);
-  const uint64_t from = task.dtype == 0 ? kPartial : dtype_size(task.dtype), to = task.last ? 4 : kPartial;
+  const uint64_t from = task.dtype == 0 ? task.partial() : dtype_size(task.dtype),
+                 to = task.last ? task.index_bytes : task.partial();
   const uint64_t slab = stage.extent * stage.inner;
   const uint64_t step = std::max<uint64_t>(task.device.piece / slab, 1);
   for (uint64_t outer = 0; outer < stage.outer; outer += step) {
@@ -79,7 +83,9 @@ void record_stage(const Task& task, const Stage& stage) {
                                                         .parts = block == 8 ? 2 : 1,
                                                         .shared = lanes > task.device.subgroup,
                                                         .type = task.dtype,
-                                                        .vector = vector_mode(traits, block != 0)});
+                                                        .vector = vector_mode(traits, block != 0),
+                                                        .words = task.words,
+                                                        .y_bytes = task.index_bytes});
     kernel.streaming().wide(needs_wide(elements)).constant(0, task.device.workgroup);
     Dispatch dispatch(task.op.name);
     dispatch.operand(task.input, outer * slab * from, elements * from, Access::read)
@@ -97,9 +103,13 @@ void record_stage(const Task& task, const Stage& stage) {
 
 void record_reduce_arg(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
-  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const AxisView view = reduce::view_of(args);
   if (view.outer == 0 || view.inner == 0) return;
-  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float));
+  const uint64_t size = dtype_size(args.dtype);
+  const uint32_t words = size == 8 ? 2 : 1;
+  const auto index_bytes = static_cast<uint32_t>(dtype_size(reduce::output_type(op, args.dtype, args.output_type)));
+  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(),
+                                            words == 2 ? 16 : sizeof(float));  // a partial result is 8 or 16 bytes
   if (std::max(view.inner, view.axis) > 0x7fffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}, at most 2^31 - 1 of each", view.axis, view.inner);
   }
@@ -108,14 +118,17 @@ void record_reduce_arg(Recorder& recorder, const ReduceArgs& args) {
   if (stage.segments * stage.inner > 0x7fffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} results of one outer index, at most 2^31 - 1", stage.segments * stage.inner);
   }
+  Task task{recorder, device, op, args.dtype, words, index_bytes, true, args.input, args.output};
   if (stage.segments == 1) {
-    record_stage({recorder, device, op, args.dtype, true, args.input, args.output}, stage);
+    record_stage(task, stage);
     return;
   }
-  const Buffer* partials = &recorder.scratch(stage.results() * kPartial);
-  record_stage({recorder, device, op, args.dtype, false, args.input, partials}, stage);
+  const Buffer* partials = &recorder.scratch(stage.results() * task.partial());
+  task.last = false, task.output = partials;
+  record_stage(task, stage);
   const Stage second{stage.outer, stage.segments, stage.inner, 1, stage.segments};
-  record_stage({recorder, device, op, 0, true, partials, args.output}, second);
+  task.dtype = 0, task.last = true, task.input = partials, task.output = args.output;
+  record_stage(task, second);
 }
 
 }  // namespace tuff

@@ -8,39 +8,58 @@
 //   TUFF_SPAN s   a workgroup has s * lanes neighbouring columns of one slice (an outer index and a segment); each lane
 //                 has s of them, `lanes` apart. Reads longer pieces of each row, and divides once per workgroup
 //
-//# TUFF_X_TYPE : types : type of the input, as in tuff.h
-//# TUFF_Y_TYPE : types : type of the output
 //# TUFF_SPAN : 0..4 : see above
 //# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
 //# TUFF_UNROLL : 1|4 : rows in flight, with TUFF_SPAN 0
 //# TUFF_CUT : 0|1 : 1: segments > 1
 //# TUFF_RUN : 0.. : results that a lane computes one after another; 0: push.run says
-#define TUFF_VALUE_OF TUFF_X_TYPE
+#include "kernels/reduce/values.glsl"
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
+#if TUFF_CENTERED
+  TUFF_BASES(3)
+#else
   TUFF_BASES(2)
+#endif
   uint results;   // outer * segments * columns
   uint extent;
   uint columns;   // inner / TUFF_WIDTH
   uint segments;
   uint run;
   float divisor;
+  uint divisor_low, divisor_high;  // the same as f64
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_X_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
+#if TUFF_CENTERED
+TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // [outer][inner]
+#endif
 
 #include "kernels/reduce/reduce.glsl"
 
 #if TUFF_WIDTH == 1
-#define LOAD_ROW(i) tuff_block(X_load(i))
+#define LOAD_ROW(i, center) TUFF_PREPARED(tuff_block(X_load(i)), center)
 #else
-#define LOAD_ROW(i) X_load_block(i)
+#define LOAD_ROW(i, center) TUFF_PREPARED(X_load_block(i), center)
 #endif
+
+// The centers of a lane's columns.
+TuffBlock load_center(uint slice, uint column) {
+  TuffBlock block = tuff_block(TUFF_ZERO);
+#if TUFF_CENTERED
+#if TUFF_CUT
+  slice /= push.segments;
+#endif
+  const TUFF_INDEX first = (TUFF_INDEX(slice) * push.columns + column) * TUFF_WIDTH;
+  [[unroll]] for (uint c = 0; c < TUFF_WIDTH; ++c) block.part[c / 4][c % 4] = center_at(first + c);
+#endif
+  return block;
+}
 
 // The first block of a slice (outer * segments + segment): row `segment` of the axis.
 TUFF_INDEX first_row(uint slice, out uint segment) {
@@ -84,9 +103,11 @@ void main() {
     TUFF_INDEX place[TUFF_SPAN];
     uint columns[TUFF_SPAN];
     Partial total[TUFF_SPAN];
+    TuffBlock center[TUFF_SPAN];
     [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
       columns[j] = min(column + j * gl_WorkGroupSize.x, push.columns - 1);
       place[j] = row + columns[j];
+      center[j] = load_center(slice, columns[j]);
       total[j] = empty_partial();
     }
     uint full = rows;
@@ -96,7 +117,7 @@ void main() {
       [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) chain[j] = empty_partial();
       for (uint step = 0; step < steps; ++step) {
         [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
-          gather(chain[j], LOAD_ROW(place[j]));
+          gather(chain[j], LOAD_ROW(place[j], center[j]));
           place[j] += stride;
         }
       }
@@ -104,17 +125,19 @@ void main() {
       full -= steps;
     }
     [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
-      if (segment < longer) gather(total[j], LOAD_ROW(place[j]));
-      store_result(slice * push.columns + columns[j], scaled(finish(total[j])));
+      if (segment < longer) gather(total[j], LOAD_ROW(place[j], center[j]));
+      store_result(slice * push.columns + columns[j], scaled(finish(total[j]), center[j]));
     }
 #else
     uint t = min((tuff_group() * RUN + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x, push.results - 1);
     uint slice = t / push.columns;
     TUFF_INDEX place = first_row(slice, segment) + (t - slice * push.columns);
+    const TuffBlock center = load_center(slice, t - slice * push.columns);
     Partial total = empty_partial();
-    TUFF_GATHER(total, rows, place, stride, LOAD_ROW)
-    if (segment < longer) gather(total, LOAD_ROW(place));
-    store_result(t, scaled(finish(total)));
+#define LOAD(i) LOAD_ROW(i, center)
+    TUFF_GATHER(total, rows, place, stride, LOAD)
+    if (segment < longer) gather(total, LOAD(place));
+    store_result(t, scaled(finish(total), center));
 #endif
   }
 }

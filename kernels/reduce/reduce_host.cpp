@@ -1,4 +1,5 @@
-// One loop per output: floats in double precision, integers modulo 2^32.
+// One loop per output: floats in double precision (those of 64 bits, and 64-bit integers, in long double), integers
+// modulo 2^64, of which every integer type keeps its own bits.
 #include <cmath>
 #include <type_traits>
 
@@ -10,50 +11,167 @@
 namespace tuff {
 namespace {
 
-// The index of the result among `count` > 0 elements, `stride` apart; the first of equal results.
+using reduce::Op;
+using reduce::Prepare;
+using reduce::Result;
+
 template <typename T>
-uint32_t place_of(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
+constexpr bool kWhole = std::is_integral_v<T> || std::is_same_v<T, Bool>;
+template <typename T>
+constexpr bool kOf64Bits = sizeof(T) == 8;
+
+// The elements of one result, `stride` apart.
+template <typename T>
+struct Elements {
+  const T* first;
+  uint64_t count, stride;
+
+  const T& operator[](uint64_t i) const { return first[i * stride]; }
+};
+
+// Whether x is the better one of two values; of equal values neither is.
+template <typename T>
+bool is_better(const Op& op, T x, T than) {
+  return op.op == TUFF_REDUCE_ARGMAX ? x > than : x < than;
+}
+
+// The index of the result: the first of equal results, or of NaN.
+template <typename T>
+uint64_t place_of(const Op& op, const Elements<T>& x) {
+  using Value = std::conditional_t<std::is_integral_v<T>, T, double>;
   uint64_t place = 0;
-  double value = input[0];
-  for (uint64_t r = 1; r < count; ++r) {
-    const double x = input[r * stride];
-    if (std::isnan(value) || (!std::isnan(x) && op.combine(value, x) == value)) continue;
-    value = x, place = r;
+  auto value = static_cast<Value>(x[0]);
+  for (uint64_t r = 1; r < x.count; ++r) {
+    const auto next = static_cast<Value>(x[r]);
+    if constexpr (!std::is_integral_v<T>) {
+      if (std::isnan(value)) break;
+      if (std::isnan(next)) value = next, place = r;
+    }
+    if (is_better(op, next, value)) value = next, place = r;
   }
-  return static_cast<uint32_t>(place);
+  return place;
 }
 
 template <typename T>
-T reduced(const reduce::Op& op, const T* input, uint64_t count, uint64_t stride) {
-  if constexpr (std::is_integral_v<T>) {
-    T value = static_cast<T>(op.identity.of_integers);
-    for (uint64_t r = 0; r < count; ++r) value = static_cast<T>(op.combine_integers(value, input[r * stride]));
-    return value;
+bool is_nonzero(const T& x) {
+  return static_cast<double>(x) != 0;
+}
+
+// Of zeros and ones.
+template <typename T>
+uint64_t reduced_truths(const Op& op, const Elements<T>& x) {
+  uint64_t value = op.identity.of_integers;
+  for (uint64_t r = 0; r < x.count; ++r) value = op.combine_integers(value, is_nonzero(x[r]) ? 1 : 0);
+  return value;
+}
+
+// Of integers, modulo 2^64. To compare them, the sign is turned over, so that unsigned numbers have their order.
+template <typename T>
+uint64_t reduced_integers(const Op& op, const Elements<T>& x) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  const uint64_t turned = op.selects && std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
+  uint64_t value = op.identity.of_integers;
+  for (uint64_t r = 0; r < x.count; ++r) {
+    auto element = static_cast<uint64_t>(static_cast<Wide>(x[r])) ^ turned;
+    if (op.prepare == Prepare::square) element *= element;
+    if (op.prepare == Prepare::magnitude && static_cast<int64_t>(element) < 0 && std::is_signed_v<T>) {
+      element = 0 - element;
+    }
+    value = op.combine_integers(value, element);
+  }
+  return value ^ turned;
+}
+
+template <typename Real>
+Real combined(const Op& op, Real a, Real b) {
+  if constexpr (std::is_same_v<Real, double>)
+    return op.combine(a, b);
+  else
+    return op.combine_wide(a, b);
+}
+
+template <typename Real>
+Real prepared(Prepare prepare, Real x, Real center) {
+  switch (prepare) {
+    case Prepare::magnitude: return std::fabs(x);
+    case Prepare::square: return x * x;
+    case Prepare::distance: return (x - center) * (x - center);
+    case Prepare::exponential: return std::exp(x - center);
+    default: return x;
+  }
+}
+
+template <typename Real, typename T>
+Real reduced_reals(const Op& op, const Elements<T>& x, double correction) {
+  Real center = 0;
+  if (op.center != 0) {
+    center = reduced_reals<Real>(*reduce::find(op.center), x, 0);
+    if (op.result == Result::logarithm && std::isinf(center)) center = 0;
+  }
+  auto value = static_cast<Real>(op.identity.of_floats);
+  for (uint64_t r = 0; r < x.count; ++r) {
+    value = combined(op, value, prepared(op.prepare, static_cast<Real>(x[r]), center));
+  }
+  const Real count = static_cast<Real>(x.count) - static_cast<Real>(correction);
+  switch (op.result) {
+    case Result::mean: return value / count;
+    case Result::root: return std::sqrt(value);
+    case Result::variance:
+    case Result::deviation:
+      value = count > 0 ? value / count : value > 0 ? static_cast<Real>(INFINITY) : static_cast<Real>(NAN);
+      return op.result == Result::variance ? value : std::sqrt(value);
+    case Result::logarithm: return std::log(value) + center;
+    default: return value;
+  }
+}
+
+// T, of an integer modulo 2^64 or of a number.
+template <typename T>
+T stored(uint64_t value) {
+  if constexpr (std::is_same_v<T, Bool>)
+    return T(value != 0 ? 1.0 : 0.0);
+  else if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(value);
+  else
+    return T(static_cast<double>(value));
+}
+
+template <typename T, typename Y>
+Y result_of(const Op& op, const Elements<T>& x, double correction) {
+  using reduce::Output;
+  if (op.result == Result::place) return stored<Y>(place_of(op, x));
+  if (op.prepare == Prepare::nonzero) return stored<Y>(reduced_truths(op, x));
+  if constexpr (kWhole<T>) {
+    if (op.output == Output::sum || op.output == Output::same) return stored<Y>(reduced_integers(op, x));
+  }
+  if constexpr (kWhole<Y>) {
+    return Y{};  // no operation gives integers here
   } else {
-    double value = op.identity.of_floats;
-    for (uint64_t r = 0; r < count; ++r) value = op.combine(value, input[r * stride]);
-    return T(op.result == reduce::Result::mean ? value / static_cast<double>(count) : value);
+    using Real = std::conditional_t<kOf64Bits<T> || kOf64Bits<Y>, long double, double>;
+    const Real value = reduced_reals<Real>(op, x, correction);
+    if constexpr (std::is_same_v<Y, double>)
+      return static_cast<double>(value);
+    else
+      return Y(static_cast<double>(value));
   }
 }
 
 }  // namespace
 
 void host_reduce(const ReduceArgs& args) {
-  const reduce::Op& op = *reduce::find(args.op);
-  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const Op& op = *reduce::find(args.op);
+  const AxisView view = reduce::view_of(args);
   if (view.outer == 0 || view.inner == 0) return;
-  with_element_type(args.dtype, [&]<typename T>(T) {
-    for (uint64_t o = 0; o < view.outer; ++o) {
-      for (uint64_t i = 0; i < view.inner; ++i) {
-        const T* input = view.axis > 0 ? args.input->host<T>() + o * view.axis * view.inner + i : nullptr;
-        const uint64_t at = o * view.inner + i;
-        if (op.result == reduce::Result::place) {
-          args.output->host<uint32_t>()[at] = place_of(op, input, view.axis, view.inner);
-        } else {
-          args.output->host<T>()[at] = reduced(op, input, view.axis, view.inner);
+  with_any_type(args.dtype, [&]<typename T>(T) {
+    with_any_type(reduce::output_type(op, args.dtype, args.output_type), [&]<typename Y>(Y) {
+      for (uint64_t o = 0; o < view.outer; ++o) {
+        for (uint64_t i = 0; i < view.inner; ++i) {
+          const T* first = view.axis > 0 ? args.input->host<T>() + o * view.axis * view.inner + i : nullptr;
+          args.output->host<Y>()[o * view.inner + i] =
+              result_of<T, Y>(op, {first, view.axis, view.inner}, args.correction);
         }
       }
-    }
+    });
   });
 }
 

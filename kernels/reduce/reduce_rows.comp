@@ -7,8 +7,6 @@
 //
 //   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
-//# TUFF_X_TYPE : types : type of the input, as in tuff.h
-//# TUFF_Y_TYPE : types : type of the output
 //# TUFF_LANES : 1..1024 : lanes of a piece: a power of two up to the subgroup's size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
@@ -16,24 +14,32 @@
 //# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and after the blocks are read singly
 //# TUFF_UNROLL : 1|2|4|8|16 : blocks in flight
 //# TUFF_RUN : 0.. : pieces that a lane processes one after another, 1 with TUFF_SHARED; 0: push.run says
-#define TUFF_VALUE_OF TUFF_X_TYPE
+#include "kernels/reduce/values.glsl"
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/elementwise/math.glsl"
 
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
+#if TUFF_CENTERED
+  TUFF_BASES(3)
+#else
   TUFF_BASES(2)
+#endif
   uint pieces;    // rows * segments
   uint extent;    // elements of a row
   uint segments;  // of each row
   uint segment;   // elements of each, a multiple of W; the last has the rest
   uint run;
   float divisor;
+  uint divisor_low, divisor_high;  // the same as f64
 } push;
 
 TUFF_BLOCKS_READ(0, X, TUFF_X_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
+#if TUFF_CENTERED
+TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // of each row
+#endif
 
 #include "kernels/reduce/reduce.glsl"
 
@@ -42,11 +48,12 @@ shared TUFF_VALUE parts[TUFF_LANES];
 #endif
 
 // A block of one element, with the identity in the other places.
-TuffBlock single(uint i) {
+TuffBlock single(uint i, TuffBlock center) {
   TuffBlock block = tuff_block(TUFF_IDENTITY);
-  block.part[0].x = X_load(i);
+  block.part[0].x = TUFF_PREPARED(TUFF_VALUE4(X_load(i)), center.part[0]).x;
   return block;
 }
+#define LOAD(i) TUFF_PREPARED(X_load_block(i), center)
 
 void main() {
   // Computed from the subgroup's own numbering, because shuffles use it.
@@ -66,8 +73,14 @@ void main() {
     uint begin = row * push.extent + start;
     uint elements = min(push.segment, push.extent - start);
 #else
+    uint row = piece;
     uint begin = piece * push.extent;
     uint elements = push.extent;
+#endif
+#if TUFF_CENTERED
+    const TuffBlock center = tuff_block(center_at(row));
+#else
+    const TuffBlock center = tuff_block(TUFF_ZERO);
 #endif
 
     Partial total = empty_partial();
@@ -75,8 +88,8 @@ void main() {
     uint end = begin + elements;
     uint inner_begin = min((begin + TUFF_ELEMENTS - 1) & ~(TUFF_ELEMENTS - 1u), end);
     uint inner_end = max(end & ~(TUFF_ELEMENTS - 1u), inner_begin);
-    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) gather(total, single(i));
-    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(total, single(i));
+    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) gather(total, single(i, center));
+    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(total, single(i, center));
     uint blocks = (inner_end - inner_begin) / TUFF_ELEMENTS;
     uint block = inner_begin / TUFF_ELEMENTS + lane;
     // The number of blocks that every lane has, wherever in a block the row begins.
@@ -86,14 +99,14 @@ void main() {
     uint block = begin / TUFF_ELEMENTS + lane;
     uint whole = blocks / TUFF_LANES;
 #endif
-    TUFF_GATHER(total, whole, block, TUFF_LANES, X_load_block)
+    TUFF_GATHER(total, whole, block, TUFF_LANES, LOAD)
     for (uint k = whole * TUFF_LANES + lane; k < blocks; k += TUFF_LANES, block += TUFF_LANES) {
-      gather(total, X_load_block(block));
+      gather(total, LOAD(block));
     }
 
     TUFF_VALUE result = combine_block(finish(total));
 #if TUFF_SHARED
-    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, subgroupShuffleXor(result, mask));
+    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
     if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
     barrier();
     for (uint width = gl_NumSubgroups / 2; width > 0; width /= 2) {
@@ -103,9 +116,9 @@ void main() {
     result = parts[0];
 #else
     [[unroll]] for (uint mask = 1; mask < TUFF_LANES; mask *= 2) {
-      result = combine(result, subgroupShuffleXor(result, mask));
+      result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
     }
 #endif
-    if (lane == 0) Y_store(piece, scaled(TUFF_VALUE4(result)).x);
+    if (lane == 0) Y_store(piece, scaled(TUFF_VALUE4(result), center.part[0]).x);
   }
 }

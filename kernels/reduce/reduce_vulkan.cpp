@@ -5,9 +5,12 @@
 //               and long, each is cut into segments
 //   inner > 1   reduce_columns: lanes along inner; where there are few, rows are distributed over segments
 //
-// Segments depend only on the sizes and the device, so results are the same in every run. Partial results and sums of
-// floats are f32 whatever the element type; a block of 16-bit elements is accumulated in two parts. Integers keep their
-// type (TUFF_VALUE of types.glsl).
+// Segments depend only on the sizes and the device, so results are the same in every run. Values are computed in one
+// type (reduce::value_type), which partial results have too: f32 or f64 for floats, integers of 32 or 64 bits. The
+// first stage applies what the operation does to each element, and the last what it does to the result (reduce.def).
+//
+// An operation with a center (the mean of var and std, the largest element of logsumexp) is two reductions: the center
+// of each result stays in scratch memory, and the second one reads the input again.
 //
 // Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that are merged
 // every 32 steps, are at most 32 + count / (32 UNROLL) + 2 UNROLL for a lane with `count` blocks:
@@ -18,6 +21,7 @@
 // The trees of the stages add log2 of the lanes. argmax and argmin: reduce_arg_vulkan.cpp.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 
 #include "kernels/common/check.hpp"
@@ -56,12 +60,42 @@ struct Place {
   Place behind(uint64_t elements) const { return {buffer, dtype, element + elements}; }
 };
 
+// TUFF_PREPARE and TUFF_FINISH of a stage.
+struct Ends {
+  int prepare, finish;
+  bool centered() const { return prepare >= 4 || finish == 4; }  // TUFF_CENTERED
+};
+
 struct Reduction {
   Recorder& recorder;
   const reduce::Op& op;
   StreamDevice device;
+  int32_t value;  // the type that values are computed in
   double divisor;
+  Place center;  // [outer][inner], if the operation has one
 };
+
+int finish_of(reduce::Result result) {
+  switch (result) {
+    case reduce::Result::mean:
+    case reduce::Result::variance: return 1;
+    case reduce::Result::root: return 2;
+    case reduce::Result::deviation: return 3;
+    case reduce::Result::logarithm: return 4;
+    default: return 0;
+  }
+}
+
+Ends ends_of(const reduce::Op& op, bool first, bool last) {
+  return {first ? static_cast<int>(op.prepare) : 0, last ? finish_of(op.result) : 0};
+}
+
+template <typename Push>
+void set_divisor(Push& push, double divisor) {
+  push.divisor = static_cast<float>(divisor);
+  const auto words = std::bit_cast<uint64_t>(divisor);
+  push.divisor_low = static_cast<uint32_t>(words), push.divisor_high = static_cast<uint32_t>(words >> 32);
+}
 
 // ---- rows ------------------------------------------------------------------------------------------
 
@@ -111,8 +145,13 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
 }
 
+void add_center(Dispatch& dispatch, Place center, uint64_t count, Ends ends) {
+  if (!ends.centered()) return;
+  dispatch.operand(center.buffer, center.element * center.size(), count * center.size(), Access::read);
+}
+
 void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows, uint64_t length, uint64_t segments,
-                   Place from, Place to, bool last) {
+                   Place from, Place to, Place center, Ends ends) {
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint64_t pieces = rows * segments;
   const uint32_t parts = block_parts(from.dtype);
@@ -123,31 +162,34 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
 
   KernelRequest kernel = shaders::ReduceRows::request({.cut = segments > 1,
                                                        .exact_arithmetic = traits.cpu,
+                                                       .finish = ends.finish,
                                                        .lanes = shape.lanes,
-                                                       .mean = last && reduction.op.result == reduce::Result::mean,
                                                        .op = reduction.op.gathers,
                                                        .parts = parts,
                                                        .peel = length % (4 * parts) != 0,
+                                                       .prepare = ends.prepare,
                                                        .run = reduction.device.fixed_run(shape.run),
                                                        .shared = shape.shared,
                                                        .single = single,
                                                        .unroll = shape.unroll,
+                                                       .v_type = reduction.value,
                                                        .vector = vector,
                                                        .x_type = from.dtype,
                                                        .y_type = to.dtype});
   kernel.streaming().constant(0, shape.workgroup);
-  const shaders::ReduceRows::Push push{.pieces = static_cast<uint32_t>(pieces),
-                                       .extent = static_cast<uint32_t>(length),
-                                       .segments = static_cast<uint32_t>(segments),
-                                       .segment = static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
-                                       .run = shape.run,
-                                       .divisor = static_cast<float>(reduction.divisor)};
+  shaders::ReduceRows::Push push{.pieces = static_cast<uint32_t>(pieces),
+                                 .extent = static_cast<uint32_t>(length),
+                                 .segments = static_cast<uint32_t>(segments),
+                                 .segment = static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
+                                 .run = shape.run};
+  set_divisor(push, reduction.divisor);
   const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
   const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.run);
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * from.size(), input_bytes, Access::read)
-      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
-      .push(push)
+      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write);
+  add_center(dispatch, center, rows, ends);
+  dispatch.push(push)
       .groups_linear(groups, traits)
       .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(rows * length));
   log(TUFF_LOG_DISPATCH,
@@ -159,7 +201,8 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
 
 // Splits the stage into dispatches that each span at most a piece: whole rows while they fit, otherwise whole segments
 // of one row.
-void record_rows(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
+void record_rows(const Reduction& reduction, const Stage& stage, Place from, Place to, Ends ends) {
+  const Place center = reduction.center;
   const uint64_t piece = reduction.device.piece;
   if (stage.length <= piece) {
     const uint64_t largest = std::max(stage.length, stage.segments);
@@ -167,7 +210,7 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
     if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
     for (uint64_t row = 0; row < stage.outer; row += step) {
       dispatch_rows(reduction, stage, std::min(step, stage.outer - row), stage.length, stage.segments,
-                    from.behind(row * stage.length), to.behind(row * stage.segments), last);
+                    from.behind(row * stage.length), to.behind(row * stage.segments), center.behind(row), ends);
     }
     return;
   }
@@ -177,7 +220,8 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
       const uint64_t begin = s * stage.segment;
       const uint64_t count = std::min(step, stage.segments - s);
       dispatch_rows(reduction, stage, 1, std::min(count * stage.segment, stage.length - begin), count,
-                    from.behind(row * stage.length + begin), to.behind(row * stage.segments + s), last);
+                    from.behind(row * stage.length + begin), to.behind(row * stage.segments + s), center.behind(row),
+                    ends);
     }
   }
 }
@@ -195,7 +239,8 @@ void cut_columns(const StreamDevice& device, Stage& stage, int32_t dtype) {
   stage.segments = std::max<uint64_t>(stage.segments, 1);
 }
 
-void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to, bool last) {
+void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to,
+                      Place center, Ends ends) {
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint32_t width = column_width(stage.inner, from.dtype), parts = std::max(width / 4, 1u);
   const int vector = vector_mode(traits, width > 1 && from.aligned() && to.aligned());
@@ -214,28 +259,31 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
 
   KernelRequest kernel = shaders::ReduceColumns::request({.cut = stage.segments > 1,
                                                           .exact_arithmetic = traits.cpu,
-                                                          .mean = last && reduction.op.result == reduce::Result::mean,
+                                                          .finish = ends.finish,
                                                           .op = reduction.op.gathers,
                                                           .parts = parts,
+                                                          .prepare = ends.prepare,
                                                           .run = reduction.device.fixed_run(run),
                                                           .span = span,
                                                           .unroll = rows >= 4 ? 4 : 1,
+                                                          .v_type = reduction.value,
                                                           .vector = vector,
                                                           .width = width,
                                                           .x_type = from.dtype,
                                                           .y_type = to.dtype});
   kernel.streaming().constant(0, workgroup).wide(needs_wide(elements));
-  const shaders::ReduceColumns::Push push{.results = static_cast<uint32_t>(results),
-                                          .extent = static_cast<uint32_t>(stage.length),
-                                          .columns = static_cast<uint32_t>(columns),
-                                          .segments = static_cast<uint32_t>(stage.segments),
-                                          .run = static_cast<uint32_t>(run),
-                                          .divisor = static_cast<float>(reduction.divisor)};
+  shaders::ReduceColumns::Push push{.results = static_cast<uint32_t>(results),
+                                    .extent = static_cast<uint32_t>(stage.length),
+                                    .columns = static_cast<uint32_t>(columns),
+                                    .segments = static_cast<uint32_t>(stage.segments),
+                                    .run = static_cast<uint32_t>(run)};
+  set_divisor(push, reduction.divisor);
   const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)
-      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write)
-      .push(push)
+      .operand(to.buffer, to.element * to.size(), output_bytes, Access::write);
+  add_center(dispatch, center, outer * stage.inner, ends);
+  dispatch.push(push)
       .groups_linear(ceil_div(tiles, run), traits)
       .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH,
@@ -255,13 +303,70 @@ void require_numbers(const Stage& stage, int32_t dtype) {
 
 // Dispatches as many whole slabs of the outer index as fit in a piece. A larger slab is dispatched alone, with 64-bit
 // indices if necessary.
-void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, bool last) {
+void record_columns(const Reduction& reduction, const Stage& stage, Place from, Place to, Ends ends) {
   const uint64_t slab = stage.length * stage.inner;
   uint64_t step = std::max<uint64_t>(reduction.device.piece / slab, 1);
   if (step >= 8) step -= step % 8;
   for (uint64_t outer = 0; outer < stage.outer; outer += step) {
     dispatch_columns(reduction, stage, std::min(step, stage.outer - outer), from.behind(outer * slab),
-                     to.behind(outer * stage.segments * stage.inner), last);
+                     to.behind(outer * stage.segments * stage.inner), reduction.center.behind(outer * stage.inner),
+                     ends);
+  }
+}
+
+// The stages of a reduction, and the partial results that they leave.
+struct Stages {
+  static constexpr uint32_t kMost = 8;
+  std::array<Stage, kMost> stage{};
+  uint32_t count = 0;
+  bool columns = false;
+  uint64_t partials = 0;  // elements
+};
+
+// A place of this many partial results, and the next one's beginning.
+uint64_t room_for(uint64_t results) { return (results + 63) / 64 * 64; }
+
+Stages stages_of(const StreamDevice& device, const AxisView& view, int32_t dtype, int32_t value) {
+  // An empty axis fills the output. An axis of one element is a copy, which works best as columns.
+  const bool fill = view.axis == 0;
+  const bool copy = view.axis == 1;
+  const uint64_t outputs = view.outer * view.inner;
+  Stages stages;
+  stages.columns = !fill && (view.inner > 1 || copy);
+  Stage stage{fill ? outputs : copy ? 1 : view.outer, view.axis, fill ? 1 : copy ? outputs : view.inner, 1, 0};
+  for (;;) {
+    const int32_t from = stages.count == 0 ? dtype : value;
+    stages.columns ? cut_columns(device, stage, from) : cut_rows(device, stage);
+    require(stages.count < Stages::kMost, "shape needs more than {} stages", Stages::kMost);
+    stages.stage[stages.count++] = stage;
+    if (stages.columns) require_numbers(stage, from);
+    if (stage.segments == 1) return stages;
+    stages.partials += room_for(stage.outer * stage.segments * stage.inner);
+    stage.length = stage.segments;
+  }
+}
+
+// Each stage's partial results begin at a multiple of 64 elements behind those of the stage before.
+void record_stages(const Reduction& reduction, const Stages& stages, Place from, Place result, Place partials) {
+  for (uint32_t i = 0; i < stages.count; ++i) {
+    const Stage& stage = stages.stage[i];
+    const bool last = i + 1 == stages.count;
+    const Place to = last ? result : partials;
+    const Ends ends = ends_of(reduction.op, i == 0, last);
+    stages.columns ? record_columns(reduction, stage, from, to, ends) : record_rows(reduction, stage, from, to, ends);
+    from = to;
+    partials = partials.behind(room_for(stage.outer * stage.segments * stage.inner));
+  }
+}
+
+// What the device needs for a type that is read, computed in or stored.
+void require_type(const DeviceTraits& traits, int32_t dtype) {
+  require_storage(traits, dtype);
+  if ((dtype == TUFF_I64 || dtype == TUFF_U64) && !traits.int64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is needed, and the device has no 64-bit integers", dtype_name(dtype));
+  }
+  if (dtype == TUFF_F64 && !traits.f64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "f64 is needed, and the device has no 64-bit floats");
   }
 }
 
@@ -269,50 +374,36 @@ void record_columns(const Reduction& reduction, const Stage& stage, Place from, 
 
 void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   const reduce::Op& op = *reduce::find(args.op);
-  const AxisView view = check_axis(args.shape, args.rank, args.axis);
-  require_storage(recorder.traits(), args.dtype);
+  const AxisView view = reduce::view_of(args);
+  const int32_t output = reduce::output_type(op, args.dtype, args.output_type);
+  const int32_t value = reduce::value_type(op, args.dtype, output);
+  const DeviceTraits& traits = recorder.traits();
+  require_type(traits, args.dtype);
+  require_type(traits, value);
+  require_storage(traits, output);
   if (op.result == reduce::Result::place) return record_reduce_arg(recorder, args);
   if (view.outer == 0 || view.inner == 0) return;
-  const Reduction reduction{recorder, op,
-                            stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), sizeof(float)),
-                            static_cast<double>(view.axis)};
-
-  const int32_t gathered = computed_type(args.dtype);  // type of results between stages
-
-  // An empty axis fills the output. An axis of one element is a copy, which works best as columns.
-  const bool fill = view.axis == 0;
-  const bool copy = view.axis == 1;
-  const uint64_t outputs = view.outer * view.inner;
-  const bool columns = !fill && (view.inner > 1 || copy);
-  Stage stage{fill ? outputs : copy ? 1 : view.outer, view.axis, fill ? 1 : copy ? outputs : view.inner, 1, 0};
-
-  constexpr uint32_t kMaxStages = 8;
-  std::array<Stage, kMaxStages> stages{};
-  uint32_t count = 0;
-  uint64_t partials = 0;
-  for (;;) {
-    columns ? cut_columns(reduction.device, stage, count == 0 ? args.dtype : gathered)
-            : cut_rows(reduction.device, stage);
-    require(count < kMaxStages, "shape needs more than {} stages", kMaxStages);
-    stages[count++] = stage;
-    if (stage.segments == 1) break;
-    partials += stage.outer * stage.segments * stage.inner + 64;
-    stage.length = stage.segments;
+  if (value == TUFF_U32 && op.output == reduce::Output::count && view.axis > 0xffffffffu) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={}: at most 2^32 - 1 elements are counted", view.axis);
   }
+  const uint64_t largest = std::max({dtype_size(args.dtype), dtype_size(value), dtype_size(output)});
+  const StreamDevice device =
+      stream_device(traits, forced_variant<"TUFF_REDUCE_VARIANT">(), std::max<uint64_t>(largest, sizeof(float)));
+  const Stages stages = stages_of(device, view, args.dtype, value);
 
-  for (uint32_t i = 0; i < count && columns; ++i) require_numbers(stages[i], i == 0 ? args.dtype : gathered);
-
-  // Partial results are stored one stage after another in scratch memory, each stage aligned to 256 bytes.
-  const Buffer* scratch = partials ? &recorder.scratch(partials * dtype_size(gathered)) : nullptr;
-  Place from{args.input, args.dtype, 0};
-  uint64_t used = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    const bool last = i + 1 == count;
-    const Place to = last ? Place{args.output, args.dtype, 0} : Place{scratch, gathered, used};
-    columns ? record_columns(reduction, stages[i], from, to, last) : record_rows(reduction, stages[i], from, to, last);
-    from = to;
-    used += (stages[i].outer * stages[i].segments * stages[i].inner + 63) / 64 * 64;
+  // Scratch memory: the center of each result, then partial results.
+  const uint64_t centers = op.center != 0 ? room_for(view.outer * view.inner) : 0;
+  const uint64_t kept = centers + stages.partials;
+  const Buffer* scratch = kept != 0 ? &recorder.scratch(kept * dtype_size(value)) : nullptr;
+  const Place input{args.input, args.dtype, 0}, center{scratch, value, 0}, partials{scratch, value, centers};
+  const auto elements = static_cast<double>(view.axis);
+  if (op.center != 0) {
+    const Reduction first{recorder, *reduce::find(op.center), device, value, elements, {}};
+    record_stages(first, stages, input, center, partials);
   }
+  const double divisor = std::max(elements - args.correction, 0.0);
+  const Reduction reduction{recorder, op, device, value, divisor, center};
+  record_stages(reduction, stages, input, {args.output, output, 0}, partials);
 }
 
 }  // namespace tuff

@@ -64,24 +64,81 @@ def test_f16_empty_axes_that_do_not_adjoin(ctx):
         x.max((0, 2))
 
 
-def test_int32_is_exact_modulo_2_to_32(ctx, rng):
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.bool_])
+def test_integers_are_exact_and_have_the_standard_types(ctx, rng, dtype):
     shape = (5, 3, 7, 4)
-    host = rng.integers(-(2**31), 2**31, shape, np.int32)
-    x = ctx.array(host, dtype=np.int32)
-    for axes in [None, *several(4)]:
-        for name in ("sum", "prod", "max", "min"):
-            # NumPy computes sums and products in int64: the last 32 bits of them, wrapping too, are those of int32.
-            wanted = np.asarray(getattr(host, name)(axes)).astype(np.int32)
-            got = getattr(x, name)(axes).numpy()
-            assert got.dtype == np.int32
-            np.testing.assert_array_equal(got, wanted, err_msg=f"{name} {axes}")
-    assert ctx.array([2**31 - 1, 1], dtype=np.int32).sum().numpy() == -(2**31)
-    assert ctx.zeros((0, 2), dtype=np.int32).sum(0).numpy().tolist() == [0, 0]
-    for name in ("mean", "argmax", "argmin"):
-        with pytest.raises(tuff.TuffError, match="dtype is i32, and"):
-            getattr(x, name)(1)
-    with pytest.raises(tuff.TuffError, match="dtype"):
-        ctx.zeros(4, dtype=np.uint32).sum()
+    host = np.frombuffer(rng.bytes(420 * np.dtype(dtype).itemsize), np.uint8 if dtype == np.bool_ else dtype).reshape(shape)
+    host = host % 3 == 0 if dtype == np.bool_ else host.copy()
+    host[0, 0, 0, 0] = 0
+    x = ctx.array(host, dtype=dtype)
+    wide = np.uint64 if np.dtype(dtype).kind == "u" else np.int64
+    for axes in [None, 1, (0,), (1, 2), (0, 2), (0, 1, 2, 3), ()]:
+        for name in ("sum", "prod", "max", "min", "any", "all"):
+            got, wanted = getattr(x, name)(axes).numpy(), np.asarray(getattr(host, name)(axes))
+            assert got.dtype == (wide if name in ("sum", "prod") else np.bool_ if name in ("any", "all") else dtype), name
+            np.testing.assert_array_equal(got, wanted.astype(got.dtype), err_msg=f"{name} {axes}")
+        counts = tuff.count_nonzero(x, axes).numpy()
+        assert counts.dtype == np.int64
+        np.testing.assert_array_equal(counts, np.count_nonzero(host, axes))
+    for name in ("argmax", "argmin"):
+        for axis in (None, 0, 2, -1):
+            got = getattr(x, name)(axis).numpy()
+            assert got.dtype == np.int64
+            np.testing.assert_array_equal(got, getattr(host, name)(axis))
+    assert x.mean(1).dtype == np.float32 and x.var((0, 1)).dtype == np.float32
+    assert ctx.zeros((0, 2), dtype=dtype).sum(0).numpy().tolist() == [0, 0]
+    assert ctx.zeros((0, 2), dtype=dtype).prod(0).numpy().tolist() == [1, 1]
+    with pytest.raises(tuff.TuffError, match="empty axis"):
+        ctx.zeros((0, 2), dtype=dtype).max(0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int16])
+def test_spreads_and_norms(ctx, rng, dtype):
+    host = (rng.standard_normal((6, 5, 40)) * 9).astype(dtype)
+    x, exact = ctx.array(host, dtype=dtype), host.astype(np.float64)
+    kind = np.dtype(np.float32 if dtype == np.int16 else dtype)
+    # Sums of at most 1200 terms of squares of at most 40, means that are off by as many roundings, and one rounding.
+    unit = np.finfo(np.float64 if kind == np.float64 else np.float32).eps
+    for axes in [None, 2, (1, 2), (0, 2)]:
+        for keepdims in (False, True):
+            for correction in (0, 1):
+                for got, wanted in (
+                    (x.var(axes, correction, keepdims), exact.var(axes, ddof=correction, keepdims=keepdims)),
+                    (tuff.std(x, axes, correction, keepdims), exact.std(axes, ddof=correction, keepdims=keepdims)),
+                ):
+                    assert got.dtype == kind and got.shape == wanted.shape
+                    assert np.all(np.abs(got.numpy() - wanted) <= (1300 * unit + np.finfo(kind).eps) * (np.abs(wanted) + 1))
+            for got, wanted in (
+                (x.l1(axes, keepdims), np.abs(exact).sum(axes, keepdims=keepdims)),
+                (x.l2(axes, keepdims), np.sqrt((exact * exact).sum(axes, keepdims=keepdims))),
+                (x.sum_squares(axes, keepdims), (exact * exact).sum(axes, keepdims=keepdims)),
+                (tuff.logsumexp(x, axes, keepdims), np.log(np.exp(exact).sum(axes, keepdims=keepdims))),
+            ):
+                assert got.shape == wanted.shape
+                far = np.isinf(got.numpy()) if kind == np.float16 else False  # squares beyond 65,504
+                assert np.all(far | (np.abs(got.numpy() - wanted) <= (1300 * unit + np.finfo(kind).eps) * (np.abs(wanted) + 1)))
+    assert np.isinf(tuff.logsumexp(ctx.zeros(0)).numpy())
+    assert np.var(x, axis=1, ddof=1).shape == (6, 40)
+    with pytest.raises(TypeError, match="dtype"):
+        np.var(x, dtype=np.float64)
+    with pytest.raises(TypeError, match="correction"):
+        x.var(1, "one")
+    with pytest.raises(ValueError, match="twice"):
+        x.var((1, 1))
+
+
+def test_float64_reductions(ctx, rng):
+    host = rng.standard_normal((7, 300, 3))
+    x = ctx.array(host, dtype=np.float64)
+    for axes in [None, 1, (0, 2), 2]:
+        assert np.allclose(x.sum(axes).numpy(), host.sum(axes), rtol=1e-13, atol=1e-13)
+        assert np.allclose(x.mean(axes).numpy(), host.mean(axes), rtol=1e-13, atol=1e-14)
+        np.testing.assert_array_equal(x.max(axes).numpy(), host.max(axes))
+        wanted = np.log(np.exp(host).sum(axes))
+        assert np.allclose(x.logsumexp(axes).numpy(), wanted, rtol=1e-13, atol=1e-13)
+    host[3, 7, 1] = np.nan
+    x = ctx.array(host, dtype=np.float64)
+    assert np.isnan(x.max().item()) and x.argmax().item() == host.argmax()
 
 
 def test_broadcast_to_keeps_every_bit_of_every_dtype(ctx, rng):

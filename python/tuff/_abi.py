@@ -150,6 +150,15 @@ REDUCE_MEAN = 4
 REDUCE_PROD = 5
 REDUCE_ARGMAX = 6
 REDUCE_ARGMIN = 7
+REDUCE_ANY = 8
+REDUCE_ALL = 9
+REDUCE_COUNT_NONZERO = 10
+REDUCE_SUM_SQUARES = 11
+REDUCE_L1 = 12
+REDUCE_L2 = 13
+REDUCE_VAR = 14
+REDUCE_STD = 15
+REDUCE_LOGSUMEXP = 16
 
 # tuff_activation
 ACTIVATION_INVALID = -1
@@ -677,6 +686,9 @@ class ReduceDesc(Structure):
         ("shape", c_uint64 * 8),
         ("axis", c_uint32),
         ("reserved", c_uint32),
+        ("axis_count", c_uint32),
+        ("output_type", c_int32),
+        ("correction", c_double),
     ]
 
 

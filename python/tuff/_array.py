@@ -268,14 +268,6 @@ class Array(Functions, Storage):
     def __irshift__(self, other: object) -> Array:
         return elementwise.bitwise_right_shift(self, other, out=self)
 
-    def any(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """Whether an element is not zero, over axes, as bools."""
-        return operations.any(self, axis, keepdims)
-
-    def all(self, axis: Axis = None, keepdims: bool = False) -> Array:
-        """Whether no element is zero, over axes, as bools."""
-        return operations.all(self, axis, keepdims)
-
     def clip(self, min: Optional[object] = None, max: Optional[object] = None) -> Array:
         """The elements, but at least min and at most max."""
         return elementwise.clip(self, min, max)

@@ -43,6 +43,7 @@ __all__ = [
     "full_like",
     "inf",
     "linspace",
+    "logsumexp",
     "max",
     "mean",
     "meshgrid",
@@ -349,13 +350,13 @@ def broadcast_arrays(*arrays: Array) -> List[Array]:
 
 
 def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
-    """The sum over axes. Integers below 32 bits and bools are summed as int32."""
+    """The sum over axes. Sums of integers and bools are int64, those of unsigned integers uint64."""
     require_array(x, "x")
     return x.sum(axis, keepdims)
 
 
 def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The product over axes."""
+    """The product over axes, of the types of sum."""
     require_array(x, "x")
     return x.prod(axis, keepdims)
 
@@ -381,19 +382,19 @@ def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: 
 def var(x: Array, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """The variance over axes: the sum of (x - mean)**2, divided by the number of elements less the correction."""
     require_array(x, "x")
-    if not elementwise.is_float(x.dtype):
-        x = x.astype(np.float32)
-    axes = range(x.ndim) if axis is None else _axes(axis, x.ndim)
-    count = math.prod(x.shape[one] for one in axes)
-    middle = x.mean(tuple(axes), keepdims=True)
-    squares = expr("(x - m) * (x - m)", dtype=np.float32 if x.dtype.itemsize < 4 else x.dtype, x=x, m=middle)
-    total, divisor = squares.sum(tuple(axes), keepdims=keepdims), count - real(correction, "correction")
-    return expr("t / n", dtype=x.dtype, t=total, n=float(builtins.max(divisor, 0.0)))
+    return x.var(axis, correction, keepdims)
 
 
 def std(x: Array, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """The square root of the variance."""
-    return var(x, axis, correction, keepdims).sqrt()
+    require_array(x, "x")
+    return x.std(axis, correction, keepdims)
+
+
+def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """log(sum(exp(x))) over axes, computed from the largest element, so that nothing overflows."""
+    require_array(x, "x")
+    return x.logsumexp(axis, keepdims)
 
 
 # Types.

@@ -46,8 +46,10 @@ __all__ = [
 #: Types that every operation takes.
 FLOATS = (raw.F32, raw.F16, raw.BF16)
 
-#: Types that are reduced as int32.
-_WIDENED = (raw.BOOL, raw.I8, raw.U8, raw.I16, raw.U16)
+#: Reductions of integers that give integers; those that give indices, truths and counts.
+_SUMS = (raw.REDUCE_SUM, raw.REDUCE_PROD, raw.REDUCE_SUM_SQUARES, raw.REDUCE_L1)
+_INDICES = (raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN)
+_TRUTHS = (raw.REDUCE_ANY, raw.REDUCE_ALL)
 
 _UNARY_NAMES = {value: name[6:].lower() for name, value in vars(raw).items() if name.startswith("UNARY_") and value > 0}
 _OF_INTEGERS = ("abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc")
@@ -396,84 +398,96 @@ def matmul(
 # Operations along an axis.
 
 
-def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1.
-    Integers below 32 bits and bools are summed and multiplied as int32."""
+def reduced_type(op: int, dtype: np.dtype) -> np.dtype:
+    """The type of a reduction's result, as in the array API standard: int64 or uint64 for sums of integers, float32 for what
+    only floats have."""
+    if op in _TRUTHS:
+        return np.dtype(np.bool_)
+    if op in _INDICES or op == raw.REDUCE_COUNT_NONZERO:
+        return np.dtype(np.int64)
+    if op in SELECTS or elementwise.is_float(dtype):
+        return dtype
+    if op in _SUMS:
+        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+    return np.dtype(np.float32)
+
+
+def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, correction: float = 0.0) -> Array:
+    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1. correction
+    is that of raw.REDUCE_VAR and raw.REDUCE_STD."""
     require_array(x, "x")
-    if DTYPES[x.dtype] in _WIDENED:
-        wide = reduce(op, shapes.cast(x, np.float32 if op == raw.REDUCE_MEAN else np.int32), axis, keepdims)
-        return shapes.cast(wide, x.dtype) if op in SELECTS else wide
+    correction = real(correction, "correction")
     if axis is None:
         axes = list(range(x.ndim))
-        result = _reduce_one(op, x.ravel(), 0)
     else:
         named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
         axes = sorted(whole_axis(one, x.ndim) for one in named)
         if len(set(axes)) != len(axes):
             raise ValueError(f"axis {axis} names one axis twice")
-        result, rest = x, list(axes)
-        if x.dtype.itemsize < 4 and op not in SELECTS and axes and axes[-1] - axes[0] >= len(axes):
-            return _reduce_at_once(op, x, axes, keepdims)
-        while rest:  # adjacent axes are reduced as one axis, the last run first
-            end = rest.pop() + 1
-            start = end - 1
-            while rest and rest[-1] == start - 1:
-                start = rest.pop()
-            sizes = x.shape[:start] + (math.prod(x.shape[start:end]),) + result.shape[end:]
-            result = _reduce_one(op, result.reshape(sizes), start)
-        if not axes:
-            result = x.copy()
-    if keepdims:
-        return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)])
-    return result
-
-
-def _reduce_at_once(op: int, x: Array, axes: Sequence[int], keepdims: bool) -> Array:
-    """Reduces non-adjacent axes in one step after a permutation. Intermediate results would be rounded to 16 bits, and
-    float16 overflows beyond 65,504."""
-    kept = [index for index in range(x.ndim) if index not in axes]
-    moved = shapes.permute(x, kept + list(axes))
-    shape = tuple(x.shape[index] for index in kept)
-    result = _reduce_one(op, moved.reshape((*shape, math.prod(x.shape[index] for index in axes))), len(shape))
-    return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)]) if keepdims else result
+    kept = [size for index, size in enumerate(x.shape) if index not in axes]
+    if len(axes) == x.ndim:
+        result = _reduce_one(op, x.ravel(), 0, correction)
+    elif not axes:
+        result = _reduce_one(op, x.reshape((x.size, 1)), 1, correction)
+    elif axes[-1] - axes[0] == len(axes) - 1:
+        sizes = (*x.shape[: axes[0]], math.prod(x.shape[axes[0] : axes[-1] + 1]), *x.shape[axes[-1] + 1 :])
+        result = _reduce_one(op, x.reshape(sizes), axes[0], correction)
+    elif op in SELECTS or (op in (raw.REDUCE_SUM, raw.REDUCE_PROD) and x.dtype.itemsize >= 4):
+        result = x
+        for one in reversed(axes):
+            result = _reduce_one(op, result, one, correction)
+    else:
+        # In one step after a permutation: intermediate results would be rounded, or are of another kind than the elements.
+        order = [index for index in range(x.ndim) if index not in axes]
+        moved = shapes.permute(x, order + axes).reshape((*kept, math.prod(x.shape[index] for index in axes)))
+        result = _reduce_one(op, moved, len(kept), correction)
+    return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)] if keepdims else kept)
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """Whether an element is not zero, over axes, as bools. False without elements."""
-    return elementwise.not_equal(count_nonzero(x, axis, keepdims), 0)
+    return reduce(raw.REDUCE_ANY, x, axis, keepdims)
 
 
 def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """Whether no element is zero, over axes, as bools. True without elements."""
-    require_array(x, "x")
-    return elementwise.equal(reduce(raw.REDUCE_SUM, elementwise.equal(x, 0), axis, keepdims), 0)
+    return reduce(raw.REDUCE_ALL, x, axis, keepdims)
 
 
 def count_nonzero(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero, over axes, as int32."""
-    require_array(x, "x")
-    return reduce(raw.REDUCE_SUM, x if x.dtype == np.bool_ else elementwise.not_equal(x, 0), axis, keepdims)
+    """How many elements are not zero, over axes, as int64."""
+    return reduce(raw.REDUCE_COUNT_NONZERO, x, axis, keepdims)
 
 
 def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    """Applies raw.REDUCE_ARGMAX or raw.REDUCE_ARGMIN: indices along one axis, or in the flattened array, as uint32."""
+    """Applies raw.REDUCE_ARGMAX or raw.REDUCE_ARGMIN: indices along one axis, or in the flattened array, as int64."""
     require_array(x, "x")
-    if axis is None:
-        result = _reduce_one(op, x.ravel(), 0, np.uint32)
-        return result.reshape([1] * x.ndim) if keepdims else result
-    along = whole_axis(axis, x.ndim)
-    result = _reduce_one(op, x, along, np.uint32)
-    return result.reshape((*x.shape[:along], 1, *x.shape[along + 1 :])) if keepdims else result
+    return reduce(op, x, None if axis is None else whole_axis(axis, x.ndim), keepdims)
 
 
-def _reduce_one(op: int, x: Array, axis: int, dtype: object = None) -> Array:
+def _reduce_one(op: int, x: Array, axis: int, correction: float = 0.0) -> Array:
     require_rank(x, "x")
-    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], x.dtype if dtype is None else dtype)
-    check(
-        raw.tuff_reduce(
-            *(x.context.stream_handle, dtype_of(x), operation_number(op), x.buffer.handle, result.buffer.handle, sizes_of(x.shape), x.ndim, axis)
+    dtype = reduced_type(operation_number(op), x.dtype)
+    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], dtype)
+    if dtype == x.dtype and correction == 0 and op not in _INDICES:  # the usual result of every such operation, by the cheaper call
+        check(
+            raw.tuff_reduce(
+                *(x.context.stream_handle, dtype_of(x), op, x.buffer.handle, result.buffer.handle, sizes_of(x.shape), x.ndim, axis)
+            )
         )
+        return result
+    desc = raw.ReduceDesc(
+        dtype=dtype_of(x),
+        op=op,
+        rank=x.ndim,
+        input=x.buffer.handle,
+        output=result.buffer.handle,
+        shape=x.shape,
+        axis=axis,
+        output_type=DTYPES[dtype],
+        correction=correction,
     )
+    check(raw.tuff_reduce_ex(x.context.stream_handle, desc))
     return result
 
 

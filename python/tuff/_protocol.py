@@ -89,6 +89,15 @@ def _reduction(name: str) -> Callable[..., Array]:
     return call
 
 
+def _spread(name: str) -> Callable[..., Array]:
+    def call(array: Array, axis: object = None, dtype: object = None, out: object = None, ddof: float = 0, keepdims: object = False) -> Array:
+        if dtype is not None or out is not None:
+            raise TypeError(f"numpy.{name} on a device takes neither dtype nor out")
+        return getattr(array, name)(axis, ddof, bool(keepdims) if isinstance(keepdims, (bool, np.bool_)) else False)
+
+    return call
+
+
 def _allclose(a: object, b: object, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     return bool(elementwise.isclose(a, b, rtol, atol, equal_nan).all())
 
@@ -113,6 +122,8 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
     "amax": _reduction("max"),
     "amin": _reduction("min"),
+    "var": _spread("var"),
+    "std": _spread("std"),
     "allclose": _allclose,
     "array_equal": _array_equal,
     "broadcast_to": operations.broadcast_to,

@@ -79,16 +79,22 @@ class Lists:
         )
 
     def reduction(self, row: dict) -> str:
-        place = row["result"] == "place"
-        says = self.comment("reduce", row)
-        says = f"The {row['name']} over axes: all of them (None), one (an int) or several (a tuple)." + (f" {says}." if says else "")
+        place, corrects = row["result"] == "place", row["result"] in ("variance", "deviation")
+        comment = self.comment("reduce", row)
+        over = "over axes: all of them (None), one (an int) or several (a tuple)"
         if place:
             which = "largest" if row["identity"] == "LOWEST" else "smallest"
-            says = f"The index of the {which} value, as uint32: the first of equal values, or the first NaN."
+            says = f"The index of the {which} value, as int64: the first of equal values, or the first NaN."
+        elif int(row["number"]) < 8:
+            says = f"The {row['name']} {over}." + (f" {comment}." if comment else "")
+        else:
+            says = f"{comment[:1].upper()}{comment[1:].replace('VAR', 'var')}; {over}."
+        more = ", correction: float = 0.0" if corrects else ""
         return (
-            f"\n    def {row['name']}(self, axis: {'Optional[int]' if place else 'Axis'} = None, "
+            f"\n    def {row['name']}(self, axis: {'Optional[int]' if place else 'Axis'} = None{more}, "
             f'keepdims: bool = False) -> Array:\n        """{says}"""\n'
-            f"        return operations.{'arg_' if place else ''}reduce(raw.REDUCE_{row['NAME']}, self, axis, keepdims)\n"
+            f"        return operations.{'arg_' if place else ''}reduce(raw.REDUCE_{row['NAME']}, self, axis, keepdims"
+            f"{', correction=correction' if corrects else ''})\n"
         )
 
     def python(self) -> str:

@@ -280,7 +280,7 @@ FIELD(tuff_attention_desc, window_left, 288);
 FIELD(tuff_attention_desc, q_lengths, 304);
 FIELD(tuff_attention_desc, lse, 320);
 
-SIZE(tuff_reduce_desc, 104);
+SIZE(tuff_reduce_desc, 120);
 FIELD(tuff_reduce_desc, op, 8);
 FIELD(tuff_reduce_desc, rank, 12);
 FIELD(tuff_reduce_desc, input, 16);
@@ -893,3 +893,16 @@ FIELD(tuff_gemm_desc, scale_c, 176);
 FIELD(tuff_batched_gemm_desc, scale_a, 232);
 FIELD(tuff_batched_gemm_desc, scale_b, 240);
 FIELD(tuff_batched_gemm_desc, scale_c, 248);
+
+FIELD(tuff_reduce_desc, axis_count, 104);
+FIELD(tuff_reduce_desc, output_type, 108);
+FIELD(tuff_reduce_desc, correction, 112);
+VALUE(TUFF_REDUCE_ANY, 8);
+VALUE(TUFF_REDUCE_ALL, 9);
+VALUE(TUFF_REDUCE_COUNT_NONZERO, 10);
+VALUE(TUFF_REDUCE_SUM_SQUARES, 11);
+VALUE(TUFF_REDUCE_L1, 12);
+VALUE(TUFF_REDUCE_L2, 13);
+VALUE(TUFF_REDUCE_VAR, 14);
+VALUE(TUFF_REDUCE_STD, 15);
+VALUE(TUFF_REDUCE_LOGSUMEXP, 16);

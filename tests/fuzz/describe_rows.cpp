@@ -72,8 +72,15 @@ struct Op {
 constexpr Op kBinaryOps[] = {
 #include "kernels/elementwise/binary.def"
 };
-#define REDUCE(number, NAME, name, gathers, result, integers, ...) {number, integers != 0},
-constexpr Op kReduceOps[] = {
+enum class Gives : uint8_t { same, sum, real, place, truth, count };
+struct ReduceOp {
+  int32_t op;
+  Gives gives;
+  bool empty;
+};
+#define REDUCE(number, NAME, name, gathers, result, output, prepare, center, empty, ...) \
+  {number, Gives::output, empty != 0},
+constexpr ReduceOp kReduceOps[] = {
 #include "kernels/reduce/reduce.def"
 };
 
@@ -98,36 +105,110 @@ double product_of_any(const Seen& seen, uint64_t length) {
   return std::min(seen.product, std::pow(seen.most, static_cast<double>(length)));
 }
 
+// The types of a reduction's results, the first of which is usual: the table in tuff.h.
+std::vector<int32_t> reduced_types(Gives gives, int32_t dtype) {
+  const bool integer = is_integer(dtype);
+  switch (gives) {
+    case Gives::same: return {dtype};
+    case Gives::place: return {TUFF_U32, TUFF_I64};
+    case Gives::truth: return {TUFF_BOOL};
+    case Gives::count: return {TUFF_I64, TUFF_I32, TUFF_U32, TUFF_U64};
+    case Gives::sum:
+      if (!integer) break;
+      return {dtype == TUFF_BOOL ? int32_t{TUFF_I32} : dtype,
+              TUFF_I64,
+              TUFF_U64,
+              TUFF_I32,
+              TUFF_U32,
+              TUFF_I16,
+              TUFF_U16,
+              TUFF_I8,
+              TUFF_U8};
+    case Gives::real: break;
+  }
+  if (dtype == TUFF_F64) return {TUFF_F64};
+  if (integer) return {TUFF_F32, TUFF_F64};
+  return {dtype, TUFF_F32, TUFF_F64};
+}
+
+// The difference of two standard deviations whose squares differ by `off`.
+double off_by(double deviation, double off) { return std::min(off / std::max(deviation, 1e-300), std::sqrt(off)); }
+
 void draw_reduce(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_type(draw, kReduceTypes), op = draw_op(draw, kReduceOps, dtype);
+  const int32_t dtype = draw_type(draw, kReduceTypes);
+  const ReduceOp& row = kReduceOps[draw.below(std::size(kReduceOps))];
+  const int32_t op = row.op;
   std::vector<uint64_t> shape = draw_shape(d, 2000);
   const uint64_t axis = draw.below(shape.size());
-  const bool empty = op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_PROD || op == TUFF_REDUCE_MEAN;
-  if (!empty && shape[axis] == 0) shape[axis] = 3;
-  const uint64_t length = shape[axis];
-  uint64_t results = 1;
-  for (size_t i = 0; i < shape.size(); ++i) results *= i == axis ? 1 : shape[i];
+  uint64_t axes = 1;
+  if (d.has("axis_count") && draw.one_in(3)) axes = draw.between(1, shape.size() - axis);
+  uint64_t length = 1, results = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool reduced = i >= axis && i < axis + axes;
+    if (!row.empty && reduced && shape[i] == 0) shape[i] = 3;
+    (reduced ? length : results) *= shape[i];
+  }
   d.set("dtype", dtype), d.set("op", op), d.set("axis", axis);
   set_shape(d, shape);
-  const bool where = op == TUFF_REDUCE_ARGMAX || op == TUFF_REDUCE_ARGMIN;
+  if (axes > 1) d.set("axis_count", axes);
+  const std::vector<int32_t> types = reduced_types(row.gives, dtype);
+  int32_t type = types[0];
+  if (d.has("output_type") && draw.one_in(2)) d.set("output_type", type = types[draw.below(types.size())]);
+  const auto n = static_cast<double>(length);
+  double correction = 0;
+  const bool spreads = op == TUFF_REDUCE_VAR || op == TUFF_REDUCE_STD;
+  if (spreads && d.has("correction") && length > 2) {
+    correction = draw.of({0.0, 1.0, 0.5, -1.0});
+    d.real("correction", correction);
+  }
   const bool integer = is_integer(dtype), multiplies = op == TUFF_REDUCE_PROD;
+  const bool exact = integer && row.gives != Gives::real;  // whatever the values
   d.input("input", dtype, product(shape),
-          integer      ? multiplies ? Fill::odd : Fill::anything
+          exact        ? multiplies && dtype != TUFF_BOOL ? Fill::odd : Fill::anything
           : multiplies ? Fill::powers
                        : Fill::integers);
-  Operand& output = d.output("output", where ? int32_t{TUFF_U32} : dtype, results);
-  // The sum is exact; the division may use a reciprocal with an error of 4 ULP.
-  if (op == TUFF_REDUCE_MEAN) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
-  if (integer) return;  // exact, whatever the values
-  d.suits = [&d, op, length] {
+  Operand& output = d.output("output", type, results);
+  const double correct = n / std::max(n - correction, 0.5);
+  switch (op) {
+    // The sum is exact; the division may use a reciprocal with an error of 4 ULP.
+    case TUFF_REDUCE_MEAN:
+    case TUFF_REDUCE_L2: output.allowed = [type](uint64_t, double y) { return rounded(type, 5, y); }; break;
+    // The mean is off by at most m = 8 u most. That shifts each square by less than 2 m most, and the sum of squares of
+    // up to (2 most)^2 has an error of its own.
+    case TUFF_REDUCE_VAR:
+    case TUFF_REDUCE_STD:
+      output.allowed = [&d, type, op, n, correct](uint64_t, double y) {
+        const double most = d.of("input").seen.most;
+        const double off = correct * most * most * (gamma(n + 8) * 4 + 40 * kU);
+        return rounded(type, 8, y) + (op == TUFF_REDUCE_VAR ? off : off_by(y, off));
+      };
+      break;
+    // exp of differences, which are exact, to 4 ULP; a sum of n such terms; the logarithm, and the sum with the
+    // maximum.
+    case TUFF_REDUCE_LOGSUMEXP:
+      output.allowed = [type, n](uint64_t, double y) {
+        return std::isinf(y) ? 0 : rounded(type, 4, y) + 2 * gamma(n + 16) + 8 * kU * std::fabs(y);
+      };
+      break;
+    default: break;
+  }
+  if (exact) return;
+  d.suits = [&d, op, length, n] {
     const Seen& seen = d.of("input").seen;
-    if (op == TUFF_REDUCE_SUM || op == TUFF_REDUCE_MEAN) {
-      return seen.integral && seen.most * static_cast<double>(length) < 0x1p24;
+    switch (op) {
+      case TUFF_REDUCE_SUM:
+      case TUFF_REDUCE_MEAN:
+      case TUFF_REDUCE_L1: return seen.integral && seen.most * n < 0x1p24;
+      case TUFF_REDUCE_SUM_SQUARES:
+      case TUFF_REDUCE_L2:
+      case TUFF_REDUCE_VAR:
+      case TUFF_REDUCE_STD: return seen.integral && seen.most * seen.most * n < 0x1p24;
+      case TUFF_REDUCE_LOGSUMEXP: return seen.integral && seen.most < 0x1p20;
+      // In any order of multiplication, no intermediate result exceeds that product.
+      case TUFF_REDUCE_PROD: return seen.integral && product_of_any(seen, length) < 0x1p24;
+      default: return true;
     }
-    // In any order of multiplication, no intermediate result exceeds that product.
-    if (op == TUFF_REDUCE_PROD) return seen.integral && product_of_any(seen, length) < 0x1p24;
-    return true;
   };
 }
 

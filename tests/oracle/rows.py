@@ -7,10 +7,12 @@ import scipy.special
 
 import libraries
 from case import TYPES, Case, Draw, Handle, operand, oracle, types_of
-from elements import FLT_MIN, U32, Near, gamma, sum_depth
+from elements import FLT_MIN, U32, U64, Near, gamma, sum_depth
 
-SUM, MAX, MIN, MEAN, PROD, ARGMAX, ARGMIN = range(1, 8)
-NAMES = {SUM: "sum", MAX: "max", MIN: "min", MEAN: "mean", PROD: "prod", ARGMAX: "argmax", ARGMIN: "argmin"}
+(SUM, MAX, MIN, MEAN, PROD, ARGMAX, ARGMIN, ANY, ALL, COUNT_NONZERO, SUM_SQUARES, L1, L2, VAR, STD,
+ LOGSUMEXP) = range(1, 17)  # fmt: skip
+NAMES = ("sum max min mean prod argmax argmin any all count_nonzero sum_squares l1 l2 var std logsumexp").split()
+INTEGERS = "i8 u8 i16 u16 i32 u32 i64 u64".split()
 
 
 def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
@@ -28,66 +30,181 @@ def _shape(draw: Draw, zero_axis: float = 0.0) -> tuple[list[int], int]:
     return shape, axis
 
 
-def _of_integers(kind: str, form: str) -> bool:
-    return TYPES[kind].float or form in ("sum", "max", "min", "prod")
+def _outputs(op: int, t) -> list[str]:
+    """The types of results, the usual one first: the table of tuff_reduce() in tuff.h."""
+    if op in (MAX, MIN):
+        return [t.name]
+    if op in (ARGMAX, ARGMIN):
+        return ["u32", "i64"]
+    if op in (ANY, ALL):
+        return ["bool"]
+    if op == COUNT_NONZERO:
+        return ["i64", "i32", "u32", "u64"]
+    if t.name == "f64":
+        return ["f64"]
+    if t.float:
+        return [t.name, "f32", "f64"]
+    if op in (SUM, PROD, SUM_SQUARES, L1):
+        return ["i32" if t.name == "bool" else t.name, *INTEGERS]
+    return ["f32", "f64"]
 
 
-@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], types_of("reduce"), tuple(NAMES.values()), has=_of_integers)
+def _wrapped(t, y) -> np.ndarray:
+    """Integers modulo 2^bits, as decode() gives them."""
+    with np.errstate(all="ignore"):
+        y = np.asarray(y).astype(np.uint64).astype(t.storage)
+    return y if t.name == "u64" else y.astype(np.int64)
+
+
+def _reduced(op: int, x: np.ndarray, axis: int, correction: float) -> np.ndarray:
+    """In float64 (long double for f64), or in integers of 64 bits, which wrap."""
+    n = x.shape[axis]
+    if op in (ANY, ALL):
+        return getattr(np, NAMES[op - 1])(x != 0, axis=axis).astype(np.int64)
+    if op == COUNT_NONZERO:
+        return np.asarray(np.count_nonzero(x, axis=axis))
+    if op == SUM_SQUARES:
+        return np.sum(x * x, axis=axis)
+    if op == L1:
+        return np.sum(x if x.dtype == np.uint64 else np.abs(x), axis=axis)
+    if op == L2:
+        return np.sqrt(np.sum(x * x, axis=axis))
+    if op == LOGSUMEXP:
+        return np.asarray(np.log(np.sum(np.exp(x - _top(x, axis)), axis=axis)) + np.squeeze(_top(x, axis), axis))
+    if n == 0 and op in (MEAN, VAR, STD):
+        return np.full(np.sum(x, axis=axis).shape, np.nan)
+    if op in (VAR, STD):
+        mean = np.mean(x, axis=axis, keepdims=True)
+        total = np.sum((x - mean) ** 2, axis=axis)
+        y = total / max(n - correction, 0) if n > correction else np.where(total > 0, np.inf, np.nan)
+        return np.sqrt(y) if op == STD else y
+    return np.asarray(getattr(np, NAMES[op - 1])(x, axis=axis))
+
+
+def _top(x: np.ndarray, axis: int) -> np.ndarray:
+    """The largest elements; 0 instead of infinities."""
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    return np.where(np.isinf(top), 0.0, top)
+
+
+def _reduce_bound(op: int, x: np.ndarray, axis: int, y: np.ndarray, correction: float, u: float) -> np.ndarray | float:
+    """docs/accuracy.md: gamma of the longest chain of additions, of the sum of magnitudes; and what the operation adds.
+    x are the elements as the kernel computes with them."""
+    n = x.shape[axis]
+    depth = sum_depth(n)
+    if op in (SUM, L1):
+        return gamma(depth, u) * np.sum(np.abs(x), axis=axis)
+    if op == MEAN:  # and a division or a product
+        return gamma(depth + 2, u) * np.sum(np.abs(x), axis=axis) / max(n, 1)
+    if op == PROD:  # n - 1 roundings, in any order
+        return gamma(n, u) * np.abs(y)
+    if op == SUM_SQUARES:
+        return gamma(depth + 1, u) * np.abs(y)
+    if op == L2:
+        return gamma(depth + 4, u) * np.abs(y)
+    if op == LOGSUMEXP:
+        # The largest magnitude bounds what rounding a difference costs; exp has an error of 4 ULP.
+        distance = np.abs(x - _top(x, axis))
+        spread = np.max(np.where(np.isfinite(distance), distance, 0.0), axis=axis, initial=0.0)
+        return 2 * gamma(depth + 10, u) + 2 * u * spread + 6 * u * np.abs(y)
+    if op in (VAR, STD) and n:
+        # The mean is off by at most e. Each distance d is then off by e + u |d|, and their squares add up to ... + n e^2,
+        # because the true distances add up to 0.
+        e = gamma(depth + 2, u) * np.sum(np.abs(x), axis=axis) / n
+        distance = np.abs(x - np.mean(x, axis=axis, keepdims=True))
+        total = np.sum(distance**2, axis=axis)
+        off = gamma(depth + 6, u) * total + 2 * u * e * np.sum(distance, axis=axis) + 2 * n * e * e
+        off = off / (n - correction)
+        if op == VAR:
+            return off + 4 * u * np.abs(y)
+        return np.minimum(off / np.maximum(np.abs(y), 1e-300), np.sqrt(off)) + 6 * u * np.abs(y)
+    return 0.0
+
+
+@oracle("reduce", ["tuff_reduce", "tuff_reduce_ex"], types_of("reduce"), tuple(NAMES))
 def reduce(draw: Draw, kind: str, form: str) -> Case:
-    t, op = TYPES[kind], {name: number for number, name in NAMES.items()}[form]
+    t, op = TYPES[kind], NAMES.index(form) + 1
     values = draw.pick(["whole", "normal", "spread", "special"])
-    shape, axis = _shape(draw, 0.05 if op in (SUM, MEAN, PROD) else 0.0)
-    n, out_shape = shape[axis], shape[:axis] + shape[axis + 1 :]
-    if not t.float:
-        most = draw.pick([5, 2**31])
-        x = draw.data.integers(-most, most, shape)
+    has_empty = op not in (MAX, MIN, ARGMAX, ARGMIN)
+    shape, axis = _shape(draw, 0.05 if has_empty else 0.0)
+    described = draw.flip(0.7)
+    count = draw.between(1, len(shape) - axis) if described and draw.flip(0.3) else 1
+    if not has_empty:
+        shape[axis : axis + count] = [size or 2 for size in shape[axis : axis + count]]
+    n, out_shape = int(np.prod(shape[axis : axis + count])), shape[:axis] + shape[axis + count :]
+    outputs = _outputs(op, t)
+    chosen = draw.option(outputs) if draw.maybe(0.6) else outputs[0]
+    to = TYPES[chosen if described else outputs[0]]
+    whole_result = not to.float and op not in (ARGMAX, ARGMIN)
+    correction = 0.0
+    if op in (VAR, STD) and described and n > 2:
+        correction = draw.pick([0.0, 1.0, 0.5, -1.0])
+    if t.name == "bool":
+        x = draw.data.integers(0, 2, shape)
+    elif not t.float:
+        ends = np.iinfo(t.storage)
+        small = not whole_result and op not in (ARGMAX, ARGMIN)
+        low, high = (max(ends.min, -50), 50) if small or draw.flip(0.4) else (ends.min, ends.max)
+        x = draw.data.integers(low, high, shape, dtype=t.storage, endpoint=True)
+        if op == PROD:  # odd factors, whose products wrap but do not become 0
+            x = x | t.storage.type(1)
+        if draw.flip(0.3) and not small:
+            x = draw.sprinkled(x, [ends.min, ends.max, 0])
     elif op == PROD:
         # Near 1, so that products stay in range: their logarithm is a random walk with small steps.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
     else:
         x = draw.values(shape, "normal" if values == "special" else values)
+        if op == LOGSUMEXP and values == "normal" and draw.flip(0.5):
+            x = x * 300.0  # exp would overflow
+    if op in (ANY, ALL, COUNT_NONZERO):
+        x = np.where(draw.data.random(shape) < draw.pick([0.01, 0.5, 0.99]), np.zeros_like(x), x)
     if values == "special" and op != PROD and t.float:
         x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
-    to = TYPES["u32"] if op in (ARGMAX, ARGMIN) else t
     operands = {"input": operand(draw, t, x), "output": operand(draw, to, out_shape, output=True)}
     x = operands["input"].values
+    u = U64 if to.name == "f64" else U32
 
-    def value(library: str):
-        if library == "torch":
-            data = libraries.tensor(x)
-            if op in (MAX, MIN):
-                return getattr(libraries.torch, "a" + NAMES[op])(data, dim=axis).numpy()
-            return getattr(libraries.torch, NAMES[op])(data, dim=axis).numpy()
-        if op == MEAN and n == 0:
-            return np.full(out_shape, np.nan)
-        return np.asarray(getattr(np, NAMES[op])(x, axis=axis))
-
-    def reference(library: str) -> dict:
+    def reference() -> dict:
+        at_once = x.reshape(shape[:axis] + [n] + shape[axis + count :])
+        if not t.float and not whole_result and op not in (ARGMAX, ARGMIN):
+            at_once = at_once.astype(np.float64)
+        if t.name == "f64" and op not in (ARGMAX, ARGMIN, ANY, ALL, COUNT_NONZERO):
+            at_once = at_once.astype(np.longdouble)
         with np.errstate(all="ignore"):
-            y = value(library)
-            if not t.float:  # modulo 2^32, and int64 is modulo 2^64
-                return {"output": Near(np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64))}
-            size = np.sum(np.abs(x), axis=axis)
-            if op in (SUM, MEAN):
-                exact = op == SUM and values == "whole"
-                # docs/accuracy.md: gamma of the longest chain of additions; a mean adds a division or a product.
-                bound = 0.0 if exact else gamma(sum_depth(n) + (2 if op == MEAN else 0)) * size
-                bound = bound / max(n, 1) if op == MEAN else bound
-            elif op == PROD:
-                bound = gamma(n) * np.abs(y)  # n - 1 roundings, in any order
-            else:
-                bound = 0.0
-            return {"output": Near(y, np.where(np.isfinite(y), bound, 0.0) if to is t else 0.0)}
+            y = _reduced(op, at_once, axis, correction)
+            if whole_result:
+                return {"output": Near(_wrapped(to, y))}
+            bound = 0.0 if op == SUM and values == "whole" else _reduce_bound(op, at_once, axis, y, correction, u)
+            # Converting an integer to the type that is computed in rounds it.
+            if not t.float and to.float:
+                bound = bound + 4 * u * np.max(np.abs(at_once), axis=axis, initial=0.0) * (1 + (op in (VAR,)))
+            return {"output": Near(y, np.where(np.isfinite(y), bound, 0.0) if to.float else 0.0)}
 
-    references = {"numpy": lambda: reference("numpy")}
-    if libraries.torch is not None and n:
-        references["torch"] = lambda: reference("torch")
-    if draw.flip(0.5):
+    def torch() -> dict:
+        data, name = libraries.tensor(x), form
+        if op in (MAX, MIN):
+            name = "a" + form
+        with np.errstate(all="ignore"):
+            if op in (VAR, STD):
+                y = getattr(libraries.torch, name)(data, dim=axis, correction=correction).numpy()
+            else:
+                y = getattr(libraries.torch, name)(data, dim=axis).numpy()
+            bound = 0.0 if op == SUM and values == "whole" else _reduce_bound(op, x, axis, y, correction, u)
+            return {"output": Near(y, np.where(np.isfinite(y), bound, 0.0) if to.float else 0.0)}
+
+    references = {"numpy": reference}
+    same = op <= ARGMIN or op in (VAR, STD, LOGSUMEXP)
+    if libraries.torch is not None and n and count == 1 and t.float and t.name != "f64" and same and u == U32:
+        references["torch"] = torch
+    if not described:
         return Case("tuff_reduce", [t.code, op, Handle("input"), Handle("output"), shape, len(shape), axis], operands,
                     references)  # fmt: skip
     desc = {"dtype": t.code, "op": op, "rank": len(shape), "input": Handle("input"), "output": Handle("output"),
-            "shape": shape, "axis": axis}  # fmt: skip
+            "shape": shape, "axis": axis, "axis_count": 0 if count == 1 and draw.flip(0.5) else count,
+            "output_type": 0 if to.name == outputs[0] and draw.flip(0.5) else to.code,
+            "correction": correction}  # fmt: skip
     return Case("tuff_reduce_ex", desc, operands, references, {"values": values})
 
 

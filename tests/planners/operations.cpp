@@ -424,16 +424,22 @@ void draw_reduce(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
   tuff::ReduceArgs& args = call.keep(tuff::ReduceArgs{});
-  args.op = static_cast<int32_t>(1 + n.below(7));
-  args.dtype = call.type_of(tuff::reduce::find(args.op)->types());
+  args.op = static_cast<int32_t>(1 + n.below(std::size(tuff::reduce::table::kOps)));
+  args.dtype = call.type_of(tuff::reduce::kTypes);
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  const tuff::reduce::Op& op = *tuff::reduce::find(args.op);
+  if (n.coin(4)) args.axis_count = static_cast<uint32_t>(n.below(shape.rank - shape.axis + 1));
+  if (n.coin()) args.output_type = call.type_of(tuff::reduce::output_types(op, args.dtype).all);
+  if (op.center == TUFF_REDUCE_MEAN && n.coin()) args.correction = static_cast<double>(n.below(3)) / 2;
+  const uint32_t end = shape.axis + std::max(args.axis_count, 1u);
   uint64_t outputs = 1;
-  for (uint32_t i = 0; i < shape.rank; ++i) outputs = i == shape.axis ? outputs : times(outputs, shape.sizes[i]);
-  for (uint32_t i = 0; i < shape.rank; ++i) outputs = i != shape.axis && shape.sizes[i] == 0 ? 0 : outputs;
-  const bool places = tuff::reduce::find(args.op)->result == tuff::reduce::Result::place;
-  call.tell("dtype", args.dtype), call.tell("op", args.op);
+  const auto kept = [&](uint32_t i) { return i < shape.axis || i >= end; };
+  for (uint32_t i = 0; i < shape.rank; ++i) outputs = kept(i) ? times(outputs, shape.sizes[i]) : outputs;
+  for (uint32_t i = 0; i < shape.rank; ++i) outputs = kept(i) && shape.sizes[i] == 0 ? 0 : outputs;
+  call.tell("dtype", args.dtype), call.tell("op", args.op), call.tell("axis_count", args.axis_count);
+  call.tell("output_type", args.output_type);
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
-  args.output = call.output("output", outputs, places ? 4 : dtype_size(args.dtype));
+  args.output = call.output("output", outputs, dtype_size(tuff::reduce::output_type(op, args.dtype, args.output_type)));
   set(call, tuff::operations::reduce, args);
 }
 
