@@ -30,7 +30,7 @@ struct Probe {
   const char* log_false;
   bool (*possible)(const DeviceTraits& traits);  // if false, the answer is no and nothing is run
   bool (*run)(ProbeRun& run);
-  // The trial may end the device or the process: until it has come back, its answer on disk is no.
+  // The trial may end the device or the process. Only one process tries at a time, and if that ends, the answer is no.
   bool risky = false;
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kBytes = 4u << 20;
 constexpr int kRepetitions = 15;
+constexpr std::chrono::seconds kPatience{30};  // with another process that measures
 
 // A binding method and a way to load 16 bytes.
 struct Form {
@@ -86,9 +87,15 @@ size_t measure(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool
 // The fastest of the first `forms` forms for kernels like the trial's. The device must support all of them.
 const Form& best_form(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, KernelCache& kernels,
                       const Trial& trial, size_t forms) {
-  if (const auto stored = kernels.disk().load("binding", trial.key); stored && stored->size() == 1) {
-    if (const auto form = std::to_integer<size_t>(stored->front()); form < forms) return kForms[form];
-  }
+  const auto stored_form = [&]() -> const Form* {
+    const auto stored = kernels.disk().load("binding", trial.key);
+    const size_t form = stored && stored->size() == 1 ? std::to_integer<size_t>(stored->front()) : forms;
+    return form < forms ? &kForms[form] : nullptr;
+  };
+  if (const Form* form = stored_form()) return *form;
+  // Processes that measure at the same time would measure each other.
+  const platform::FileLock lock = kernels.disk().lock("binding", kPatience);
+  if (const Form* form = stored_form()) return *form;
   const size_t chosen = measure(recorder, pool, trial, forms);
   const std::byte answer{static_cast<unsigned char>(chosen)};
   kernels.disk().store("binding", trial.key, {&answer, 1});

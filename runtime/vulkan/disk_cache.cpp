@@ -13,9 +13,6 @@
 namespace tuff {
 namespace {
 
-// Holders keep the lock for milliseconds only.
-constexpr std::chrono::milliseconds kLockPatience{500};
-
 CacheHeader make_header(const std::array<uint8_t, 16>& driver, const CacheKey& key,
                         std::span<const std::byte> payload) {
   CacheHeader header{};
@@ -63,8 +60,8 @@ std::filesystem::path DiskCache::path(const std::string& kind, const CacheKey& k
   return *folder_ / cache_name({kind, short_driver(), key.high, key.low});
 }
 
-platform::FileLock DiskCache::lock(const std::string& kind) const {
-  return platform::FileLock(folder_ ? lock_path(kind) : std::filesystem::path(), kLockPatience);
+platform::FileLock DiskCache::lock(const std::string& kind, std::chrono::milliseconds patience) const {
+  return platform::FileLock(folder_ ? lock_path(kind) : std::filesystem::path(), patience);
 }
 
 std::filesystem::path DiskCache::lock_path(const std::string& kind) const {
@@ -113,8 +110,13 @@ void DiskCache::seal(const std::string& kind, const CacheKey& key, std::span<con
 }
 
 void DiskCache::remove(const std::string& kind, const CacheKey& key) const noexcept {
-  std::error_code ignored;
-  if (folder_) std::filesystem::remove(path(kind, key), ignored);
+  if (!folder_) return;
+  try {
+    std::error_code ignored;
+    std::filesystem::remove(path(kind, key), ignored);
+  } catch (const std::exception& error) {  // no memory for the name
+    log(TUFF_LOG_INFO, "cache: a {} entry is not removed: {}", kind, error.what());
+  }
 }
 
 std::filesystem::path DiskCache::trial_path(const std::string& kind, const CacheKey& key) const {
@@ -123,8 +125,17 @@ std::filesystem::path DiskCache::trial_path(const std::string& kind, const Cache
   return trial;
 }
 
-void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes, Seal seal) const {
+void DiskCache::store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes,
+                      Seal seal) const noexcept {
   if (!folder_) return;
+  try {
+    write(kind, key, bytes, seal);
+  } catch (const std::exception& error) {
+    log(TUFF_LOG_INFO, "cache: a {} entry is not kept: {}", kind, error.what());
+  }
+}
+
+void DiskCache::write(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes, Seal seal) const {
   if (!fits(bytes.size())) {
     return log(TUFF_LOG_INFO, "cache: a {} entry of {} bytes is too large to keep", kind, bytes.size());
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -43,10 +44,11 @@ class DiskCache {
                                              bool* sealed = nullptr) const;
   // The same for sealed entries only.
   std::optional<std::vector<std::byte>> load_sealed(const std::string& kind, const CacheKey& key) const;
-  // A failure to write is not an error: the next process computes the entry again.
+  // A failure to write, or a lack of memory for it, is not an error: the next process computes the entry again. Callers
+  // store what they have just made of it, and need not give that up.
   enum class Seal : uint8_t { none, sealed };
   void store(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes,
-             Seal seal = Seal::none) const;
+             Seal seal = Seal::none) const noexcept;
 
   // Seals an entry that could not be sealed when it was stored. In place, unless another process has replaced it.
   void seal(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes) const;
@@ -56,14 +58,17 @@ class DiskCache {
   // Whether an entry of this size would be stored.
   bool fits(uint64_t bytes) const noexcept;
   // A lock against other processes that add to an entry of this kind; hold it from reading to storing. Waits for at
-  // most half a second and is then not held, so that a stopped process only costs what it would have added.
-  platform::FileLock lock(const std::string& kind) const;
+  // most so long and is then not held, so that a stopped process only costs what it would have added. Holders who only
+  // read and write have it for milliseconds.
+  platform::FileLock lock(const std::string& kind,
+                          std::chrono::milliseconds patience = std::chrono::milliseconds(500)) const;
   std::filesystem::path lock_path(const std::string& kind) const;  // next to the entries, but not one of them
 
   const std::optional<std::filesystem::path>& folder() const noexcept { return folder_; }
   uint64_t bound() const noexcept { return bound_; }
 
  private:
+  void write(const std::string& kind, const CacheKey& key, std::span<const std::byte> bytes, Seal seal) const;
   std::filesystem::path path(const std::string& kind, const CacheKey& key) const;
   uint64_t short_driver() const;
   void keep_bound(uint64_t stored) const;

@@ -339,7 +339,7 @@ Pipeline KernelCache::build(const Key& key) {
       vk.vkCreateComputePipelines(device_->handle, driver_cache_, 1, &info, nullptr, &pipeline.handle);
   vk.vkDestroyShaderModule(device_->handle, module, nullptr);
   device_->check_made(result, pipeline.handle, "vkCreateComputePipelines");
-  // Only after the driver has accepted it.
+  // Only after the driver has accepted it. Nothing may throw from here on: the pipeline would leak.
   if (code.to_store) disk_.store("spirv", *code.to_store, as_bytes(code.words), DiskCache::Seal::sealed);
   device_->set_name(VK_OBJECT_TYPE_PIPELINE, pipeline.handle, key.kernel.source().name);
   ++built_;

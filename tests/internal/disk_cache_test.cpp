@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "support/allocation_count.hpp"
+
 namespace tuff {
 namespace {
 
@@ -106,6 +108,41 @@ TEST_F(DiskCacheTest, WhatTheDriverIsGivenIsSealed) {
   EXPECT_FALSE(cache.load("spirv", key));
   cache.seal("spirv", key, payload_);  // there is no entry; not an error
   EXPECT_FALSE(cache.load("spirv", key));
+}
+
+// A caller stores what it has made of a pipeline that it holds, and removes an entry on the way out of a failure.
+TEST_F(DiskCacheTest, ALackOfMemoryIsNoError) {
+  if (!tuff_test::counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
+  const CacheKey key{1, 2};
+  const std::string kind = "spirv";
+  bool failed = true;
+  uint64_t n = 0;
+  while (failed) {
+    ASSERT_LT(++n, 1000u);
+    const DiskCache cache(driver_, folder_);
+    {
+      const tuff_test::FailingAllocations failing(n);
+      cache.store(kind, key, payload_);
+      failed = failing.failed();
+    }
+    const auto stored = cache.load(kind, key);
+    EXPECT_TRUE(stored || failed);
+    if (stored) {
+      EXPECT_EQ(*stored, payload_) << n;
+    }
+    cache.remove(kind, key);
+  }
+  EXPECT_GT(n, 3u);
+  const DiskCache cache(driver_, folder_);
+  for (n = 1, failed = true; failed; ++n) {
+    ASSERT_LT(n, 1000u);
+    cache.store(kind, key, payload_);
+    const tuff_test::FailingAllocations failing(n);
+    cache.remove(kind, key);
+    failed = failing.failed();
+  }
+  EXPECT_GT(n, 2u);
+  EXPECT_FALSE(cache.load(kind, key));
 }
 
 TEST_F(DiskCacheTest, TracesOfTrialsGoWithTheirEntries) {

@@ -9,6 +9,7 @@
 
 #include "runtime/memory_pressure.hpp"
 #include "runtime/vulkan/instance.hpp"
+#include "support/allocation_count.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff {
@@ -76,6 +77,26 @@ TEST_F(Pool, RangesInFlightAreNotUsedAgain) {
   pool_->completed();
   for (const MemoryRange& range : others) pool_->release(range, LastUses(Use{0, 7}));
   EXPECT_EQ(pool_->counters().in_use, 0u) << "finished work holds nothing";
+}
+
+// Of more ranges than the pool has room for at first; half of them leave holes.
+TEST_F(Pool, ReleasingNeedsNoMemory) {
+  if (!tuff_test::counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
+  if (tuff_test::validating()) GTEST_SKIP() << "allocations of the validation layer would fail, too";
+  std::vector<MemoryRange> live;
+  for (int i = 0; i < 3000; ++i) live.push_back(pool_->allocate(1000, MemoryKind::device));
+  bool allocated = false;
+  {
+    const tuff_test::FailingAllocations failing(1, true);
+    for (size_t first = 0; first < 2; ++first) {
+      for (size_t i = first; i < live.size(); i += 2) pool_->release(live[i], LastUses(Use{0, 7 + first}));
+      pool_->timelines().complete(0, 7 + first);
+      pool_->completed();
+    }
+    allocated = failing.failed();
+  }
+  EXPECT_FALSE(allocated);
+  EXPECT_EQ(pool_->counters().in_use, 0u);
 }
 
 TEST_F(Pool, LargeRequestsHaveTheirOwnBlock) {

@@ -2,11 +2,16 @@
 // is needed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -321,21 +326,29 @@ std::pair<int, std::string> run(const std::string& command) {
   return result;
 }
 
-// One in eighty, by chance: a tenth of a second each.
+// A kernel takes ptxas from a tenth of a second to several, and on a busy machine many times that. So a test takes a
+// sample, by chance, and only as much of it as fits into this time.
+constexpr std::chrono::seconds kSampleTime{8};
+
 template <typename Kernel>
-void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, size_t stride = 80) {
+void assemble(const std::vector<Kernel>& all, const std::vector<size_t>& which, const KernelSource& written,
+              std::optional<std::chrono::seconds> most) {
   const std::string assembler = TUFF_TEST_PTXAS;
   if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
   std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
   const std::string source = pattern + "/kernel.ptx";
-  const size_t first = std::random_device()() % stride;
-  std::printf("every %zuth from number %zu on\n", stride, first);
-  for (size_t i = first; i < all.size(); i += stride) {
-    SCOPED_TRACE(text_of(all[i]));
+  const auto start = std::chrono::steady_clock::now();
+  size_t done = 0;
+  for (const size_t i : which) {
+    if (done != 0 && most && std::chrono::steady_clock::now() - start > *most) break;
+    SCOPED_TRACE("number " + std::to_string(i) + ": " + text_of(all[i]));
     const NativeKernel kernel = written.write(all[i].request());
     EXPECT_LE(kernel.shared_bytes, 227u * 1024) << "a multiprocessor's shared memory";
-    std::ofstream(source) << kernel.text;
+    std::ofstream file(source);
+    file << kernel.text;
+    file.close();
+    ASSERT_TRUE(file) << source << " could not be written: " << std::strerror(errno);
     const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
     EXPECT_EQ(status, 0) << output;
     EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
@@ -344,8 +357,29 @@ void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, 
     EXPECT_EQ(output.find("injected"), std::string::npos) << output;
     EXPECT_EQ(output.find("ignored"), std::string::npos) << output;  // setmaxnreg
     EXPECT_EQ(output.find("warning"), std::string::npos) << output;
+    ++done;
   }
   fs::remove_all(pattern);
+  std::printf("%zu of %zu kernels assembled\n", done, all.size());
+}
+
+// TUFF_TEST_PTX=first:step assembles every step-th kernel from the first on, however long that takes.
+template <typename Kernel>
+void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, size_t stride = 80) {
+  std::vector<size_t> which;
+  if (const char* const wanted = std::getenv("TUFF_TEST_PTX")) {
+    size_t first = 0, step = 0;
+    ASSERT_EQ(std::sscanf(wanted, "%zu:%zu", &first, &step), 2) << wanted;
+    ASSERT_NE(step, 0u);
+    for (size_t i = first; i < all.size(); i += step) which.push_back(i);
+    return assemble(all, which, written, std::nullopt);
+  }
+  const unsigned seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  for (size_t i = random() % stride; i < all.size(); i += stride) which.push_back(i);
+  std::shuffle(which.begin(), which.end(), random);
+  assemble(all, which, written, kSampleTime);
 }
 
 TEST(NativeKernels, GemmAssembles) { assemble_some(all_options(), gemm::wgmma_source); }

@@ -88,9 +88,12 @@ KernelFact facts_of(const std::vector<uint32_t>& words, bool by_slots) {
   return fact;
 }
 
+// To be changed with what is stored, so that a file of an earlier build is not misread.
+constexpr uint64_t kVersion = 1;
+
 // The same in every process.
 uint64_t stored_key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form, const std::string& text) {
-  uint64_t key = XXH3_64bits_withSeed(text.data(), text.size(), form.addresses ? 1 : 0);
+  uint64_t key = XXH3_64bits_withSeed(text.data(), text.size(), 2 * kVersion + (form.addresses ? 1 : 0));
   for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
     const uint32_t words[] = {kernel.constants()[i].id, kernel.constants()[i].value};
     key = XXH3_64bits_withSeed(words, sizeof words, key);
