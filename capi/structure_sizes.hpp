@@ -148,6 +148,26 @@ struct Released<tuff_rope_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.4.0
 };
 template <>
+struct Released<tuff_cholesky_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {64};  // 0.9.0
+};
+template <>
+struct Released<tuff_lu_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {80};  // 0.9.0
+};
+template <>
+struct Released<tuff_triangular_solve_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.9.0
+};
+template <>
+struct Released<tuff_lu_solve_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
+};
+template <>
+struct Released<tuff_lu_determinant_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
+};
+template <>
 struct Released<tuff_expr_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.9.0
 };

@@ -206,7 +206,8 @@ class Constant:
         yield from (f"    {declaration(define)}" for define in sorted(self.defines.values(), key=lambda x: x.field))
         yield "  };"
         yield f"  // {self.text}"
-        yield f"  static int64_t {self.name}(const {struct}& defines) {{ return {self.expression}; }}"
+        parameter = f"const {struct}& defines" if self.defines else f"const {struct}&"
+        yield f"  static int64_t {self.name}({parameter}) {{ return {self.expression}; }}"
 
 
 def files_of(root, name):

@@ -9,6 +9,7 @@
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
@@ -23,15 +24,22 @@ namespace tuff {
 namespace {
 
 const OperationInfo* const kOperations[] = {
-    &operations::gemm.info(),       &operations::batched_gemm.info(), &operations::conv1d.info(),
-    &operations::conv2d.info(),     &operations::conv3d.info(),       &operations::conv_transpose2d.info(),
-    &operations::attention.info(),  &operations::reduce.info(),       &operations::cumsum.info(),
-    &operations::cumprod.info(),    &operations::softmax.info(),      &operations::random.info(),
-    &operations::unary.info(),      &operations::binary.info(),       &operations::permute.info(),
-    &operations::cast.info(),       &operations::slice.info(),        &operations::concat.info(),
-    &operations::gather.info(),     &operations::max_pool.info(),     &operations::avg_pool.info(),
-    &operations::rope.info(),       &operations::layer_norm.info(),   &operations::rms_norm.info(),
-    &operations::group_norm.info(), &operations::batch_norm.info(),   &operations::resize.info(),
+    &operations::gemm.info(),       &operations::batched_gemm.info(),
+    &operations::conv1d.info(),     &operations::conv2d.info(),
+    &operations::conv3d.info(),     &operations::conv_transpose2d.info(),
+    &operations::attention.info(),  &operations::reduce.info(),
+    &operations::cumsum.info(),     &operations::cumprod.info(),
+    &operations::softmax.info(),    &operations::random.info(),
+    &operations::unary.info(),      &operations::binary.info(),
+    &operations::permute.info(),    &operations::cast.info(),
+    &operations::slice.info(),      &operations::concat.info(),
+    &operations::gather.info(),     &operations::max_pool.info(),
+    &operations::avg_pool.info(),   &operations::rope.info(),
+    &operations::layer_norm.info(), &operations::rms_norm.info(),
+    &operations::group_norm.info(), &operations::batch_norm.info(),
+    &operations::resize.info(),     &operations::cholesky.info(),
+    &operations::lu.info(),         &operations::triangular_solve.info(),
+    &operations::lu_solve.info(),   &operations::lu_determinant.info(),
     &operations::expr.info(),
 };
 

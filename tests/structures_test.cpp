@@ -315,6 +315,17 @@ TEST_P(Structures, OperationStructures) {
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });
+  auto cholesky = operation(tuff_cholesky_desc{});
+  expect_checked("tuff_cholesky", cholesky, false,
+                 [&](const tuff_cholesky_desc* d) { return tuff_cholesky(context(), d); });
+  expect_checked("tuff_lu", operation(tuff_lu_desc{}), false,
+                 [&](const tuff_lu_desc* d) { return tuff_lu(context(), d); });
+  expect_checked("tuff_triangular_solve", operation(tuff_triangular_solve_desc{}), false,
+                 [&](const tuff_triangular_solve_desc* d) { return tuff_triangular_solve(context(), d); });
+  expect_checked("tuff_lu_solve", operation(tuff_lu_solve_desc{}), false,
+                 [&](const tuff_lu_solve_desc* d) { return tuff_lu_solve(context(), d); });
+  expect_checked("tuff_lu_determinant", operation(tuff_lu_determinant_desc{}), false,
+                 [&](const tuff_lu_determinant_desc* d) { return tuff_lu_determinant(context(), d); });
 }
 
 // Calls that create objects, which are destroyed again.

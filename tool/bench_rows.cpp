@@ -270,6 +270,41 @@ void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uin
                             }));
 }
 
+// Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.
+void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
+  const uint64_t count = n * n;
+  const double cube = static_cast<double>(count) * static_cast<double>(n);
+  const std::string shape = fmt::format("{} x {}", n, n);
+  all.push_back(compute_row("cholesky", shape, cube / 3, {count, count}, [=](const tuff::Context& context, Buffers& b) {
+    b[1].copy_from(b[0], count * sizeof(float));
+    tuff_cholesky_desc desc{};
+    desc.dtype = TUFF_F32, desc.n = n, desc.a = b[1].handle(), desc.batch_count = 1;
+    context.cholesky(desc);
+  }));
+  all.push_back(
+      compute_row("lu", shape, 2 * cube / 3, {count, count, n}, [=](const tuff::Context& context, Buffers& b) {
+        b[1].copy_from(b[0], count * sizeof(float));
+        tuff_lu_desc desc{};
+        desc.dtype = TUFF_F32, desc.m = desc.n = n, desc.a = b[1].handle(), desc.pivots = b[2].handle(),
+        desc.batch_count = 1;
+        context.lu(desc);
+      }));
+  all.push_back(
+      compute_row("triangular_solve", shape, cube, {count, count}, [=](const tuff::Context& context, Buffers& b) {
+        tuff_triangular_solve_desc desc{};
+        desc.dtype = TUFF_F32, desc.m = desc.n = n, desc.a = b[0].handle(), desc.b = b[1].handle();
+        desc.batch_count = 1;
+        context.triangular_solve(desc);
+      }));
+  all.push_back(
+      compute_row("lu_solve", shape, 2 * cube, {count, count, n}, [=](const tuff::Context& context, Buffers& b) {
+        tuff_lu_solve_desc desc{};
+        desc.dtype = TUFF_F32, desc.n = desc.nrhs = n, desc.a = b[0].handle(), desc.b = b[1].handle();
+        desc.pivots = b[2].handle(), desc.batch_count = 1;
+        context.lu_solve(desc);
+      }));
+}
+
 // Transfers between pageable host memory and the device. The bus limits them, so the copy limit does not apply.
 Row transfer_row(const char* name, bool upload, uint64_t n) {
   auto host = std::make_shared<std::vector<float>>();
@@ -335,6 +370,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     add_conv_rows(all, 1, 16, 16);
     all.push_back(attention_row(1, 4, 256, 64));
   }
+  add_linalg_rows(all, large ? 4096 : 512);
   all.push_back(unary_row("relu", tuff::Unary::relu, values));
   all.push_back(unary_row("exp", tuff::Unary::exp, values));
   all.push_back(unary_row("tanh", tuff::Unary::tanh, values));

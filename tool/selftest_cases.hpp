@@ -67,5 +67,7 @@ Bound exact(const Problem&, const Tensor& reference, const HostRun&);
 
 // Adds cases for element types, activations, and operations for which one case is enough.
 void add_type_cases(std::vector<Case>& cases);
+// selftest_linalg.cpp
+void add_linalg_cases(std::vector<Case>& cases);
 
 }  // namespace tool

@@ -110,8 +110,9 @@ enum {
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
- * it takes. tuff_reduce() takes all but 8-bit floats. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary(),
- * tuff_cumsum() and tuff_cumprod() also take TUFF_I32. tuff_supports() tells what a device can do.
+ * it takes. tuff_reduce() takes all but 8-bit floats, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32,
+ * TUFF_F16, TUFF_BF16; tuff_binary(), tuff_cumsum() and tuff_cumprod() also take TUFF_I32. tuff_supports() tells what a
+ * device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -283,6 +284,22 @@ enum {
   TUFF_RANDOM_UNIFORM = 4,    /* low + (high - low) * u, with u in [0, 1) */
   TUFF_RANDOM_NORMAL = 5,     /* mean + deviation * z, with z standard normal */
   TUFF_RANDOM_EXPONENTIAL = 6 /* scale * e, with e exponential of mean 1 */
+};
+
+/* Which triangle of a matrix is meant. Since 0.9.0. */
+typedef int32_t tuff_triangle;
+enum {
+  TUFF_TRIANGLE_INVALID = -1,
+  TUFF_TRIANGLE_LOWER = 0, /* row >= column */
+  TUFF_TRIANGLE_UPPER = 1  /* row <= column */
+};
+
+/* On which side of the unknowns the matrix of a linear system is. Since 0.9.0. */
+typedef int32_t tuff_side;
+enum {
+  TUFF_SIDE_INVALID = -1,
+  TUFF_SIDE_LEFT = 0, /* op(A) * X = B */
+  TUFF_SIDE_RIGHT = 1 /* X * op(A) = B */
 };
 
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
@@ -1615,6 +1632,128 @@ typedef struct tuff_rope_desc {
   int32_t reserved;           /* zero */
 } tuff_rope_desc;
 TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Linear algebra. Since 0.9.0.
+ *
+ * Factorisations of matrices and solutions of linear systems, for a batch of batch_count matrices each. dtype is
+ * TUFF_F32, or TUFF_F64 where tuff_supports says "lu.f64", and is the type of all arithmetic. Matrices are stored as
+ * those of tuff_batched_gemm(): row-major, with a leading dimension of at least the row's length (0: dense), matrix i
+ * i * stride elements into its buffer. Memory between rows is never written. A stride of 0 uses a matrix that is only
+ * read for the whole batch. Matrices, pivots and numbers that are written must not overlap each other or anything that
+ * is read; the operations overwrite an operand where they say so. If batch_count or an extent of the matrix that is
+ * written is 0, nothing is read or written, except that info and determinants are set as those of an empty matrix.
+ *
+ * Errors are small in the sense of LAPACK's tests (docs/linear-algebra.md): with n the extent and eps = 2^-23 or 2^-52,
+ * ||A - L*L^T|| is below 30 n eps ||A|| and ||B - A*X|| below 30 n eps ||A|| ||X|| for triangular A. The same holds for
+ * ||A - P*L*U|| and its solutions, unless elements of U are much larger than those of A. f32 numbers below 2^-126 may
+ * be taken as 0. No call returns an error because of a matrix's values: info says what happened, and NaN spreads as it
+ * does in arithmetic.
+ *
+ * Additional errors: INVALID_ARGUMENT for leading dimensions and strides that are too small; UNSUPPORTED for triangles
+ * (min(m, n) of tuff_lu()) of more than 2^20 rows, for other extents of 2^30 or more, and on CPU devices for tuff_lu() of
+ * more rows than its workgroups hold (at least 2^20).
+ * ------------------------------------------------------------------------------------------- */
+
+/* Options of tuff_cholesky(). Since 0.9.0. */
+typedef struct tuff_cholesky_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t triangle;     /* TUFF_TRIANGLE_*: which triangle of A is read and holds the factor */
+  int32_t reserved;     /* zero */
+  uint64_t n;           /* A is n x n */
+  tuff_buffer a;        /* in: a triangle of a symmetric matrix; out: the factor */
+  uint64_t lda;         /* 0: n */
+  uint64_t stride_a;    /* at least one matrix if batch_count > 1 */
+  tuff_buffer info;     /* TUFF_I32, batch_count of them; TUFF_NULL_HANDLE: not wanted */
+  uint64_t batch_count;
+} tuff_cholesky_desc;
+
+/* Cholesky factorisation of symmetric positive definite matrices, in place: A = L * L^T, or A = U^T * U if triangle is
+ * TUFF_TRIANGLE_UPPER. The other triangle of A is not read, and set to zero. info is 0, or as in LAPACK k if the
+ * leading k x k matrix is the first that is not positive definite: the factor's elements (i, j) with i and j of k - 1 or
+ * more (counted from 0) are then NaN, and those of earlier columns of L (rows of U) are right. */
+TUFF_API tuff_status tuff_cholesky(tuff_stream stream, const tuff_cholesky_desc* desc);
+
+/* Options of tuff_lu(). Since 0.9.0. */
+typedef struct tuff_lu_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  uint64_t m, n;          /* A is m x n */
+  tuff_buffer a;          /* in: the matrices; out: L below the diagonal, U on it and above */
+  uint64_t lda;           /* 0: n */
+  uint64_t stride_a;      /* at least one matrix if batch_count > 1 */
+  tuff_buffer pivots;     /* out: TUFF_I32, min(m, n) for each matrix */
+  uint64_t stride_pivots; /* 0: min(m, n) */
+  tuff_buffer info;       /* TUFF_I32, batch_count of them; TUFF_NULL_HANDLE: not wanted */
+  uint64_t batch_count;
+} tuff_lu_desc;
+
+/* LU factorisation with partial pivoting, in place: A = P * L * U, with L of m x min(m, n) and a diagonal of ones that
+ * is not stored, and U of min(m, n) x n. One after another, row k was exchanged with row pivots[k] (both counted from
+ * 0): that of the column's largest magnitude on and below the diagonal, of several the first; NaN counts as the largest.
+ * info is 0, or k if U(k - 1, k - 1) is the first element of U's diagonal that is 0: the factorisation is complete, and
+ * U singular. */
+TUFF_API tuff_status tuff_lu(tuff_stream stream, const tuff_lu_desc* desc);
+
+/* Options of tuff_triangular_solve(). Since 0.9.0. */
+typedef struct tuff_triangular_solve_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t side;          /* TUFF_SIDE_* */
+  int32_t triangle;      /* TUFF_TRIANGLE_*: of A as it is stored; the other one is not read */
+  int32_t transpose;     /* TUFF_NO_TRANS ...: op(A) is A or its transpose */
+  int32_t unit_diagonal; /* 1: the diagonal is taken as ones and not read */
+  uint64_t m, n;         /* B is m x n; A is m x m on the left and n x n on the right */
+  tuff_buffer a, b;      /* B is overwritten by X */
+  uint64_t lda, ldb;     /* 0: dense */
+  uint64_t stride_a;     /* 0: one matrix for all */
+  uint64_t stride_b;     /* at least one matrix if batch_count > 1 */
+  uint64_t batch_count;
+} tuff_triangular_solve_desc;
+
+/* Solves triangular systems: op(A) * X = B or X * op(A) = B, where X overwrites B. A zero on the diagonal gives
+ * infinities and NaN, as division does. */
+TUFF_API tuff_status tuff_triangular_solve(tuff_stream stream, const tuff_triangular_solve_desc* desc);
+
+/* Options of tuff_lu_solve(). Since 0.9.0. */
+typedef struct tuff_lu_solve_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t transpose;      /* TUFF_NO_TRANS ...: op(A) is A or its transpose */
+  int32_t reserved;       /* zero */
+  uint64_t n, nrhs;       /* A is n x n, B is n x nrhs */
+  tuff_buffer a, pivots;  /* as tuff_lu() left them */
+  tuff_buffer b;          /* overwritten by X */
+  uint64_t lda, ldb;      /* 0: dense */
+  uint64_t stride_a;      /* 0: one matrix for all */
+  uint64_t stride_pivots; /* 0: n, or 0 if stride_a is 0 */
+  uint64_t stride_b;      /* at least one matrix if batch_count > 1 */
+  uint64_t batch_count;
+} tuff_lu_solve_desc;
+
+/* Solves linear systems op(A) * X = B from the factors of tuff_lu(), where X overwrites B. A pivot that is no row of A
+ * exchanges nothing. With B the identity, X is the inverse. */
+TUFF_API tuff_status tuff_lu_solve(tuff_stream stream, const tuff_lu_solve_desc* desc);
+
+/* Options of tuff_lu_determinant(). Since 0.9.0. */
+typedef struct tuff_lu_determinant_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  uint64_t n;                       /* A is n x n */
+  tuff_buffer a, pivots;            /* as tuff_lu() left them; only A's diagonal is read */
+  uint64_t lda;                     /* 0: n */
+  uint64_t stride_a, stride_pivots; /* as in tuff_lu_solve_desc */
+  tuff_buffer determinant;          /* of dtype, batch_count of them; TUFF_NULL_HANDLE: not wanted, as the following */
+  tuff_buffer sign;                 /* -1, 0 or 1, or NaN */
+  tuff_buffer log_magnitude;        /* the natural logarithm of |det A|; -inf for 0 */
+  uint64_t batch_count;
+} tuff_lu_determinant_desc;
+
+/* Determinants from the factors of tuff_lu(): the product of U's diagonal, and its sign and logarithm, which neither
+ * overflow nor underflow. That of an empty matrix is 1. The product is within 2 n eps of the exact product of the
+ * diagonal, relative to it, unless it leaves the range of dtype. */
+TUFF_API tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_determinant_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Expressions. Since 0.9.0.

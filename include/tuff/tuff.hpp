@@ -1027,6 +1027,11 @@ class Operations {
   Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
   Outcome resize(tuff_resize_desc desc) const { return with_size(tuff_resize, desc); }
   Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
+  Outcome cholesky(tuff_cholesky_desc desc) const { return with_size(tuff_cholesky, desc); }
+  Outcome lu(tuff_lu_desc desc) const { return with_size(tuff_lu, desc); }
+  Outcome triangular_solve(tuff_triangular_solve_desc desc) const { return with_size(tuff_triangular_solve, desc); }
+  Outcome lu_solve(tuff_lu_solve_desc desc) const { return with_size(tuff_lu_solve, desc); }
+  Outcome lu_determinant(tuff_lu_determinant_desc desc) const { return with_size(tuff_lu_determinant, desc); }
   // End of what is generated.
 
  protected:

@@ -195,6 +195,16 @@ RANDOM_UNIFORM = 4
 RANDOM_NORMAL = 5
 RANDOM_EXPONENTIAL = 6
 
+# tuff_triangle
+TRIANGLE_INVALID = -1
+TRIANGLE_LOWER = 0
+TRIANGLE_UPPER = 1
+
+# tuff_side
+SIDE_INVALID = -1
+SIDE_LEFT = 0
+SIDE_RIGHT = 1
+
 # tuff_precision
 PRECISION_INVALID = -1
 PRECISION_DEFAULT = 0
@@ -1016,6 +1026,104 @@ class RopeDesc(Structure):
     ]
 
 
+class CholeskyDesc(Structure):
+    """tuff_cholesky_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("triangle", c_int32),
+        ("reserved", c_int32),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("info", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class LuDesc(Structure):
+    """tuff_lu_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("pivots", c_uint64),
+        ("stride_pivots", c_uint64),
+        ("info", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class TriangularSolveDesc(Structure):
+    """tuff_triangular_solve_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("side", c_int32),
+        ("triangle", c_int32),
+        ("transpose", c_int32),
+        ("unit_diagonal", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("lda", c_uint64),
+        ("ldb", c_uint64),
+        ("stride_a", c_uint64),
+        ("stride_b", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class LuSolveDesc(Structure):
+    """tuff_lu_solve_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("transpose", c_int32),
+        ("reserved", c_int32),
+        ("n", c_uint64),
+        ("nrhs", c_uint64),
+        ("a", c_uint64),
+        ("pivots", c_uint64),
+        ("b", c_uint64),
+        ("lda", c_uint64),
+        ("ldb", c_uint64),
+        ("stride_a", c_uint64),
+        ("stride_pivots", c_uint64),
+        ("stride_b", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class LuDeterminantDesc(Structure):
+    """tuff_lu_determinant_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("pivots", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("stride_pivots", c_uint64),
+        ("determinant", c_uint64),
+        ("sign", c_uint64),
+        ("log_magnitude", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
 class ExprVariable(ctypes.Structure):
     """tuff_expr_variable"""
 
@@ -1342,6 +1450,12 @@ FUNCTIONS = {
         ],
     ),
     "tuff_rope_ex": (c_int32, [c_uint64, POINTER(RopeDesc)]),
+    # Linear algebra
+    "tuff_cholesky": (c_int32, [c_uint64, POINTER(CholeskyDesc)]),
+    "tuff_lu": (c_int32, [c_uint64, POINTER(LuDesc)]),
+    "tuff_triangular_solve": (c_int32, [c_uint64, POINTER(TriangularSolveDesc)]),
+    "tuff_lu_solve": (c_int32, [c_uint64, POINTER(LuSolveDesc)]),
+    "tuff_lu_determinant": (c_int32, [c_uint64, POINTER(LuDeterminantDesc)]),
     # Expressions
     "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
     "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),

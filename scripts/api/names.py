@@ -8,8 +8,9 @@ VALUES = {
         "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type".split(),
         "tuff_dtype",
     ),
-    "ta": "tuff_transpose",
-    "tb": "tuff_transpose",
+    **dict.fromkeys("ta tb transpose".split(), "tuff_transpose"),
+    "triangle": "tuff_triangle",
+    "side": "tuff_side",
     "causal": "tuff_causal",
     "tuff_unary.op": "tuff_unary_op",
     "tuff_unary_desc.op": "tuff_unary_op",
@@ -35,7 +36,7 @@ VALUES = {
     "tuff_stream_desc.flags": "number",  # no flag so far
     **dict.fromkeys(
         "validation prewarm asymmetric logarithm elementwise exclusive reverse ceil_mode count_include_pad adaptive align_corners "
-        "interleaved strided robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
+        "interleaved strided unit_diagonal robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
         "supports_matrix_cores supports_addresses yes done".split(),
         "boolean",
     ),

@@ -128,6 +128,7 @@ std::span<const Description> describe_images();
 std::span<const Description> describe_rows();
 std::span<const Description> describe_shapes();
 std::span<const Description> describe_attention();
+std::span<const Description> describe_linalg();
 const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.

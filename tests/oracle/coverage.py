@@ -29,9 +29,14 @@ GROUPS = {
     ("resize", "mode"): ("tuff_resize_mode",),
     ("attention", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),
+    ("cholesky", "triangle"): ("tuff_triangle",),
+    ("triangular_solve", "side"): ("tuff_side",),
+    ("triangular_solve", "triangle"): ("tuff_triangle",),
+    ("triangular_solve", "transpose"): ("tuff_transpose",),
+    ("lu_solve", "transpose"): ("tuff_transpose",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Linear algebra")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 

@@ -17,7 +17,7 @@ from case import Case, Draw, Handle  # noqa: E402
 
 # Operands that TUFF_NULL_HANDLE omits; for these it cannot also stand for an operand with no elements.
 OPTIONAL = {"bias", "residual", "weight", "mask", "lse", "q_lengths", "kv_lengths", "positions", "sum",
-            "scale_a", "scale_b", "scale_c"}  # fmt: skip
+            "scale_a", "scale_b", "scale_c", "info", "determinant", "sign", "log_magnitude"}  # fmt: skip
 
 
 class Wrong(Exception):

@@ -130,4 +130,11 @@ struct DrawnOperation {
 };
 std::span<const DrawnOperation> drawn_operations();
 
+// operations_linalg.cpp
+void draw_cholesky(Call& call);
+void draw_lu(Call& call);
+void draw_triangular_solve(Call& call);
+void draw_lu_solve(Call& call);
+void draw_lu_determinant(Call& call);
+
 }  // namespace tuff_test

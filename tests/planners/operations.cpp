@@ -960,6 +960,11 @@ constexpr DrawnOperation kOperations[] = {
     {"concat", 4, draw_concat},
     {"gather", 5, draw_gather},
     {"cast", 3, draw_cast},
+    {"cholesky", 4, draw_cholesky},
+    {"lu", 5, draw_lu},
+    {"triangular_solve", 5, draw_triangular_solve},
+    {"lu_solve", 3, draw_lu_solve},
+    {"lu_determinant", 2, draw_lu_determinant},
     {"fill", 1, draw_fill},
     {"copy", 1, draw_copy},
 };

@@ -1,0 +1,118 @@
+// Entry points of the header's "Linear algebra" group.
+#include "kernels/linalg/linalg.hpp"
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "planning/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+namespace {
+
+void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
+
+// A leading dimension of 0 stands for dense rows.
+uint64_t leading(uint64_t given, uint64_t columns) { return given != 0 ? given : columns; }
+
+// The pivots of a factorisation that is read: those of a matrix that all share are shared too.
+uint64_t pivots_read(uint64_t stride_pivots, uint64_t stride_a, uint64_t n) {
+  return stride_pivots != 0 ? stride_pivots : stride_a != 0 ? n : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+tuff_status tuff_cholesky(tuff_stream stream, const tuff_cholesky_desc* desc) {
+  return guarded("tuff_cholesky", [&] {
+    const tuff_cholesky_desc wanted = read_structure(desc, "desc");
+    check_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), info(target, wanted.info, "info");
+    target->run(tuff::operations::cholesky({wanted.dtype,
+                                            wanted.triangle,
+                                            wanted.n,
+                                            {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                            info,
+                                            wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_lu(tuff_stream stream, const tuff_lu_desc* desc) {
+  return guarded("tuff_lu", [&] {
+    const tuff_lu_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), pivots(target, wanted.pivots, "pivots"), info(target, wanted.info, "info");
+    const uint64_t steps = std::min(wanted.m, wanted.n);
+    target->run(tuff::operations::lu({wanted.dtype,
+                                      wanted.m,
+                                      wanted.n,
+                                      {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                      pivots,
+                                      wanted.stride_pivots != 0 ? wanted.stride_pivots : steps,
+                                      info,
+                                      wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_triangular_solve(tuff_stream stream, const tuff_triangular_solve_desc* desc) {
+  return guarded("tuff_triangular_solve", [&] {
+    const tuff_triangular_solve_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), b(target, wanted.b, "b");
+    const uint64_t extent = wanted.side == TUFF_SIDE_RIGHT ? wanted.n : wanted.m;
+    target->run(tuff::operations::triangular_solve({wanted.dtype,
+                                                    wanted.side,
+                                                    wanted.triangle,
+                                                    wanted.transpose,
+                                                    wanted.unit_diagonal != 0,
+                                                    wanted.m,
+                                                    wanted.n,
+                                                    {a, leading(wanted.lda, extent), wanted.stride_a},
+                                                    {b, leading(wanted.ldb, wanted.n), wanted.stride_b},
+                                                    wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_lu_solve(tuff_stream stream, const tuff_lu_solve_desc* desc) {
+  return guarded("tuff_lu_solve", [&] {
+    const tuff_lu_solve_desc wanted = read_structure(desc, "desc");
+    check_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), pivots(target, wanted.pivots, "pivots"), b(target, wanted.b, "b");
+    target->run(tuff::operations::lu_solve({wanted.dtype,
+                                            wanted.transpose,
+                                            wanted.n,
+                                            wanted.nrhs,
+                                            {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                            {b, leading(wanted.ldb, wanted.nrhs), wanted.stride_b},
+                                            pivots,
+                                            pivots_read(wanted.stride_pivots, wanted.stride_a, wanted.n),
+                                            wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_determinant_desc* desc) {
+  return guarded("tuff_lu_determinant", [&] {
+    const tuff_lu_determinant_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), pivots(target, wanted.pivots, "pivots"),
+        determinant(target, wanted.determinant, "determinant"), sign(target, wanted.sign, "sign"),
+        log_magnitude(target, wanted.log_magnitude, "log_magnitude");
+    target->run(tuff::operations::lu_determinant({wanted.dtype,
+                                                  wanted.n,
+                                                  {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                                  pivots,
+                                                  pivots_read(wanted.stride_pivots, wanted.stride_a, wanted.n),
+                                                  determinant,
+                                                  sign,
+                                                  log_magnitude,
+                                                  wanted.batch_count}));
+  });
+}
+
+}  // extern "C"

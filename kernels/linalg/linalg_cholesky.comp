@@ -1,0 +1,75 @@
+// Cholesky factorisation A = L * L^T of a block of at most BLOCK x BLOCK on the diagonal of each matrix of a batch; a
+// workgroup has one matrix. Element (i, j) of L is row_stride * i + column_stride * j elements into the block, so that a
+// caller's upper triangle is the same with the strides exchanged. The workgroup keeps the block in shared memory. Step k
+// finishes column k and subtracts its products from the columns behind it:
+//
+//        k                 invocation (x, y) has the elements x, x + ACROSS … of the rows y, y + (others) …
+//   | L
+//   | L  d        d = sqrt(A(k, k))
+//   | L  l  A     l = A(i, k) / d, then A(i, j) -= l(i) * l(j) for k < j <= i
+//
+// The block's other triangle is set to zero. A pivot that is not above zero makes everything behind it NaN.
+//
+//# TUFF_INFO : 0|1 : 1: slot 1 has each matrix's first failure, counted from 1, or 0
+//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
+#include "kernels/linalg/linalg.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  TUFF_INDEX row_stride, column_stride, stride;
+  uint n;         // extent of the block
+  uint first;     // the place of the block on the diagonal, for info
+  uint matrices;
+} push;
+
+TUFF_READ_WRITE(0, A, TUFF_VALUE, TUFF_VALUE_BYTES)
+#if TUFF_INFO
+TUFF_READ_WRITE(1, Info, int, 4)
+#endif
+
+shared TUFF_VALUE block[BLOCK * PITCH];
+
+void main() {
+  const uint matrix = tuff_group(), thread = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x;
+  if (matrix >= push.matrices) return;
+  const uint n = push.n, across = min(threads, BLOCK), x = thread % across, y = thread / across, down = threads / across;
+  const TUFF_INDEX base = TUFF_INDEX(matrix) * push.stride;
+  for (uint i = y; i < n; i += down) {
+    for (uint j = x; j <= i; j += across) {
+      block[i * PITCH + j] = TUFF_AT(A, base + i * push.row_stride + j * push.column_stride);
+    }
+  }
+  barrier();
+  uint failure = 0;
+  for (uint k = 0; k < n; ++k) {
+    const TUFF_VALUE pivot = block[k * PITCH + k];
+    const bool good = !is_nan(pivot) && pivot > TUFF_ZERO;
+    const TUFF_VALUE diagonal = good ? root(pivot) : NOT_A_NUMBER;
+    if (!good && failure == 0) failure = push.first + k + 1;
+    barrier();
+    for (uint i = k + thread; i < n; i += threads) {
+      const TUFF_VALUE value = block[i * PITCH + k];
+      block[i * PITCH + k] = i == k ? diagonal : good ? divide(value, diagonal) : NOT_A_NUMBER;
+    }
+    barrier();
+    for (uint i = k + 1 + y; i < n; i += down) {
+      for (uint j = k + 1 + x; j <= i; j += across) {
+        block[i * PITCH + j] -= block[i * PITCH + k] * block[j * PITCH + k];
+      }
+    }
+    barrier();
+  }
+  for (uint i = y; i < n; i += down) {
+    for (uint j = x; j < n; j += across) {
+      TUFF_AT(A, base + i * push.row_stride + j * push.column_stride) = j <= i ? block[i * PITCH + j] : TUFF_ZERO;
+    }
+  }
+#if TUFF_INFO
+  if (thread == 0) {
+    const uint earlier = push.first == 0 ? 0 : uint(TUFF_AT(Info, matrix));
+    TUFF_AT(Info, matrix) = int(earlier != 0 ? earlier : failure);
+  }
+#endif
+}

@@ -1,0 +1,105 @@
+// What the planners of linear algebra share: views of blocks of the matrices of a batch, and the two steps that every
+// blocked algorithm consists of besides its own: products (by GEMM) and triangular systems.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/linalg/linalg.hpp"
+#include "planning/recorder.hpp"
+
+namespace tuff::linalg {
+
+// Triangles have at most this extent, and no other extent is this large: rows and columns are numbered in 32 bits, and
+// a thousand times this many elements are beyond any device's memory.
+constexpr uint64_t kMaxTriangle = 1u << 20, kMaxExtent = (1u << 30) - 1;
+constexpr uint32_t kMostThreads = 256;  // of a workgroup
+// Extent of the triangles that linalg_cholesky.comp and linalg_solve.comp keep in shared memory.
+uint64_t block_extent();
+
+// A block of every matrix of a batch. Rows are ld elements apart, or, if it is a transposed view, columns are.
+struct View {
+  const Buffer* buffer;
+  uint64_t first;  // the element (0, 0) of the first matrix
+  uint64_t ld, stride;
+  bool transposed = false;
+
+  uint64_t row_stride() const { return transposed ? 1 : ld; }
+  uint64_t column_stride() const { return transposed ? ld : 1; }
+  View at(uint64_t row, uint64_t column) const {
+    View block = *this;
+    block.first += row * row_stride() + column * column_stride();
+    return block;
+  }
+  View transpose() const {
+    View block = *this;
+    block.transposed = !transposed;
+    return block;
+  }
+};
+
+// A call while it is recorded: what all its dispatches have in common.
+struct Batch {
+  Recorder& recorder;
+  const char* name;
+  int32_t dtype;
+  uint64_t count;
+  StreamDevice device;
+
+  uint64_t size() const { return dtype_size(dtype); }
+  // Elements from the first to the last of a block of this extent, over all matrices.
+  uint64_t span(const View& view, uint64_t rows, uint64_t columns) const {
+    return (count - 1) * view.stride + (rows - 1) * view.row_stride() + (columns - 1) * view.column_stride() + 1;
+  }
+  void operand(Dispatch& dispatch, const View& view, uint64_t rows, uint64_t columns, Access access) const {
+    dispatch.operand(view.buffer, view.first * size(), span(view, rows, columns) * size(), access);
+  }
+  // Invocations of a workgroup for `items` that share one: a power of two up to `most`.
+  uint32_t threads(uint64_t items, uint32_t most) const;
+};
+
+// Calls body(batch, first) for parts of a batch that fit a dispatch of `groups` workgroups for each matrix.
+template <typename Body>
+void for_each_part(Batch batch, uint64_t groups, const Body& body) {
+  const uint64_t all = batch.count, most = std::clamp<uint64_t>((uint64_t{1} << 31) / groups, 1, 1u << 20);
+  for (uint64_t first = 0; first < all; first += most) {
+    batch.count = std::min(most, all - first);
+    body(batch, first);
+  }
+}
+
+// Calls body(Index{}) with the type of element indices.
+template <typename Body>
+void with_index(bool wide, const Body& body) {
+  wide ? body(uint64_t{}) : body(uint32_t{});
+}
+
+// UNSUPPORTED if the extent is larger than `most`.
+void require_extent(uint64_t extent, uint64_t most, const char* name);
+// UNSUPPORTED if the device lacks the type, or cannot bind `elements` of it.
+void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements);
+Batch batch_of(Recorder& recorder, const char* name, int32_t dtype, uint64_t count);
+// The matrices as a view. Distances that are not used may be any number: those become 0.
+View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t first = 0);
+
+// Where recursion cuts a triangle: in halves of whole blocks, or at 128 if it is larger, so that the products have a
+// sum of 128 terms for each element that they read and write.
+uint64_t split(uint64_t extent, uint64_t block);
+
+// C -= A * B, with A m x k and B k x n.
+void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n,
+                    uint64_t k);
+
+// X = T^-1 * X for a triangle T of extent n and n x columns matrices X. `upper` is T as viewed.
+struct Triangle {
+  View view;
+  uint64_t n;
+  bool upper, unit_diagonal;
+};
+void record_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns);
+
+// Sets the info of all matrices to 0; null: there is none.
+void record_no_failures(Recorder& recorder, const Buffer* info, uint64_t count);
+
+}  // namespace tuff::linalg

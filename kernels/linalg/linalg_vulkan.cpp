@@ -1,0 +1,324 @@
+// Planners of linear algebra. Every algorithm is recursive: it splits a triangle in two, so that nearly all arithmetic
+// is in matrix products, which GEMM computes in place, and ends with blocks that one workgroup of each matrix computes.
+//
+//   triangular systems      | T11      |   X1 = T11^-1 B1;  B2 -= T21 X1;  X2 = T22^-1 B2
+//                           | T21  T22 |
+//   Cholesky                | L11      |   L11 L11^T = A11;  L21 = A21 L11^-T;  A22 -= L21 L21^T;  L22 L22^T = A22
+//                           | L21  L22 |
+//   LU: see linalg_lu_vulkan.cpp
+//
+// Upper triangles and transposes are views with rows and columns exchanged (View::transposed).
+//
+// TUFF_LINALG_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/loop_limit.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/linalg/linalg_plan.hpp"
+#include "kernels/memory/memory.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "shaders/linalg_cholesky.hpp"
+#include "shaders/linalg_determinant.hpp"
+#include "shaders/linalg_solve.hpp"
+#include "shaders/linalg_triangle.hpp"
+
+namespace tuff {
+namespace linalg {
+namespace {
+
+constexpr uint64_t kCut = 128;    // see split()
+constexpr uint64_t kStrip = 512;  // columns of a symmetric product that are computed at once
+
+}  // namespace
+
+uint64_t block_extent() { return static_cast<uint64_t>(shaders::LinalgSolve::block({})); }
+
+uint32_t Batch::threads(uint64_t items, uint32_t most) const {
+  const uint32_t whole = std::min(most, std::bit_floor(device.workgroup));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(std::bit_ceil(std::min<uint64_t>(items, whole)), std::min(device.subgroup, whole), whole));
+}
+
+void require_extent(uint64_t extent, uint64_t most, const char* name) {
+  if (extent <= most) [[likely]] {
+    return;
+  }
+  fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, at most {}", name, extent, most);
+}
+
+void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements) {
+  const DeviceTraits& traits = recorder.traits();
+  if (dtype == TUFF_F64 && !traits.f64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dtype is f64, and the device has no 64-bit arithmetic");
+  }
+  // Not to fail when a part has been recorded.
+  constexpr uint64_t kSlack = 1024;
+  if (!traits.addresses && elements > (traits.max_range - kSlack) / dtype_size(dtype)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the matrices have {} elements of {}, and the device binds {} bytes", elements,
+         dtype_name(dtype), traits.max_range);
+  }
+}
+
+Batch batch_of(Recorder& recorder, const char* name, int32_t dtype, uint64_t count) {
+  return {recorder, name, dtype, count,
+          stream_device(recorder.traits(), forced_variant<"TUFF_LINALG_VARIANT">(), dtype_size(dtype))};
+}
+
+View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t first) {
+  const uint64_t ld = rows > 1 ? matrix.ld : 0, stride = count > 1 ? matrix.stride : 0;
+  return {matrix.buffer, first * stride, ld, stride};
+}
+
+uint64_t split(uint64_t extent, uint64_t block) {
+  return extent > 2 * kCut ? kCut : ceil_div(ceil_div(extent, 2), block) * block;
+}
+
+void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n,
+                    uint64_t k) {
+  // A transposed C is computed as C^T -= B^T * A^T.
+  if (c.transposed) return record_product(batch, c.transpose(), b.transpose(), a.transpose(), n, m, k);
+  const Buffer a_block = moved(a.buffer, a.first, batch.dtype), b_block = moved(b.buffer, b.first, batch.dtype),
+               c_block = moved(c.buffer, c.first, batch.dtype);
+  GemmArgs args{};
+  args.a_type = args.b_type = args.c_type = batch.dtype;
+  args.accumulate = args.sum_type();
+  args.precision = TUFF_PRECISION_DEFAULT;
+  args.ta = a.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
+  args.tb = b.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
+  args.m = m, args.n = n, args.k = k;
+  args.alpha = -1, args.beta = 1;
+  args.a = &a_block, args.b = &b_block, args.c = &c_block;
+  args.lda = a.ld, args.ldb = b.ld, args.ldc = c.ld;
+  args.stride_a = a.stride, args.stride_b = b.stride, args.stride_c = c.stride;
+  args.batch_count = batch.count;
+  record_gemm(batch.recorder, args);
+}
+
+namespace {
+
+void record_solve_block(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
+  const uint64_t t_span = batch.span(t.view, t.n, t.n), x_span = batch.span(x, t.n, columns);
+  const uint32_t threads = batch.threads(columns, 128);
+  const uint64_t groups = ceil_div(columns, threads);
+  const bool wide = needs_wide(std::max(t_span, x_span));
+  KernelRequest kernel = shaders::LinalgSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                        .ones = t.unit_diagonal,
+                                                        .reverse = t.upper,
+                                                        .type = batch.dtype});
+  kernel.constant(0, threads).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, t.view, t.n, t.n, Access::read);
+  batch.operand(dispatch, x, t.n, columns, Access::read_write);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgSolve::Push<Index>{.t_row = static_cast<Index>(t.view.row_stride()),
+                                                    .t_column = static_cast<Index>(t.view.column_stride()),
+                                                    .t_stride = static_cast<Index>(t.view.stride),
+                                                    .x_row = static_cast<Index>(x.row_stride()),
+                                                    .x_column = static_cast<Index>(x.column_stride()),
+                                                    .x_stride = static_cast<Index>(x.stride),
+                                                    .n = static_cast<uint32_t>(t.n),
+                                                    .columns = static_cast<uint32_t>(columns),
+                                                    .groups = static_cast<uint32_t>(groups),
+                                                    .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(t.n * columns) * static_cast<double>(batch.count);
+  dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
+      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(t.n));
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+}  // namespace
+
+void record_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
+  if (t.n == 0 || columns == 0) return;
+  if (t.n <= block_extent()) return record_solve_block(batch, t, x, columns);
+  const uint64_t part = split(t.n, block_extent()), rest = t.n - part;
+  // An upper triangle is solved from its end.
+  const uint64_t first = t.upper ? rest : 0, second = t.upper ? 0 : part;
+  record_solve(batch, {t.view.at(first, first), part, t.upper, t.unit_diagonal}, x.at(first, 0), columns);
+  record_product(batch, x.at(second, 0), t.view.at(second, first), x.at(first, 0), rest, columns, part);
+  record_solve(batch, {t.view.at(second, second), rest, t.upper, t.unit_diagonal}, x.at(second, 0), columns);
+}
+
+namespace {
+
+struct Cholesky {
+  const Batch& batch;
+  View a;              // as a lower triangle
+  const Buffer* info;  // of the first matrix of the part
+  uint64_t first_info;
+
+  void record(uint64_t first, uint64_t n) const;
+  void record_block(uint64_t first, uint64_t n) const;
+};
+
+void Cholesky::record_block(uint64_t first, uint64_t n) const {
+  const View block = a.at(first, first);
+  const uint32_t threads = batch.threads(ceil_div(n * n, 4), kMostThreads);
+  const bool wide = needs_wide(batch.span(block, n, n));
+  KernelRequest kernel = shaders::LinalgCholesky::request(
+      {.exact_arithmetic = batch.recorder.traits().cpu, .info = info != nullptr, .type = batch.dtype});
+  kernel.constant(0, threads).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, block, n, n, Access::read_write);
+  dispatch.operand(info, first_info * sizeof(int32_t), batch.count * sizeof(int32_t),
+                   first == 0 ? Access::write : Access::read_write);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgCholesky::Push<Index>{.row_stride = static_cast<Index>(block.row_stride()),
+                                                       .column_stride = static_cast<Index>(block.column_stride()),
+                                                       .stride = static_cast<Index>(block.stride),
+                                                       .n = static_cast<uint32_t>(n),
+                                                       .first = static_cast<uint32_t>(first),
+                                                       .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(n * n) * static_cast<double>(batch.count);
+  dispatch.groups_linear(batch.count, batch.recorder.traits())
+      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(n) / 3);
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+void Cholesky::record(uint64_t first, uint64_t n) const {
+  if (n <= block_extent()) return record_block(first, n);
+  const uint64_t left = split(n, block_extent()), rest = n - left;
+  record(first, left);
+  // X L11^T = A21, transposed: L11 X^T = A21^T.
+  const View below = a.at(first + left, first);
+  record_solve(batch, {a.at(first, first), left, false, false}, below.transpose(), rest);
+  // Strips of columns, each from its diagonal down, because the other triangle is not needed.
+  for (uint64_t column = 0; column < rest; column += kStrip) {
+    const View rows = a.at(first + left + column, first);
+    record_product(batch, a.at(first + left + column, first + left + column), rows, rows.transpose(), rest - column,
+                   std::min(kStrip, rest - column), left);
+  }
+  record(first + left, rest);
+}
+
+// Sets what is above the diagonal to zero.
+void record_zeros(const Batch& batch, const View& a, uint64_t n) {
+  const uint64_t tiles = ceil_div(n, static_cast<uint64_t>(shaders::LinalgTriangle::tile({})));
+  const bool wide = needs_wide(batch.span(a, n, n));
+  KernelRequest kernel = shaders::LinalgTriangle::request({.type = batch.dtype});
+  kernel.streaming().constant(0, batch.threads(kMostThreads, kMostThreads)).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, a, n, n, Access::write);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgTriangle::Push<Index>{.row_stride = static_cast<Index>(a.row_stride()),
+                                                       .column_stride = static_cast<Index>(a.column_stride()),
+                                                       .stride = static_cast<Index>(a.stride),
+                                                       .n = static_cast<uint32_t>(n),
+                                                       .tiles = static_cast<uint32_t>(tiles),
+                                                       .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(n * n) * static_cast<double>(batch.count) / 2;
+  dispatch.groups_linear(tiles * tiles * batch.count, batch.recorder.traits())
+      .work(elements * static_cast<double>(batch.size()), elements);
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+}  // namespace
+
+void record_no_failures(Recorder& recorder, const Buffer* info, uint64_t count) {
+  if (info != nullptr) record_fill(recorder, *info, 0, count * sizeof(int32_t), {});
+}
+
+}  // namespace linalg
+
+void record_cholesky(Recorder& recorder, const CholeskyArgs& args) {
+  using namespace linalg;
+  require_extent(args.n, kMaxTriangle, "n");
+  const Batch batch = batch_of(recorder, "cholesky", args.dtype, args.batch_count);
+  View a = view_of(args.a, args.n, args.batch_count);
+  const bool empty = args.n == 0 || args.batch_count == 0;
+  require_device(recorder, args.dtype, empty ? 0 : batch.span(a, args.n, args.n));
+  if (args.batch_count == 0) return;
+  if (args.n == 0) return record_no_failures(recorder, args.info, args.batch_count);
+  log(TUFF_LOG_DISPATCH, "cholesky {} n={} batch={}", dtype_name(args.dtype), args.n, args.batch_count);
+  const uint64_t tiles = ceil_div(args.n, block_extent());
+  a.transposed = args.triangle == TUFF_TRIANGLE_UPPER;
+  for_each_part(batch, tiles * tiles, [&](const Batch& part, uint64_t first) {
+    View matrices = a;
+    matrices.first = first * a.stride;
+    Cholesky{part, matrices, args.info, first}.record(0, args.n);
+    if (args.n > block_extent()) record_zeros(part, matrices, args.n);
+  });
+}
+
+void record_triangular_solve(Recorder& recorder, const TriangularSolveArgs& args) {
+  using namespace linalg;
+  const bool right = args.side == TUFF_SIDE_RIGHT, transposed = args.transpose != TUFF_NO_TRANS;
+  const uint64_t n = args.extent(), columns = right ? args.m : args.n;
+  require_extent(n, kMaxTriangle, right ? "n" : "m");
+  require_extent(columns, kMaxExtent, right ? "m" : "n");
+  const Batch batch = batch_of(recorder, "triangular_solve", args.dtype, args.batch_count);
+  const bool empty = n == 0 || columns == 0 || args.batch_count == 0;
+  View a = view_of(args.a, n, args.batch_count), b = view_of(args.b, args.m, args.batch_count);
+  // X op(A) = B is op(A)^T X^T = B^T.
+  a.transposed = transposed != right, b.transposed = right;
+  const bool upper = (args.triangle == TUFF_TRIANGLE_UPPER) != a.transposed;
+  require_device(recorder, args.dtype, empty ? 0 : std::max(batch.span(a, n, n), batch.span(b, n, columns)));
+  if (empty) return;
+  log(TUFF_LOG_DISPATCH, "triangular_solve {} n={} columns={} batch={}", dtype_name(args.dtype), n, columns,
+      args.batch_count);
+  for_each_part(batch, columns, [&](const Batch& part, uint64_t first) {
+    View t = a, x = b;
+    t.first = first * a.stride, x.first = first * b.stride;
+    record_solve(part, {t, n, upper, args.unit_diagonal}, x, columns);
+  });
+}
+
+void record_lu_determinant(Recorder& recorder, const LuDeterminantArgs& args) {
+  using namespace linalg;
+  require_extent(args.n, kMaxTriangle, "n");
+  const Batch batch = batch_of(recorder, "lu_determinant", args.dtype, args.batch_count);
+  const bool wanted = args.determinant != nullptr || args.sign != nullptr || args.log_magnitude != nullptr;
+  const View a = view_of(args.a, args.n, args.batch_count);
+  const uint64_t span = args.n == 0 || args.batch_count == 0 ? 0 : batch.span(a, args.n, args.n);
+  require_device(recorder, args.dtype, span);
+  if (args.batch_count == 0 || !wanted) return;
+  // On CPU devices the loop over the diagonal is bounded (kernels/common/loop_limit.hpp).
+  uint32_t threads = batch.threads(args.n, kMostThreads);
+  while (args.n / threads > kMaxLoopIterationsCpu / 8 && 2 * threads <= max_along_x(recorder.traits()) &&
+         threads < kMostThreads) {
+    threads *= 2;
+  }
+  const uint64_t stride_pivots = args.batch_count > 1 ? args.stride_pivots : 0;
+  for_each_part(batch, 1, [&](const Batch& part, uint64_t first) {
+    const uint64_t a_elements = args.n == 0 ? 0 : part.span(a, args.n, args.n),
+                   pivots = args.n == 0 ? 0 : (part.count - 1) * stride_pivots + args.n;
+    const bool wide = needs_wide(std::max(a_elements, pivots));
+    KernelRequest kernel = shaders::LinalgDeterminant::request({.determinant = args.determinant != nullptr,
+                                                                .exact_arithmetic = recorder.traits().cpu,
+                                                                .log = args.log_magnitude != nullptr,
+                                                                .sign = args.sign != nullptr,
+                                                                .threads = threads,
+                                                                .type = args.dtype});
+    kernel.wide(wide);
+    Dispatch dispatch("lu_determinant");
+    dispatch.operand(a_elements != 0 ? a.buffer : nullptr, first * a.stride * part.size(), a_elements * part.size(),
+                     Access::read);
+    dispatch.operand(pivots != 0 ? args.pivots : nullptr, first * stride_pivots * sizeof(int32_t),
+                     pivots * sizeof(int32_t), Access::read);
+    for (const Buffer* numbers : {args.determinant, args.sign, args.log_magnitude}) {
+      dispatch.operand(numbers, first * part.size(), part.count * part.size(), Access::write);
+    }
+    with_index(wide, [&](auto index) {
+      using Index = decltype(index);
+      dispatch.push(shaders::LinalgDeterminant::Push<Index>{.diagonal_stride = static_cast<Index>(a.ld + 1),
+                                                            .stride = static_cast<Index>(a.stride),
+                                                            .stride_pivots = static_cast<Index>(stride_pivots),
+                                                            .n = static_cast<uint32_t>(args.n),
+                                                            .matrices = static_cast<uint32_t>(part.count)});
+    });
+    dispatch.groups_linear(part.count, recorder.traits())
+        .work(static_cast<double>(part.count * args.n * part.size()), static_cast<double>(part.count * args.n));
+    recorder.dispatch(kernel, dispatch);
+  });
+}
+
+}  // namespace tuff

@@ -1,0 +1,251 @@
+"""Linear algebra against scipy.linalg's cholesky, lu\\_factor, solve\\_triangular and lu\\_solve, and NumPy's long doubles"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from case import TYPES, Case, Draw, Handle, Operand, encode, operand, oracle
+from elements import U32, U64, Near, gamma
+
+TYPES_TAKEN = ("f32", "f64")
+
+
+def _unit(kind: str) -> float:
+    # Twice for f64: the reference has the same errors.
+    return U32 if kind == "f32" else 2 * U64
+
+
+def _growth(n: int, kind: str) -> float:
+    """Relative to the sum of magnitudes: n products and sums, a quotient or root of 4 ULP, and second-order terms, which
+    are below the first for these matrices, whose inverses are small."""
+    return 2 * gamma(n + 8, _unit(kind))
+
+
+class Layout:
+    """Leading dimension and stride of matrices, as the descriptor's fields and as strides of an operand."""
+
+    def __init__(self, draw: Draw, name: str, rows: int, cols: int, batch: int, repeats: bool = False) -> None:
+        ld = cols + draw.gap()
+        one = (rows - 1) * ld + cols if rows and cols else 0
+        stride = one + draw.gap()
+        if repeats and draw.flip(0.3):
+            stride = 0
+        self.name, self.strides = name, (stride, ld, 1)
+        self.fields = {f"ld{name}": 0 if ld == cols and draw.flip(0.5) else ld, f"stride_{name}": stride,
+                       name: Handle(name)}  # fmt: skip
+
+    def place(self, draw: Draw, t, values: np.ndarray, output: bool = False) -> Operand:
+        if self.strides[0] == 0:
+            values = np.broadcast_to(values[:1], values.shape)
+        return operand(draw, t, values, self.strides, output=output)
+
+
+def _inverse(triangle: np.ndarray, lower: bool) -> np.ndarray:
+    return np.abs(scipy.linalg.solve_triangular(triangle, np.eye(len(triangle)), lower=lower)) if len(triangle) else triangle
+
+
+def _well(draw: Draw, n: int, batch: int, lower: bool) -> np.ndarray:
+    """Triangles whose inverses are small: diagonals of magnitude 1 to 2, and rows of the rest that sum to 1 at most."""
+    x = draw.data.uniform(-1, 1, (batch, n, n)) / max(n, 1)
+    x = np.tril(x, -1) if lower else np.triu(x, 1)
+    diagonal = draw.data.choice([-1.0, 1.0], (batch, n)) * draw.data.uniform(1, 2, (batch, n))
+    return x + diagonal[:, :, None] * np.eye(n)
+
+
+def _info(draw: Draw, operands: dict, fields: dict, batch: int) -> bool:
+    wanted = draw.maybe(0.6)
+    if wanted:
+        operands["info"] = operand(draw, TYPES["i32"], [batch], output=True)
+        fields["info"] = Handle("info")
+    return wanted
+
+
+@oracle("cholesky", ["tuff_cholesky"], TYPES_TAKEN, ("lower", "upper"))
+def cholesky(draw: Draw, kind: str, form: str) -> Case:
+    t, upper = TYPES[kind], form == "upper"
+    n, batch = draw.size(150, 0.02), draw.size(4, 0.03)
+    g = draw.values((batch, n, n))
+    values = g @ g.transpose(0, 2, 1) / max(n, 1) + np.eye(n) * draw.pick([0.5, 1.0, 4.0])
+    values = (values + values.transpose(0, 2, 1)) / 2
+    other = np.tril(np.ones((n, n), bool), -1) if upper else np.triu(np.ones((n, n), bool), 1)
+    values[:, other] = np.nan  # not read
+    layout = Layout(draw, "a", n, n, batch)
+    operands = {"a": layout.place(draw, t, values, output=True)}
+    fields = {"dtype": t.code, "triangle": int(upper), "n": n, "batch_count": batch, **layout.fields}
+    informed = _info(draw, operands, fields, batch)
+    stored = operands["a"].values
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, n, n)), np.zeros((batch, n, n))
+        for i in range(batch if n else 0):
+            a = np.where(other, stored[i].T, stored[i])
+            l = scipy.linalg.cholesky(a, lower=True)
+            # Higham, theorem 10.3: L L^T = A + E with |E| <= gamma |L| |L^T|; then dL = L half(L^-1 E L^-T), where
+            # half() is the lower triangle with half of the diagonal.
+            inverse, error = _inverse(l, True), _growth(n, kind) * np.abs(l) @ np.abs(l.T)
+            inner = np.tril(inverse @ error @ inverse.T)
+            delta = np.tril(np.abs(l) @ inner) + _unit(kind) * np.abs(l)
+            value[i], bound[i] = (l.T, delta.T) if upper else (l, delta)
+        return {"a": Near(value, bound)} | ({"info": Near(np.zeros(batch, np.int64))} if informed else {})
+
+    return Case("tuff_cholesky", fields, operands, {"scipy": reference})
+
+
+@oracle("lu", ["tuff_lu"], TYPES_TAKEN, ("square", "tall", "wide"))
+def lu(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    n, batch = draw.size(130, 0.02), draw.size(4, 0.03)
+    more = draw.size(60) if form != "square" else 0
+    rows, cols = n + (more if form == "tall" else 0), n + (more if form == "wide" else 0)
+    # A = P L U with elements of L of at most 1/2 below its diagonal of ones, so that rounding changes no pivot.
+    lower = np.zeros((batch, rows, n))
+    lower[:, :n] = np.tril(draw.data.uniform(-1, 1, (batch, n, n)) / max(n, 2), -1) + np.eye(n)
+    lower[:, n:] = draw.data.uniform(-0.5, 0.5, (batch, rows - n, n))
+    values = lower @ np.concatenate([_well(draw, n, batch, False), draw.values((batch, n, cols - n))], axis=2)
+    for i in range(batch):
+        values[i] = values[i][draw.data.permutation(rows)]
+    layout = Layout(draw, "a", rows, cols, batch)
+    gap = draw.gap(0.3)
+    operands = {"a": layout.place(draw, t, values, output=True),
+                "pivots": operand(draw, TYPES["i32"], (batch, n), (n + gap, 1), output=True)}  # fmt: skip
+    fields = {"dtype": t.code, "m": rows, "n": cols, "batch_count": batch, "pivots": Handle("pivots"),
+              "stride_pivots": 0 if not gap and draw.flip(0.5) else n + gap, **layout.fields}  # fmt: skip
+    informed = _info(draw, operands, fields, batch)
+    stored = operands["a"].values
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, rows, cols)), np.zeros((batch, rows, cols))
+        pivots = np.zeros((batch, n), np.int64)
+        for i in range(batch if n else 0):
+            value[i], pivots[i] = scipy.linalg.lu_factor(stored[i])
+            l, u = np.tril(value[i][:, :n], -1) + np.eye(rows, n), np.triu(value[i][:n])
+            # Higham, theorem 9.3: L U = A + E with |E| <= gamma |L| |U|; with F = L1^-1 E1 U1^-1 for the square parts,
+            # dL1 = L1 * (F below the diagonal) and dU1 = (F on it and above) * U1. The other parts solve L2 U1 = A2 and
+            # L1 U2 = A2.
+            error = _growth(n, kind) * np.abs(l) @ np.abs(u)
+            l1, u1 = np.abs(l[:n]), np.abs(u[:, :n])
+            inverse_l, inverse_u = _inverse(l[:n], True), _inverse(u[:, :n], False)
+            inner = inverse_l @ error[:n, :n] @ inverse_u
+            delta_l, delta_u = l1 @ np.tril(inner, -1), np.triu(inner) @ u1
+            bound[i][:n, :n] = np.tril(delta_l, -1) + np.triu(delta_u)
+            bound[i][n:, :n] = (error[n:, :n] + np.abs(l[n:]) @ delta_u) @ inverse_u
+            bound[i][:n, n:] = inverse_l @ (error[:n, n:] + delta_l @ np.abs(u[:, n:]))
+            bound[i] += _unit(kind) * np.abs(value[i])
+        return {"a": Near(value, bound), "pivots": Near(pivots)} | (
+            {"info": Near(np.zeros(batch, np.int64))} if informed else {}
+        )
+
+    return Case("tuff_lu", fields, operands, {"scipy": reference})
+
+
+def _solved(t: np.ndarray, b: np.ndarray, lower: bool, kind: str, error: np.ndarray, ones: bool = False):
+    """X with T X = B, and its bound if B has this error: Higham, theorem 8.5: (T + dT) x = b with |dT| <= gamma |T|."""
+    t = np.tril(t) if lower else np.triu(t)
+    if ones:
+        np.fill_diagonal(t, 1.0)
+    x = scipy.linalg.solve_triangular(t, b, lower=lower)
+    size = _growth(len(t), kind) * np.abs(t) @ np.abs(x)
+    return x, _inverse(t, lower) @ (size + error) + _unit(kind) * np.abs(x)
+
+
+@oracle("triangular_solve", ["tuff_triangular_solve"], TYPES_TAKEN, ("left", "right"))
+def triangular_solve(draw: Draw, kind: str, form: str) -> Case:
+    t, right = TYPES[kind], form == "right"
+    upper, ones, transpose = draw.maybe(0.5), draw.maybe(0.4), draw.option([0, 1, 2])
+    n, others, batch = draw.size(140, 0.02), draw.size(60, 0.02), draw.size(4, 0.03)
+    rows, cols = (others, n) if right else (n, others)
+    a = _well(draw, n, batch, not upper)
+    unread = np.triu(np.ones((n, n), bool), 1) if not upper else np.tril(np.ones((n, n), bool), -1)
+    if ones:
+        unread |= np.eye(n, dtype=bool)
+    a[:, unread] = np.nan
+    of_a, of_b = Layout(draw, "a", n, n, batch, repeats=True), Layout(draw, "b", rows, cols, batch)
+    operands = {"a": of_a.place(draw, t, a), "b": of_b.place(draw, t, draw.values((batch, rows, cols)), output=True)}
+    fields = {"dtype": t.code, "side": int(right), "triangle": int(upper), "transpose": transpose,
+              "unit_diagonal": int(ones), "m": rows, "n": cols, "batch_count": batch, **of_a.fields, **of_b.fields}  # fmt: skip
+    triangles, sides = operands["a"].values, operands["b"].values
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, rows, cols)), np.zeros((batch, rows, cols))
+        for i in range(batch if n and others else 0):
+            matrix = np.where(unread, 0.0, triangles[i])
+            flipped = (transpose != 0) != right
+            x, delta = _solved(matrix.T if flipped else matrix, sides[i].T if right else sides[i], upper == flipped, kind,
+                               np.zeros((n, others)), ones)  # fmt: skip
+            value[i], bound[i] = (x.T, delta.T) if right else (x, delta)
+        return {"b": Near(value, bound)}
+
+    return Case("tuff_triangular_solve", fields, operands, {"scipy": reference})
+
+
+def _factors(draw: Draw, t, n: int, batch: int):
+    """The operands of a factorisation with small inverses, and their fields."""
+    layout = Layout(draw, "a", n, n, batch, repeats=True)
+    values = _well(draw, n, batch, False) + np.tril(draw.data.uniform(-1, 1, (batch, n, n)) / max(n, 2), -1)
+    first = np.arange(n)
+    pivots = (first + draw.data.integers(0, np.maximum(n - first, 1), (batch, n))).astype(np.int64)
+    shared = layout.strides[0] == 0
+    stride = 0 if shared else n + draw.gap(0.3)
+    if shared:
+        pivots = np.broadcast_to(pivots[:1], pivots.shape)
+    operands = {"a": layout.place(draw, t, values), "pivots": operand(draw, TYPES["i32"], pivots, (stride, 1))}
+    fields = {**layout.fields, "pivots": Handle("pivots"), "n": n, "batch_count": batch, "dtype": t.code,
+              "stride_pivots": 0 if stride in (0, n) and draw.flip(0.5) else stride}  # fmt: skip
+    return operands, fields
+
+
+@oracle("lu_solve", ["tuff_lu_solve"], TYPES_TAKEN, ("plain", "transposed"))
+def lu_solve(draw: Draw, kind: str, form: str) -> Case:
+    t, transpose = TYPES[kind], draw.option([1, 2]) if form == "transposed" else 0
+    n, nrhs, batch = draw.size(140, 0.02), draw.size(50, 0.02), draw.size(4, 0.03)
+    operands, fields = _factors(draw, t, n, batch)
+    layout = Layout(draw, "b", n, nrhs, batch)
+    operands["b"] = layout.place(draw, t, draw.values((batch, n, nrhs)), output=True)
+    fields |= {"transpose": transpose, "nrhs": nrhs, **layout.fields}
+    factors, pivots, sides = (operands[name].values for name in ("a", "pivots", "b"))
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, n, nrhs)), np.zeros((batch, n, nrhs))
+        for i in range(batch if n and nrhs else 0):
+            f, none = factors[i], np.zeros((n, nrhs))
+            order = np.arange(n)
+            for k, p in enumerate(pivots[i]):
+                order[[k, p]] = order[[p, k]]
+            if not transpose:
+                y, delta = _solved(f, sides[i][order], True, kind, none, True)
+                _, bound[i] = _solved(f, y, False, kind, delta)
+            else:
+                y, delta = _solved(f.T, sides[i], True, kind, none)
+                bound[i][order] = _solved(f.T, y, False, kind, delta, True)[1]
+            value[i] = scipy.linalg.lu_solve((f, pivots[i]), sides[i], trans=int(transpose != 0))
+        return {"b": Near(value, bound)}
+
+    return Case("tuff_lu_solve", fields, operands, {"scipy": reference})
+
+
+@oracle("lu_determinant", ["tuff_lu_determinant"], TYPES_TAKEN)
+def lu_determinant(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    n, batch = draw.size(140, 0.03), draw.size(9, 0.03)
+    operands, fields = _factors(draw, t, n, batch)
+    names = [name for name in ("determinant", "sign", "log_magnitude") if draw.maybe(0.7)]
+    for name in names:
+        operands[name] = operand(draw, t, [batch], output=True)
+        fields[name] = Handle(name)
+    diagonal = np.diagonal(operands["a"].values, axis1=1, axis2=2).astype(np.longdouble)
+    exchanged = (operands["pivots"].values != np.arange(n)).sum(axis=1)
+
+    def reference() -> dict:
+        product = np.prod(diagonal, axis=1) * np.where(exchanged % 2, -1, 1)
+        logarithm = np.sum(np.log(np.abs(diagonal)), axis=1)
+        error = gamma(2 * n + 4, _unit(kind))
+        results = {
+            "determinant": Near(product, error * np.abs(product)),
+            "sign": Near(np.sign(product)),
+            # The logarithm of a product with this relative error, of 2^e, and their sum: 4 ULP each.
+            "log_magnitude": Near(logarithm, error + 8 * _unit(kind) * (1 + np.abs(logarithm))),
+        }
+        return {name: results[name] for name in names}
+
+    return Case("tuff_lu_determinant", fields, operands, {"numpy": reference})
