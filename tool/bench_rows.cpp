@@ -303,6 +303,16 @@ void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
         desc.pivots = b[2].handle(), desc.batch_count = 1;
         context.lu_solve(desc);
       }));
+  // Of 8 x 8 matrices, of which only the diagonal is read.
+  const uint64_t batch = count / 64;
+  all.push_back(row("lu_determinant", "lu_determinant", fmt::format("{} of 8 x 8", batch), Unit::bytes, Limit::none,
+                    static_cast<double>(32 * batch), {count, 8 * batch, batch},
+                    [=](const tuff::Context& context, Buffers& b) {
+                      tuff_lu_determinant_desc desc{};
+                      desc.dtype = TUFF_F32, desc.n = 8, desc.a = b[0].handle(), desc.stride_a = 64;
+                      desc.pivots = b[1].handle(), desc.determinant = b[2].handle(), desc.batch_count = batch;
+                      context.lu_determinant(desc);
+                    }));
 }
 
 // Transfers between pageable host memory and the device. The bus limits them, so the copy limit does not apply.
