@@ -3,7 +3,7 @@
 capi/structure_sizes.hpp, docs/operations.md, the calls by descriptor of include/tuff/tuff.hpp and what is new in
 tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py,
 the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and docs/accuracy.md; from the
-Python package the functions in docs/python.md; from tests/oracle/ the table of its README; from the planners
+Python package the functions in docs/python.md and docs/numpy.md; from tests/oracle/ the table of its README; from the planners
 (kernels/**/*_vulkan.cpp) the variables of runtime/variables.cpp and docs/building.md that force variants.
 
     scripts/api/generate.py            writes them
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import header
 import operation_lists
+import numpy_page
 import pages
 import python_tables
 
@@ -148,7 +149,7 @@ def main() -> int:
         print(f"tuff.h: {error}", file=sys.stderr)
         return 1
     try:
-        lists = pages.write(api)
+        lists = {**pages.write(api), "docs/numpy.md": numpy_page.page()}
     except pages.Problem as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,0 +1,219 @@
+"""docs/numpy.md: every public function of NumPy, and whether it is there for arrays on a device.
+
+What is there is read from the package (python/tuff): the functions that its modules export, and those of NumPy that
+run on its arrays (_protocol.py). How they differ is in DIFFERENT, by hand. numpy_names.txt has NumPy's names.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from pages import Problem
+
+TOP = Path(__file__).resolve().parent.parent.parent
+PACKAGE = TOP / "python" / "tuff"
+
+#: NumPy's functions that have another name in tuff.
+ALIASES = {
+    **{f"arc{name}": f"a{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
+    **{"absolute": "abs", "fabs": "abs", "negative": "neg", "true_divide": "divide", "mod": "remainder", "rint": "round"},
+    **{"around": "round", "invert": "bitwise_invert", "bitwise_not": "bitwise_invert", "left_shift": "bitwise_left_shift"},
+    **{"right_shift": "bitwise_right_shift", "pow": "power", "concatenate": "concat", "transpose": "permute_dims"},
+    **{"amax": "max", "amin": "min", "asanyarray": "asarray", "ascontiguousarray": "asarray", "fix": "trunc"},
+    "identity": "eye",
+    "cumulative_sum": "cumsum",
+    "cumulative_prod": "cumprod",
+}
+
+#: NumPy's functions that are methods of arrays here.
+METHODS = {"copy": "copy()", "ravel": "ravel()", "swapaxes": "swapaxes()", "matrix_transpose": "mT", "ndim": "ndim",
+           "shape": "shape", "size": "size"}  # fmt: skip
+
+#: What need not run on a device: they are of text, files, types, settings and lists of indices. NumPy's own serve.
+HOST = """array2string array_repr array_str base_repr binary_repr broadcast_shapes busday_count busday_offset common_type
+datetime_as_string datetime_data einsum_path format_float_positional format_float_scientific frombuffer fromfile fromfunction
+fromiter frompyfunc fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr geterrcall info isdtype
+is_busday iscomplexobj isfortran isnat isrealobj isscalar issubdtype iterable load loadtxt min_scalar_type mintypecode
+nested_iters printoptions promote_types save savetxt savez savez_compressed set_printoptions setbufsize seterr seterrcall
+show_config show_runtime test typename""".split()
+
+#: How a function differs from NumPy's, where it does.
+DIFFERENT = {
+    "abs": "of unsigned integers and bools too; complex numbers are not there",
+    "all": "the result is an array without axes, not a scalar, as of every reduction",
+    "allclose": "a bool of Python: it waits",
+    "arange": "integers are int32, unless dtype names another type",
+    "argmax": "one axis or all, not several; uint32 indices",
+    "argmin": "one axis or all, not several; uint32 indices",
+    "array": "float64 and lists become float32, unless dtype names another type",
+    "asarray": "float64 and lists become float32, unless dtype names another type",
+    "array_equal": "a bool of Python: it waits",
+    "bitwise_left_shift": "0 for a shift by a negative number or by the width and more, as on every device",
+    "bitwise_right_shift": "0, or -1 for negative numbers, for such a shift",
+    "cumprod": "no dtype argument; exclusive and reverse are new",
+    "cumsum": "no dtype argument; exclusive and reverse are new",
+    "divide": "integers give float32",
+    "empty": "float32 by default",
+    "exp": "integers give float32, as of every function of floats; float64 is refused",
+    "eye": "float32 by default",
+    "floor_divide": "0 for integers by zero, without a warning",
+    "full": "float32 by default",
+    "linspace": "float32 by default; no axis, no retstep",
+    "matmul": "stacks do not broadcast, except that one operand may be a single matrix; int8 gives int32",
+    "mean": "integers give float32; accumulated in float32",
+    "ones": "float32 by default",
+    "power": "an integer to a negative power is 0, or 1 or -1 for these bases",
+    "remainder": "0 for integers by zero, without a warning",
+    "round": "to integers: no decimals",
+    "std": "correction instead of ddof",
+    "sum": "small integers are summed in int32; no where, no initial",
+    "take": "the axis is 0 by default in tuff.take; indices out of range give zeros, no error",
+    "var": "correction instead of ddof",
+    "where": "three arguments; nonzero is for one",
+    "zeros": "float32 by default",
+}
+
+
+def names() -> dict[str, list[str]]:
+    """NumPy's names, by module."""
+    found: dict[str, list[str]] = {}
+    for line in (Path(__file__).parent / "numpy_names.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            continue
+        if not line.startswith(" "):
+            module = line.rstrip(":")
+            found[module] = []
+        else:
+            found[module] += line.split()
+    return found
+
+
+def exported(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return set(ast.literal_eval(node.value))
+    return set()
+
+
+def methods(module: str, name: str) -> set[str]:
+    """The public methods of a class of the package."""
+    tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return {one.name for one in node.body if isinstance(one, ast.FunctionDef) and not one.name.startswith("_")}
+    raise Problem(f"{module} has no class {name}")
+
+
+def dispatched() -> set[str]:
+    """NumPy's functions that run on arrays: the keys of _protocol.FUNCTIONS, wherever the package adds to it."""
+    found: set[str] = set()
+
+    def keys(node: ast.expr) -> None:
+        if isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values):
+                if isinstance(key, ast.Constant):
+                    found.add(key.value)
+                else:
+                    keys(value)
+        elif isinstance(node, ast.DictComp) and isinstance(node.key, ast.Name):
+            iterated = node.generators[0].iter
+            if isinstance(iterated, (ast.Tuple, ast.List)):
+                found.update(one.value for one in iterated.elts if isinstance(one, ast.Constant))
+
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)):
+                target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+                if getattr(target, "id", "") == "FUNCTIONS" and path.name == "_protocol.py" and node.value is not None:
+                    keys(node.value)
+                elif isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("FUNCTIONS"):
+                    if isinstance(target.slice, ast.Constant):
+                        found.add(target.slice.value)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("FUNCTIONS.update"):
+                found.update(one.arg for one in node.keywords if one.arg)
+                for one in (*node.args, *(extra.value for extra in node.keywords if extra.arg is None)):
+                    keys(one)
+    return found
+
+
+#: NumPy's ufuncs: of these, whatever _protocol.ufunc() looks for by their names, in these modules, runs on arrays.
+UFUNC_MODULES = ("_elementwise.py", "_functions.py", "_operations.py")
+UFUNCS = set(
+    """abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
+    bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt
+    ceil conj conjugate copysign cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs float_power floor
+    floor_divide fmax fmin fmod frexp gcd greater greater_equal heaviside hypot invert isfinite isinf isnan isnat lcm ldexp
+    left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor
+    matmul matvec maximum minimum mod modf multiply negative nextafter not_equal positive pow power rad2deg radians
+    reciprocal remainder right_shift rint sign signbit sin sinh spacing sqrt square subtract tan tanh true_divide trunc
+    vecdot vecmat""".split()
+)
+
+HEAD = """# NumPy's functions
+
+Every public function of NumPy VERSION, and whether it is there for arrays on a device. `numpy.name` means that NumPy's own
+function, called with a `tuff.Array`, runs on the device; NumPy's functions without that mark raise a `TypeError` for such arrays
+and never copy them to the host. `scripts/api/generate.py` writes this page from the package.
+
+In general: types are as [python.md](python.md#types) says, not NumPy's (no complex numbers, float32 where NumPy gives float64);
+reductions give arrays without axes, not scalars; nothing warns of overflow, NaN or division by zero; arguments that have no effect
+on a device (`order`, `subok`, `casting`, `where=` of ufuncs) are refused. The table names what else differs.
+
+| | there | of |
+|---|---|---|
+"""
+
+
+def table(module: str, tuff: str, listed: list[str], there: set[str], run: set[str]) -> tuple[list[str], list[str]]:
+    """The rows of functions that are there, and the names of those that are not."""
+    rows, missing = [], []
+    for name in listed:
+        own = name if name in there else ALIASES.get(name, name)
+        method = METHODS.get(name) if module == "numpy" else None
+        if own not in there and name not in run and method is None:
+            missing.append(name)
+            continue
+        here = f"`{tuff}.{own}`" if own in there else f"`a.{method}`" if method else ""
+        runs = f"`{module}.{name}`" if name in run else ""
+        rows.append(f"| `{name}` | {runs} | {here} | {DIFFERENT.get(name, DIFFERENT.get(own, '')) if module == 'numpy' else ''} |")
+    return rows, missing
+
+
+def wrapped(listed: list[str]) -> str:
+    lines, line = [], ""
+    for text in [f"`{name}`" for name in listed]:
+        if len(line) + len(text) + 1 > 118:
+            lines.append(line)
+            line = ""
+        line += (" " if line else "") + text
+    return "\n".join([*lines, line])
+
+
+def page() -> str:
+    numpy = names()
+    version = (Path(__file__).parent / "numpy_names.txt").read_text(encoding="utf-8").split("NumPy ")[1].split(",")[0]
+    found = set.union(*(exported(PACKAGE / one) for one in UFUNC_MODULES))
+    ufuncs = {name for name in UFUNCS if name in found or ALIASES.get(name) in found}
+    everywhere = set.union(*(exported(path) for path in PACKAGE.glob("_*.py")))
+    unknown = [name for name in (*DIFFERENT, *HOST, *METHODS, *ALIASES) if name not in numpy["numpy"]]
+    if unknown:
+        raise Problem(f"numpy_page.py names what NumPy does not have: {unknown}")
+    parts = [("numpy", "tuff", everywhere, dispatched() | ufuncs, [name for name in numpy["numpy"] if name not in HOST])]
+    for name in ("linalg", "fft"):
+        path = PACKAGE / f"{name}.py"
+        own = exported(path) if path.is_file() else set()
+        parts.append((f"numpy.{name}", f"tuff.{name}", own, set(), numpy[f"numpy.{name}"]))
+    generator = "numpy.random.Generator"
+    parts.append((generator, "Generator", methods("_random.py", "Generator"), set(), numpy[generator]))
+    summary, body = "", ""
+    for module, tuff, there, run, listed in parts:
+        rows, missing = table(module, tuff, listed, there, run)
+        summary += f"| {module} | {len(rows)} | {len(listed)} |\n"
+        body += f"\n## {module}\n\n"
+        if rows:
+            body += f"| NumPy | runs on the device | {tuff} | how it differs |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
+        body += f"Not there:\n{wrapped(missing)}\n" if missing else "All of them are there.\n"
+    body += "\n## Not of arrays on a device\n\nText, files, types and settings: NumPy's own serve.\n" + wrapped(sorted(HOST)) + "\n"
+    return HEAD.replace("VERSION", version) + summary + body
