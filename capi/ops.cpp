@@ -99,6 +99,16 @@ tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc) {
                  [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::product, tuff::operations::cumprod); });
 }
 
+tuff_status tuff_cummax(tuff_stream stream, const tuff_scan_desc* desc) {
+  return guarded("tuff_cummax",
+                 [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::maximum, tuff::operations::cummax); });
+}
+
+tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc) {
+  return guarded("tuff_cummin",
+                 [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::minimum, tuff::operations::cummin); });
+}
+
 tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,
                        uint64_t n) {
   return guarded("tuff_unary", [&] { unary(stream, {sizeof(tuff_unary_desc), dtype, op, 0, input, output, n, 0}); });

@@ -29,6 +29,7 @@ const OperationInfo* const kOperations[] = {
     &operations::conv3d.info(),     &operations::conv_transpose2d.info(),
     &operations::attention.info(),  &operations::reduce.info(),
     &operations::cumsum.info(),     &operations::cumprod.info(),
+    &operations::cummax.info(),     &operations::cummin.info(),
     &operations::softmax.info(),    &operations::random.info(),
     &operations::unary.info(),      &operations::binary.info(),
     &operations::permute.info(),    &operations::cast.info(),

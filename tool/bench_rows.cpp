@@ -103,6 +103,17 @@ Row scan_row(const char* operation, const std::string& text, const std::vector<u
   });
 }
 
+Row best_scan_row(const char* operation, uint64_t rows, uint64_t columns, bool largest) {
+  const uint64_t n = rows * columns;
+  return memory_row(operation, operation, fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
+                    [=](const tuff::Context& context, Buffers& b) {
+                      tuff_scan_desc desc{};
+                      desc.dtype = TUFF_F32, desc.input = b[0].handle(), desc.output = b[1].handle();
+                      desc.shape[0] = rows, desc.shape[1] = columns, desc.rank = 2, desc.axis = 1;
+                      largest ? context.cummax(desc) : context.cummin(desc);
+                    });
+}
+
 // With `row` the second input is repeated along the rows.
 Row expr_row(const char* name, uint64_t rows, uint64_t columns, bool row) {
   const uint64_t n = rows * columns, second = row ? columns : n;
@@ -392,6 +403,8 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   all.push_back(sum_row("sum of rows", {rows, kColumns}, rows));
   all.push_back(scan_row("cumsum", fmt::format("{}", values), {values}, false));
   all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, true));
+  all.push_back(best_scan_row("cummax", rows, kColumns, true));
+  all.push_back(best_scan_row("cummin", rows, kColumns, false));
   all.push_back(memory_row("random normal", "random", fmt::format("{} values", format_count(values)), 4 * values,
                            {values}, [=](const tuff::Context& context, Buffers& b) {
                              tuff_random_desc desc{};

@@ -607,6 +607,15 @@ void add_shape_cases(std::vector<Case>& cases) {
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
       });
+  for (const bool largest : {true, false}) {
+    add(largest ? "cummax" : "cummin", "120x100 axis 1, exclusive", 12'000, 12'000,
+        [largest](const tuff::Context& context, const Buffers& in, const auto& out) {
+          tuff_scan_desc desc{};
+          desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
+          desc.shape[0] = 120, desc.shape[1] = 100, desc.rank = 2, desc.axis = 1, desc.exclusive = 1;
+          largest ? context.cummax(desc) : context.cummin(desc);
+        });
+  }
   // Integers, computed exactly: sums of 100 rows' and columns' numbers, and what is even of them.
   add("expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {

@@ -110,9 +110,9 @@ enum {
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
  * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
- * it takes. tuff_reduce() takes all but 8-bit floats, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32,
- * TUFF_F16, TUFF_BF16; tuff_binary(), tuff_cumsum() and tuff_cumprod() also take TUFF_I32. tuff_supports() tells what a
- * device can do.
+ * it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and TUFF_BOOL, linear algebra TUFF_F32 and
+ * TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary() also takes TUFF_I32. tuff_supports() tells what
+ * a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -1182,7 +1182,8 @@ typedef struct tuff_reduce_desc {
  * 0 with another operation. */
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Options of tuff_cumsum() and tuff_cumprod(). dtype is TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_I32. Since 0.9.0. */
+/* Options of tuff_cumsum(), tuff_cumprod(), tuff_cummax() and tuff_cummin(). dtype is any type but bool and 8-bit floats,
+ * where tuff_supports() says so ("cumsum.i64"). Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1190,20 +1191,28 @@ typedef struct tuff_scan_desc {
   uint64_t shape[8]; /* the first `rank` sizes, 1 <= rank <= 8 */
   uint32_t rank;
   uint32_t axis;     /* less than rank */
-  int32_t exclusive; /* not 0: an element does not count in its own result; the first result is 0 for sums and 1 for
-                        products */
+  int32_t exclusive; /* not 0: an element does not count in its own result; the first result is 0 for sums, 1 for
+                        products, the type's lowest value for maxima and its highest one for minima (of floats: -infinity
+                        and infinity) */
   int32_t reverse;   /* not 0: scans from the end of the axis to its beginning */
 } tuff_scan_desc;
 /* Cumulative sum along an axis: output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]. output has the
- * input's shape and may be exactly the input. Devices compute floats in f32 and round each result once. The error is at
- * most c * 2^-24 * (sum of magnitudes), where c is the smaller of the axis's size and 6000. If an intermediate sum
- * leaves the range of f32, the result is infinite or NaN. A NaN in the input affects only the results from its position
- * onwards. Sums of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
+ * input's shape and may be exactly the input. Devices compute floats in f32, and f64 in f64, and round each result once.
+ * The error is at most c * 2^-24 * (sum of magnitudes), or c * 2^-53 for f64, where c is the smaller of the axis's size
+ * and 6000. If an intermediate sum leaves the range of that type, the result is infinite or NaN. A NaN in the input
+ * affects only the results from its position onwards. Sums of integers of n bits are exact and wrap modulo 2^n.
+ * Since 0.9.0. Errors: UNSUPPORTED for other types, and for 64-bit types that the device lacks. */
 TUFF_API tuff_status tuff_cumsum(tuff_stream stream, const tuff_scan_desc* desc);
 /* Cumulative product along an axis, with the arguments of tuff_cumsum(). Products are formed as a tree. If an
- * intermediate product leaves the range of f32, the result may be infinite, 0 or NaN even if the exact result is not.
- * Products of TUFF_I32 are exact and wrap modulo 2^32. Since 0.9.0. */
+ * intermediate product leaves the range of f32 (or f64), the result may be infinite, 0 or NaN even if the exact result is
+ * not. Products of integers are exact and wrap. Since 0.9.0. */
 TUFF_API tuff_status tuff_cumprod(tuff_stream stream, const tuff_scan_desc* desc);
+/* Cumulative maximum along an axis, with the arguments of tuff_cumsum(): the largest element so far. Exact. Results from
+ * the position of a NaN onwards are NaN. Since 0.9.0. */
+TUFF_API tuff_status tuff_cummax(tuff_stream stream, const tuff_scan_desc* desc);
+/* Cumulative minimum along an axis, with the arguments of tuff_cumsum(): the smallest element so far. Exact. Results from
+ * the position of a NaN onwards are NaN. Since 0.9.0. */
+TUFF_API tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* Applies a function to each element: output[i] = op(input[i]) for i < n.
  *   op   TUFF_UNARY_* */

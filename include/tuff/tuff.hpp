@@ -1010,6 +1010,8 @@ class Operations {
   Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
   Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
   Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
+  Outcome cummax(tuff_scan_desc desc) const { return with_size(tuff_cummax, desc); }
+  Outcome cummin(tuff_scan_desc desc) const { return with_size(tuff_cummin, desc); }
   Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
   Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
   Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }

@@ -22,7 +22,7 @@ shared TUFF_VALUE parts[TUFF_LANES];
 #define TUFF_TREE(name, COMBINE)                                              \
   TUFF_VALUE name(TUFF_VALUE value) {                                         \
     for (uint mask = 1; mask < min(TUFF_LANES, gl_SubgroupSize); mask *= 2) { \
-      value = COMBINE(value, subgroupShuffleXor(value, mask));                \
+      value = COMBINE(value, TUFF_SHUFFLE_XOR(value, mask));                  \
     }                                                                         \
     TUFF_ACROSS(COMBINE)                                                      \
     return value;                                                             \

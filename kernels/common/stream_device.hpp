@@ -65,6 +65,17 @@ inline void require_storage(const DeviceTraits& traits, int32_t dtype) {
   }
 }
 
+// What the device needs for a type that is read, computed in or stored.
+inline void require_type(const DeviceTraits& traits, int32_t dtype) {
+  require_storage(traits, dtype);
+  if ((dtype == TUFF_I64 || dtype == TUFF_U64) && !traits.int64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} is needed, and the device has no 64-bit integers", dtype_name(dtype));
+  }
+  if (dtype == TUFF_F64 && !traits.f64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "f64 is needed, and the device has no 64-bit floats");
+  }
+}
+
 // element_bytes is a power of two, as returned by dtype_size(). `forced` is "cpu" or "gpu" if an environment variable
 // sets the kind of shapes.
 inline StreamDevice stream_device(const DeviceTraits& traits, const std::optional<std::string>& forced,

@@ -201,6 +201,14 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_ROUNDED_7(value) int8_t(value)
 #define TUFF_NUMBER_7(loaded) (loaded)
 #define TUFF_OF_VALUE_7(v) int(v)
+uint tuff_quad(uvec4 v) {
+  v = (v & 0xffu) << uvec4(0, 8, 16, 24);
+  return v.x | v.y | v.z | v.w;
+}
+#define tuff_pack_7(v) tuff_quad(uvec4(v))
+#if TUFF_VALUE_OF == 7
+#define TUFF_VALUE_TYPE 5
+#endif
 ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)) >> 24; }
 
 // -- u8
@@ -212,6 +220,10 @@ ivec4 tuff_unpack_7(uint word) { return (ivec4(int(word)) << ivec4(24, 16, 8, 0)
 #define TUFF_ROUNDED_8(value) uint8_t(value)
 #define TUFF_NUMBER_8(loaded) (loaded)
 #define TUFF_OF_VALUE_8(v) uint(v)
+#define tuff_pack_8(v) tuff_quad(uvec4(v))
+#if TUFF_VALUE_OF == 8
+#define TUFF_VALUE_TYPE 5
+#endif
 #define tuff_unpack_8(w) tuff_bytes(w)
 uvec4 tuff_bytes(uint word) { return (uvec4(word) >> uvec4(0, 8, 16, 24)) & 0xffu; }
 
@@ -254,6 +266,9 @@ uvec4 tuff_bytes(uint word) { return (uvec4(word) >> uvec4(0, 8, 16, 24)) & 0xff
 #define TUFF_ROUNDED_11(value) int16_t(value)
 #define TUFF_NUMBER_11(loaded) (loaded)
 #define TUFF_OF_VALUE_11(v) int(v)
+#if TUFF_VALUE_OF == 11
+#define TUFF_VALUE_TYPE 5
+#endif
 uvec2 tuff_pairs(uvec4 v) { return (v.xz & 0xffffu) | (v.yw << 16); }
 #define tuff_pack_11(v) tuff_pairs(uvec4(v))
 ivec4 tuff_unpack_11(uvec2 w) { return (ivec4(w.xxyy) << ivec4(16, 0, 16, 0)) >> 16; }
@@ -267,6 +282,9 @@ ivec4 tuff_unpack_11(uvec2 w) { return (ivec4(w.xxyy) << ivec4(16, 0, 16, 0)) >>
 #define TUFF_ROUNDED_12(value) uint16_t(value)
 #define TUFF_NUMBER_12(loaded) (loaded)
 #define TUFF_OF_VALUE_12(v) uint(v)
+#if TUFF_VALUE_OF == 12
+#define TUFF_VALUE_TYPE 5
+#endif
 #define tuff_pack_12(v) tuff_pairs(uvec4(v))
 uvec4 tuff_unpack_12(uvec2 w) { return (w.xxyy >> uvec4(0, 16, 0, 16)) & 0xffffu; }
 
@@ -279,6 +297,7 @@ uvec4 tuff_unpack_12(uvec2 w) { return (w.xxyy >> uvec4(0, 16, 0, 16)) & 0xffffu
 #define TUFF_ROUNDED_13(value) uint8_t(uint((value) != 0))
 #define TUFF_NUMBER_13(loaded) (loaded)
 #define TUFF_OF_VALUE_13(v) (v)
+#define tuff_pack_13(v) tuff_quad(uvec4(notEqual(v, TUFF_VALUE4(0))))
 #define tuff_unpack_13(w) min(tuff_bytes(w), uvec4(1u))
 
 // -- f8 E4M3 and E5M2
@@ -331,8 +350,8 @@ vec4 tuff_unpack_15(uint word) {
 // ---- Value types ---------------------------------------------------------------------------------------------------
 // Each is one block too. TUFF_VALUE_TYPE is also the element type as which values are stored between dispatches. An
 // operation written with these names and TUFF_ZERO … TUFF_SMALLER works for all of them. Integers wrap modulo 2^32 or
-// 2^64. TUFF_SHUFFLE_XOR exchanges values within a subgroup: those of 64 bits as two words, since devices need not
-// shuffle them.
+// 2^64. TUFF_SHUFFLE_XOR and TUFF_SHUFFLE exchange values within a subgroup: those of 64 bits as two words, since
+// devices need not shuffle them.
 #if TUFF_VALUE_TYPE == 9 || TUFF_VALUE_TYPE == 10
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #define TUFF_HAS_NAN 0
@@ -344,6 +363,7 @@ vec4 tuff_unpack_15(uint word) {
 #define TUFF_LOWEST (-0x7fffffffffffffffl - 1l)
 #define TUFF_HIGHEST 0x7fffffffffffffffl
 #define TUFF_SHUFFLE_XOR(v, mask) packInt2x32(subgroupShuffleXor(unpackInt2x32(v), mask))
+#define TUFF_SHUFFLE(v, lane) packInt2x32(subgroupShuffle(unpackInt2x32(v), lane))
 #elif TUFF_VALUE_TYPE == 10
 #define TUFF_VALUE uint64_t
 #define TUFF_VALUE2 u64vec2
@@ -351,6 +371,7 @@ vec4 tuff_unpack_15(uint word) {
 #define TUFF_LOWEST 0ul
 #define TUFF_HIGHEST 0xfffffffffffffffful
 #define TUFF_SHUFFLE_XOR(v, mask) packUint2x32(subgroupShuffleXor(unpackUint2x32(v), mask))
+#define TUFF_SHUFFLE(v, lane) packUint2x32(subgroupShuffle(unpackUint2x32(v), lane))
 #elif TUFF_VALUE_TYPE == 6
 #define TUFF_VALUE uint
 #define TUFF_VALUE2 uvec2
@@ -373,6 +394,7 @@ vec4 tuff_unpack_15(uint word) {
 #define TUFF_HIGHEST double(TUFF_INFINITY)
 #define TUFF_HAS_NAN 1
 #define TUFF_SHUFFLE_XOR(v, mask) packDouble2x32(subgroupShuffleXor(unpackDouble2x32(v), mask))
+#define TUFF_SHUFFLE(v, lane) packDouble2x32(subgroupShuffle(unpackDouble2x32(v), lane))
 #elif TUFF_VALUE_TYPE == 1
 #define TUFF_VALUE float
 #define TUFF_VALUE2 vec2
@@ -385,10 +407,13 @@ vec4 tuff_unpack_15(uint word) {
 #endif
 #ifndef TUFF_SHUFFLE_XOR
 #define TUFF_SHUFFLE_XOR(v, mask) subgroupShuffleXor(v, mask)
+#define TUFF_SHUFFLE(v, lane) subgroupShuffle(v, lane)
 #endif
-// What 64-bit integers are stored as.
+// The words of values of 64 bits, and of counts that are stored as such.
 #if TUFF_VALUE_TYPE == 9 || TUFF_VALUE_TYPE == 10
 uvec2 tuff_words_of(TUFF_VALUE v) { return unpackUint2x32(uint64_t(v)); }
+#elif TUFF_VALUE_TYPE == 4
+uvec2 tuff_words_of(double v) { return unpackDouble2x32(v); }
 #elif TUFF_VALUE_TYPE == 6
 uvec2 tuff_words_of(uint v) { return uvec2(v, 0u); }
 #endif

@@ -69,7 +69,7 @@ uvec4 tuff_memory(uvec4 w) { return w; }
   }
 #define TUFF_BLOCK_STORE(name, type) TUFF_STORE_SINGLY(name, type)
 #else
-// By the size of an element. Those of 1 and 8 bytes are read in blocks and written one by one: results of reductions.
+// By the size of an element.
 #define TUFF_BLOCKS_DECLARE(qualifier, slot, name, type)                                   \
   TUFF_DECLARE(qualifier, slot, name##_scalar, TUFF_STORED(type), TUFF_BYTES(type))        \
   TUFF_DECLARE(qualifier, slot, name##_memory, TUFF_PASTE(TUFF_MEMORY_, TUFF_BYTES(type)), \
@@ -114,12 +114,14 @@ uvec4 tuff_memory(uvec4 w) { return w; }
   uvec2 words = tuff_words(TUFF_AT(name##_memory, i));         \
   block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.x)); \
   block.part[1] = TUFF_CONVERT4(TUFF_UNPACKED(type, words.y));
+#define TUFF_BLOCK_STORE_1(name, type) \
+  TUFF_AT(name##_memory, i) = tuff_memory(uvec2(TUFF_PACKED(type, block.part[0]), TUFF_PACKED(type, block.part[1])));
 #else
+#define TUFF_BLOCK_STORE_1(name, type) TUFF_AT(name##_memory, i) = TUFF_PACKED(type, block.part[0]);
 #define TUFF_MEMORY_1 uint
 #define TUFF_MEMORY_BYTES_1 4
 #define TUFF_BLOCK_LOAD_1(name, type) block.part[0] = TUFF_CONVERT4(TUFF_UNPACKED(type, TUFF_AT(name##_memory, i)));
 #endif
-#define TUFF_BLOCK_STORE_1(name, type) TUFF_STORE_SINGLY(name, type)
 
 #define TUFF_MEMORY_8 TUFF_MEMORY16
 #define TUFF_MEMORY_BYTES_8 16
@@ -129,7 +131,13 @@ uvec4 tuff_memory(uvec4 w) { return w; }
     const uvec4 second = tuff_words(TUFF_AT(name##_memory, 2 * (TUFF_PARTS * i + p) + 1));             \
     block.part[p] = TUFF_CONVERT4(TUFF_PASTE(tuff_unpack_, type)(first, second));                      \
   }
-#define TUFF_BLOCK_STORE_8(name, type) TUFF_STORE_SINGLY(name, type)
+#define TUFF_BLOCK_STORE_8(name, type)                                                                         \
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {                                                           \
+    const TUFF_VALUE4 v = block.part[p];                                                                       \
+    TUFF_AT(name##_memory, 2 * (TUFF_PARTS * i + p)) = tuff_memory(uvec4(tuff_words_of(v.x), tuff_words_of(v.y))); \
+    TUFF_AT(name##_memory, 2 * (TUFF_PARTS * i + p) + 1) =                                                     \
+        tuff_memory(uvec4(tuff_words_of(v.z), tuff_words_of(v.w)));                                            \
+  }
 #endif
 
 #define TUFF_BLOCKS_READ(slot, name, type) TUFF_BLOCKS_READ_BY(readonly, slot, name, type)

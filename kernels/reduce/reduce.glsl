@@ -8,7 +8,7 @@
 #include "kernels/reduce/reduce.def"
 #define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
 #if TUFF_VALUE_TYPE == 4
-#include "kernels/reduce/doubles.glsl"
+#include "kernels/elementwise/doubles.glsl"
 #else
 #define TUFF_VALUE_NAN TUFF_NAN
 #define TUFF_INFINITE_BITS 0x7f800000u

@@ -359,17 +359,6 @@ void record_stages(const Reduction& reduction, const Stages& stages, Place from,
   }
 }
 
-// What the device needs for a type that is read, computed in or stored.
-void require_type(const DeviceTraits& traits, int32_t dtype) {
-  require_storage(traits, dtype);
-  if ((dtype == TUFF_I64 || dtype == TUFF_U64) && !traits.int64) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is needed, and the device has no 64-bit integers", dtype_name(dtype));
-  }
-  if (dtype == TUFF_F64 && !traits.f64) {
-    fail(TUFF_ERROR_UNSUPPORTED, "f64 is needed, and the device has no 64-bit floats");
-  }
-}
-
 }  // namespace
 
 void record_reduce(Recorder& recorder, const ReduceArgs& args) {

@@ -1,4 +1,4 @@
-// Running sums and products along one axis of a dense tensor.
+// Running sums, products, maxima and minima along one axis of a dense tensor.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,18 @@ namespace scan {
 inline constexpr ElementTypes kTypes = {
 #include "kernels/scan/scan.def"
 };
+
+// The type that values are computed in and kept as between dispatches.
+inline int32_t value_type(int32_t dtype) {
+  return dtype_size(dtype) < 4 && !kFloatTypes.has(dtype) ? TUFF_I32 : computed_type(dtype);
+}
 }  // namespace scan
 
-enum class ScanOp : uint8_t { sum = 1, product = 2 };
-inline const char* name_of(ScanOp op) { return op == ScanOp::sum ? "cumsum" : "cumprod"; }
+enum class ScanOp : uint8_t { sum = 1, product = 2, maximum = 3, minimum = 4 };
+inline const char* name_of(ScanOp op) {
+  constexpr const char* kNames[] = {"cumsum", "cumprod", "cummax", "cummin"};
+  return kNames[static_cast<int>(op) - 1];
+}
 
 struct ScanArgs {
   ScanOp op;
@@ -35,6 +43,8 @@ void record_scan(Recorder& recorder, const ScanArgs& args);
 namespace operations {
 extern const OperationOf<ScanArgs> cumsum;
 extern const OperationOf<ScanArgs> cumprod;
+extern const OperationOf<ScanArgs> cummax;
+extern const OperationOf<ScanArgs> cummin;
 }  // namespace operations
 
 }  // namespace tuff

@@ -1,4 +1,4 @@
-// Running sums or products down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
+// Running sums, products, maxima or minima down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
 // elements each, and each walks down the axis. Where lanes are few, the axis is cut into segments, which takes two
 // dispatches: TUFF_STAGE 1 stores the totals [outer][segments][inner], and TUFF_STAGE 2 starts from those of the
 // earlier segments.

@@ -1,4 +1,4 @@
-// Running sums or products of rows. TUFF_LANES invocations share a piece, which is a whole row or one of its segments,
+// Running sums, products, maxima or minima of rows. TUFF_LANES invocations share a piece, which is a whole row or one of its segments,
 // and process it in steps. In each step lane l has item l of W elements. A lane combines its elements, the lanes'
 // totals are scanned by shuffles (and through shared memory beyond a subgroup), and the total of the earlier steps is
 // carried along:
@@ -87,12 +87,12 @@ TUFF_VALUE before_lane(TUFF_VALUE x, out TUFF_VALUE total) {
   uint self = gl_SubgroupInvocationID, place = self % width;
   TUFF_VALUE run = x;
   for (uint distance = 1; distance < width; distance *= 2) {
-    TUFF_VALUE other = subgroupShuffle(run, place >= distance ? self - distance : self);
+    TUFF_VALUE other = TUFF_SHUFFLE(run, place >= distance ? self - distance : self);
     run = place >= distance ? TUFF_COMBINE(other, run) : run;
   }
-  TUFF_VALUE before = subgroupShuffle(run, place > 0 ? self - 1 : self);
+  TUFF_VALUE before = TUFF_SHUFFLE(run, place > 0 ? self - 1 : self);
   before = place > 0 ? before : TUFF_IDENTITY;
-  total = subgroupShuffle(run, self - place + (width - 1));
+  total = TUFF_SHUFFLE(run, self - place + (width - 1));
 #if TUFF_SHARED
   if (place == 0) parts[gl_SubgroupID] = total;
   barrier();

@@ -5,8 +5,8 @@
 //
 // The axis is cut into segments where rows or columns are too few to fill the device, or where an axis is so long that
 // there would be too many serial additions. That takes one dispatch for the totals and one for the results. Segments
-// depend only on the sizes and the device, so results are the same in every run. Floats are computed in f32; integers
-// keep their type and wrap.
+// depend only on the sizes and the device, so results are the same in every run. Floats are computed in f32, and f64
+// in f64; integers wrap.
 //
 // The serial operations before a result, the c of the error bound c 2^-24 sum |x|, are at most kMaxSteps of a segment,
 // those of its lanes (8 elements, 10 shuffles, 32 subgroups), and those over earlier segments, max(kMaxSegments, length
@@ -69,7 +69,7 @@ void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32
                      uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
   const DeviceTraits& traits = scan.recorder.traits();
   const uint64_t size = scan.element_bytes(), bytes = elements * size,
-                 total_bytes = totals * dtype_size(computed_type(scan.args.dtype));
+                 total_bytes = totals * dtype_size(scan::value_type(scan.args.dtype));
   const bool cut = segments > 1;
   const Buffer* scratch = cut ? &scan.recorder.scratch(total_bytes) : nullptr;
   for (int stage = cut ? 1 : 0; stage <= (cut ? 2 : 0); ++stage) {
@@ -161,7 +161,7 @@ void scan_columns(const Scan& scan, uint64_t first, uint64_t outer, uint64_t len
 
 void record_scan(Recorder& recorder, const ScanArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
-  require_storage(recorder.traits(), args.dtype);
+  require_type(recorder.traits(), args.dtype);
   if (view.outer == 0 || view.axis == 0 || view.inner == 0) return;
   const Scan scan{recorder, args,
                   stream_device(recorder.traits(), forced_variant<"TUFF_REDUCE_VARIANT">(), dtype_size(args.dtype))};

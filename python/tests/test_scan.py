@@ -1,4 +1,4 @@
-"""cumsum and cumprod beside NumPy's, in float64."""
+"""Scans beside NumPy's, in float64."""
 
 import numpy as np
 import pytest
@@ -38,16 +38,56 @@ def test_exclusive_and_reverse(ctx):
     assert array.numpy().tolist() == [1, 3, 6, 10, 15]
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.bool_])
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
-def test_int32_is_exact_modulo_2_to_32(ctx, name):
-    host = np.random.default_rng(4).integers(-(2**31), 2**31, (5, 33, 7)).astype(np.int32) | (name == "cumprod")
-    array = ctx.array(host, dtype=np.int32)
+def test_integers_are_exact_and_wrap(ctx, name, dtype):
+    rng = np.random.default_rng(4)
+    if dtype == np.bool_:
+        host = rng.integers(0, 2, (5, 33, 7)).astype(dtype)
+    else:
+        ends = np.iinfo(dtype)
+        host = rng.integers(ends.min, ends.max, (5, 33, 7), dtype=dtype, endpoint=True) | dtype(name == "cumprod")
+    array = ctx.array(host, dtype=dtype)
     for axis in (None, 0, 1, -1):
-        got = getattr(tuff, name)(array, axis)
-        assert got.dtype == np.int32
-        np.testing.assert_array_equal(got.numpy(), getattr(np, name)(host, axis=axis, dtype=np.int32))
-    assert tuff.cumsum(ctx.array([2**31 - 1, 1], dtype=np.int32)).numpy().tolist() == [2**31 - 1, -(2**31)]
+        got, want = getattr(tuff, name)(array, axis), getattr(np, name)(host, axis=axis)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got.numpy(), want)
+        if dtype != np.bool_:  # an out of the array's own type
+            same = ctx.empty(want.shape, dtype)
+            assert getattr(tuff, name)(array, axis, out=same) is same
+            np.testing.assert_array_equal(same.numpy(), want.astype(dtype))
+    assert array.numpy().tobytes() == host.tobytes()
+    assert tuff.cumsum(ctx.array([2**31 - 1, 1], dtype=np.int32)).numpy().tolist() == [2**31 - 1, 2**31]
     assert tuff.cumprod(ctx.array([3, 5, 7], dtype=np.int32), exclusive=True, reverse=True).numpy().tolist() == [35, 7, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.uint32, np.int64])
+def test_maxima_and_minima_so_far(ctx, dtype):
+    host = (np.random.default_rng(5).standard_normal((4, 300, 3)) * 40).astype(np.int64).astype(dtype)
+    array = ctx.array(host, dtype=dtype)
+    for function, numpys in ((tuff.cummax, np.maximum), (tuff.cummin, np.minimum)):
+        for axis in (0, 1, -1):
+            got = function(array, axis)
+            assert got.dtype == dtype
+            np.testing.assert_array_equal(got.numpy(), numpys.accumulate(host, axis=axis))
+        np.testing.assert_array_equal(function(array).numpy(), numpys.accumulate(host.ravel()))
+        backwards = numpys.accumulate(host[:, ::-1], axis=1)[:, ::-1]
+        np.testing.assert_array_equal(function(array, 1, reverse=True).numpy(), backwards)
+    if np.dtype(dtype).kind == "f":
+        x = ctx.array(np.array([1, np.nan, 3], dtype), dtype=dtype)
+        assert np.isnan(tuff.cummax(x).numpy()).tolist() == [False, True, True]
+
+
+def test_the_standards_cumulative_functions(ctx):
+    x = ctx.array([[1, 2, 3], [4, 5, 6]], dtype=np.int32)
+    got = tuff.cumulative_sum(x, axis=1, include_initial=True)
+    assert got.dtype == np.int64 and got.numpy().tolist() == [[0, 1, 3, 6], [0, 4, 9, 15]]
+    assert tuff.cumulative_prod(x, axis=0, include_initial=True).numpy().tolist() == [[1, 1, 1], [1, 2, 3], [4, 10, 18]]
+    assert tuff.cumulative_sum(x, axis=-1, dtype=np.float32).dtype == np.float32
+    small = tuff.cumulative_sum(ctx.array([100, 100], dtype=np.int8), dtype=np.int8)
+    assert small.dtype == np.int8 and small.numpy().tolist() == [100, -56]
+    with pytest.raises(ValueError, match="axis is needed"):
+        tuff.cumulative_sum(x)
 
 
 def test_what_cannot_be_scanned_says_so(ctx):
@@ -61,5 +101,5 @@ def test_what_cannot_be_scanned_says_so(ctx):
     with pytest.raises((ValueError, TypeError)):
         tuff.cumsum(array, 1, out=ctx.zeros((4, 3)))
     with pytest.raises(tuff.TuffError, match="dtype"):
-        tuff.cumsum(ctx.array(np.arange(3), dtype=np.uint32), 0)
+        tuff.cummax(ctx.array([True, False]), 0)
     assert tuff.cumsum(ctx.zeros((0, 3)), 0).shape == (0, 3)

@@ -1375,6 +1375,8 @@ FUNCTIONS = {
     "tuff_reduce_ex": (c_int32, [c_uint64, POINTER(ReduceDesc)]),
     "tuff_cumsum": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_cumprod": (c_int32, [c_uint64, POINTER(ScanDesc)]),
+    "tuff_cummax": (c_int32, [c_uint64, POINTER(ScanDesc)]),
+    "tuff_cummin": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_unary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
     "tuff_unary_ex": (c_int32, [c_uint64, POINTER(UnaryDesc)]),
     "tuff_binary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_uint64]),

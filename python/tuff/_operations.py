@@ -16,7 +16,7 @@ from ._checked import choice, is_number, real, sequence, whole
 from ._error import check
 from ._expression import repeated
 from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
-from ._storage import DTYPES, Storage, TransposedStorage, as_shape
+from ._storage import DTYPES, Storage, TransposedStorage, as_dtype, as_shape
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
@@ -30,8 +30,12 @@ __all__ = [
     "binary",
     "broadcast_to",
     "count_nonzero",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -501,8 +505,8 @@ def cumsum(
 ) -> Array:
     """Cumulative sums along one axis, or, as in NumPy, of the flattened array; out may be x.
 
-    exclusive: an element does not count in its own result; the first result is 0. reverse: scan from the end.
-    int32 stays int32 and wraps modulo 2^32.
+    exclusive: an element does not count in its own result; the first result is 0. reverse: scan from the end. Sums of integers
+    and bools are int64, those of unsigned integers uint64, unless out has their own type; they wrap.
     """
     return _scan(raw.tuff_cumsum, x, axis, exclusive, reverse, out)
 
@@ -519,6 +523,59 @@ def cumprod(
     return _scan(raw.tuff_cumprod, x, axis, exclusive, reverse, out)
 
 
+def cummax(
+    x: Array,
+    axis: Optional[int] = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Cumulative maxima, with the arguments of cumsum: the largest element so far; NaN from the first NaN on. The type is x's.
+    With exclusive, the first result is the type's lowest value."""
+    return _scan(raw.tuff_cummax, x, axis, exclusive, reverse, out)
+
+
+def cummin(
+    x: Array,
+    axis: Optional[int] = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Cumulative minima, with the arguments of cummax."""
+    return _scan(raw.tuff_cummin, x, axis, exclusive, reverse, out)
+
+
+def cumulative_sum(x: Array, *, axis: Optional[int] = None, dtype: Optional[object] = None, include_initial: bool = False) -> Array:
+    """The array API standard's cumulative sum. axis may be left out for one dimension only; include_initial puts a 0 before
+    the first result."""
+    return _cumulative(raw.tuff_cumsum, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(x: Array, *, axis: Optional[int] = None, dtype: Optional[object] = None, include_initial: bool = False) -> Array:
+    """The array API standard's cumulative product, with the arguments of cumulative_sum; the initial result is 1."""
+    return _cumulative(raw.tuff_cumprod, x, axis, dtype, include_initial)
+
+
+def _cumulative(function: object, x: Array, axis: Optional[int], dtype: Optional[object], include_initial: bool) -> Array:
+    require_array(x, "x")
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"x has {x.ndim} dimensions, and axis is needed for all but one")
+    if dtype is not None:
+        x = shapes.cast(x, as_dtype(dtype))
+    along = whole_axis(0 if axis is None else axis, x.ndim)
+    if dtype is not None and not elementwise.is_float(x.dtype):
+        result = _scan(function, x, along, False, False, x.context.empty(x.shape, x.dtype))
+    else:
+        result = _scan(function, x, along, False, False, None)
+    if not include_initial:
+        return result
+    first = x.context.full((*x.shape[:along], 1, *x.shape[along + 1 :]), int(function is raw.tuff_cumprod), result.dtype)
+    return shapes.concat([first, result], along)
+
+
 def _scan(
     function: object, x: Array, axis: Optional[int], exclusive: bool, reverse: bool, out: Optional[Array]
 ) -> Array:
@@ -528,6 +585,11 @@ def _scan(
     elif x.ndim == 0:
         raise ValueError("a 0-d array has no axis")
     require_rank(x, "x")
+    sums = function in (raw.tuff_cumsum, raw.tuff_cumprod)
+    if sums and not elementwise.is_float(x.dtype) and (out is None or out.dtype != x.dtype or x.dtype == np.bool_):
+        # A conversion, and a scan in place.
+        x = shapes.cast(x, reduced_type(raw.REDUCE_SUM, x.dtype))
+        out = x if out is None else out
     result = result_of(out, x, x.shape)
     desc = raw.ScanDesc(
         dtype=dtype_of(x),

@@ -213,7 +213,8 @@ void draw_reduce(Draft& d) {
 }
 
 // Inputs are integers, so that additions and products are exact in any order. Those of integer types wrap.
-template <bool product_of>
+enum class Scan : uint8_t { sum, product, best };
+template <Scan scan>
 void draw_scan(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(draw, kScanTypes);
@@ -222,18 +223,18 @@ void draw_scan(Draft& d) {
   d.set("dtype", dtype), d.set("axis", axis);
   d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
   set_shape(d, shape);
-  const bool integer = is_integer(dtype);
+  const bool integer = is_integer(dtype), products = scan == Scan::product;
   d.input("input", dtype, product(shape),
-          integer      ? product_of ? Fill::odd : Fill::anything
-          : product_of ? Fill::powers
-                       : Fill::integers);
+          integer    ? products ? Fill::odd : Fill::anything
+          : products ? Fill::powers
+                     : Fill::integers);
   Operand& output = d.output("output", dtype, product(shape));
   if (d.free.one_in(4)) output.same = 0;
-  if (integer) return;
+  if (integer || scan == Scan::best) return;  // exact, whatever the values
   d.suits = [&d, length] {
     const Seen& seen = d.of("input").seen;
     const auto n = static_cast<double>(length);
-    return seen.integral && (product_of ? product_of_any(seen, length) : seen.most * n) < 0x1p24;
+    return seen.integral && (scan == Scan::product ? product_of_any(seen, length) : seen.most * n) < 0x1p24;
   };
 }
 
@@ -474,8 +475,10 @@ void draw_channel_norm(Draft& d) {
 constexpr Description kRows[] = {
     {"tuff_reduce", "reduce", draw_reduce},
     {"tuff_reduce_ex", "reduce", draw_reduce},
-    {"tuff_cumsum", "scan", draw_scan<false>},
-    {"tuff_cumprod", "scan", draw_scan<true>},
+    {"tuff_cumsum", "scan", draw_scan<Scan::sum>},
+    {"tuff_cumprod", "scan", draw_scan<Scan::product>},
+    {"tuff_cummax", "scan", draw_scan<Scan::best>},
+    {"tuff_cummin", "scan", draw_scan<Scan::best>},
     {"tuff_unary", "elementwise", draw_unary},
     {"tuff_unary_ex", "elementwise", draw_unary},
     {"tuff_binary", "elementwise", draw_binary},

@@ -321,19 +321,38 @@ def cumprod(draw: Draw, kind: str, form: str) -> Case:
     return _scan("tuff_cumprod", draw, kind)
 
 
+@oracle("cummax", ["tuff_cummax"], types_of("scan"))
+def cummax(draw: Draw, kind: str, form: str) -> Case:
+    return _scan("tuff_cummax", draw, kind)
+
+
+@oracle("cummin", ["tuff_cummin"], types_of("scan"))
+def cummin(draw: Draw, kind: str, form: str) -> Case:
+    return _scan("tuff_cummin", draw, kind)
+
+
 def _scan(function: str, draw: Draw, kind: str) -> Case:
-    t, product = TYPES[kind], function == "tuff_cumprod"
+    t, product, best = TYPES[kind], function == "tuff_cumprod", function in ("tuff_cummax", "tuff_cummin")
     exclusive, reverse, in_place = draw.maybe(0.5), draw.maybe(0.5), draw.flip(0.25)
     shape, axis = _shape(draw, 0.02)
     n = shape[axis]
+    run = {"tuff_cumsum": np.add, "tuff_cumprod": np.multiply, "tuff_cummax": np.maximum, "tuff_cummin": np.minimum}[function]
+    first = int(product)
     if not t.float:  # odd factors, whose products wrap but do not become 0
-        x = draw.data.integers(-(2**31), 2**31, shape) | int(product)
+        ends = np.iinfo(t.storage)
+        x = draw.data.integers(ends.min, ends.max, shape, dtype=t.storage, endpoint=True) | t.storage.type(product)
+        if best:
+            first = ends.min if function == "tuff_cummax" else ends.max
     elif product:
         # Near 1, so that products stay in range in any order.
         spread = min(0.2, 2.0 / np.sqrt(max(n, 1)))
         x = draw.data.choice([-1.0, 1.0], shape) * np.exp(draw.data.standard_normal(shape) * spread)
     else:
         x = draw.values(shape, draw.pick(["whole", "normal", "spread"]))
+        if best:
+            first = -np.inf if function == "tuff_cummax" else np.inf
+            if draw.flip(0.3):
+                x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
     operands = {"input": operand(draw, t, x, output=in_place)}
     x = operands["input"].values
     if not in_place:
@@ -341,31 +360,35 @@ def _scan(function: str, draw: Draw, kind: str) -> Case:
 
     def reference(library: str) -> dict:
         along = np.flip(x, axis) if reverse else x
+        if t.name == "f64":
+            along = along.astype(np.longdouble)
         if library == "torch":
-            run = libraries.torch.cumprod if product else libraries.torch.cumsum
-            y = run(libraries.tensor(np.ascontiguousarray(along)), dim=axis).numpy()
+            cumulative = libraries.torch.cumprod if product else libraries.torch.cumsum
+            y = cumulative(libraries.tensor(np.ascontiguousarray(along)), dim=axis).numpy()
         else:
-            y = (np.cumprod if product else np.cumsum)(along, axis=axis)
-        if not t.float:  # modulo 2^32, and int64 is modulo 2^64
-            y = np.asarray(y).astype(np.uint32).astype(np.int32).astype(np.int64)
+            with np.errstate(all="ignore"):
+                y = run.accumulate(along, axis=axis, dtype=along.dtype)
+        if not t.float:  # int64 and uint64 are modulo 2^64, of which narrower types keep their bits
+            y = _wrapped(t, y)
         # tuff.h: for sums min(n, 6000) roundings relative to the sum of magnitudes; for products n.
         count = np.arange(1, n + 1).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-        if not t.float:
+        u = U64 if t.name == "f64" else U32
+        if not t.float or best:
             bound = np.zeros(y.shape)
         elif product:
-            bound = gamma(count) * np.abs(y)
+            bound = gamma(count, u) * np.abs(y)
         else:
-            bound = gamma(np.minimum(count, 6000)) * np.cumsum(np.abs(along), axis=axis)
+            bound = gamma(np.minimum(count, 6000), u) * np.cumsum(np.abs(along), axis=axis)
         if exclusive and n:
-            first = np.full([1 if i == axis else size for i, size in enumerate(shape)], int(product), y.dtype)
+            start = np.full([1 if i == axis else size for i, size in enumerate(shape)], first, y.dtype)
             keep = tuple(slice(0, n - 1) if i == axis else slice(None) for i in range(len(shape)))
-            y, bound = np.concatenate([first, y[keep]], axis), np.concatenate([0 * first, bound[keep]], axis)
+            y, bound = np.concatenate([start, y[keep]], axis), np.concatenate([np.zeros(start.shape), bound[keep]], axis)
         if reverse:
             y, bound = np.flip(y, axis), np.flip(bound, axis)
         return {"input" if in_place else "output": Near(y, np.where(np.isfinite(y), bound, 0.0))}
 
     references = {"numpy": lambda: reference("numpy")}
-    if libraries.torch is not None and n:
+    if libraries.torch is not None and n and t.float and t.name != "f64" and not best:
         references["torch"] = lambda: reference("torch")
     target = Handle("input" if in_place else "output")
     desc = {"dtype": t.code, "input": Handle("input"), "output": target, "shape": shape, "rank": len(shape), "axis": axis,

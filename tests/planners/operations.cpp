@@ -447,14 +447,16 @@ void draw_scan(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
   tuff::ScanArgs& args = call.keep(tuff::ScanArgs{});
-  args.op = n.coin() ? tuff::ScanOp::sum : tuff::ScanOp::product;
+  args.op = static_cast<tuff::ScanOp>(1 + n.below(4));
   args.dtype = call.type_of(tuff::scan::kTypes);
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   args.exclusive = n.coin(), args.reverse = n.coin();
   call.tell("dtype", args.dtype), call.tell("exclusive", args.exclusive), call.tell("reverse", args.reverse);
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
   args.output = call.output_or(args.input, "output", shape.elements(), dtype_size(args.dtype));
-  set(call, args.op == tuff::ScanOp::sum ? tuff::operations::cumsum : tuff::operations::cumprod, args);
+  const tuff::OperationOf<tuff::ScanArgs>* const operations[] = {&tuff::operations::cumsum, &tuff::operations::cumprod,
+                                                                 &tuff::operations::cummax, &tuff::operations::cummin};
+  set(call, *operations[static_cast<int>(args.op) - 1], args);
 }
 
 void draw_random(Call& call) {

@@ -1,4 +1,4 @@
-// What reductions need of f64: bits, and functions on dvec4 with the names that they have for f32
+// What reductions and scans need of f64: bits, and functions on dvec4 with the names that they have for f32
 // (kernels/elementwise/math.glsl). Errors: below 2 ULP.
 #define TUFF_VALUE_NAN packDouble2x32(uvec2(0u, 0x7ff80000u))
 #define TUFF_INFINITE_BITS 0x7ff00000u
