@@ -321,6 +321,10 @@ TEST_P(ExpressionCalls, RunRefuses) {
   EXPECT_FAILS(run({64}, strided(x, 0, {-1}), dense(y)), kArgument, "tuff_expr_run", "inputs[0]");
   EXPECT_FAILS(run({4}, strided(x, 3, {1ll << 62}), dense(y)), kArgument, "tuff_expr_run", "inputs[0]");
   EXPECT_FAILS(run({4}, strided(x, 3, {INT64_MIN}), dense(y)), kArgument, "tuff_expr_run", "inputs[0]");
+  // In bytes these do not fit 64 bits, though the elements' numbers do.
+  for (const int64_t stride : {1ll << 59, 1ll << 61, -(1ll << 61)}) {
+    EXPECT_FAILS(run({2}, strided(x, 3, {stride}), dense(y)), kArgument, "tuff_expr_run", "inputs[0]");
+  }
   EXPECT_FAILS(run({65}, dense(x), dense(y)), kArgument, "tuff_expr_run", "inputs[0]");
   EXPECT_FAILS(run({32}, dense(x), dense(y, 33)), kArgument, "tuff_expr_run", "outputs[0]");
   EXPECT_FAILS(run({64}, dense(TUFF_NULL_HANDLE), dense(y)), kHandle, "tuff_expr_run", "inputs[0]");

@@ -101,7 +101,7 @@ class Check {
       const int64_t stride = stride_along(args_, operand, d);
       const Wide reach = Wide{stride} * (args_.shape[d] - 1);
       (reach < 0 ? lowest : highest) += reach;
-      if (highest - lowest > Wide{1} << 62) break;  // in no buffer
+      if (highest - lowest > Wide{1} << 59) break;  // in no buffer; fewer elements, in bytes, fit a stride
       found.strides[d] = stride * static_cast<int64_t>(found.size);
     }
     const uint64_t holds = buffer.bytes / found.size;
