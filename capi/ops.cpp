@@ -10,6 +10,7 @@
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/softmax/softmax.hpp"
+#include "kernels/sort/sort.hpp"
 #include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
@@ -107,6 +108,18 @@ tuff_status tuff_cummax(tuff_stream stream, const tuff_scan_desc* desc) {
 tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc) {
   return guarded("tuff_cummin",
                  [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::minimum, tuff::operations::cummin); });
+}
+
+tuff_status tuff_sort(tuff_stream stream, const tuff_sort_desc* desc) {
+  return guarded("tuff_sort", [&] {
+    const tuff_sort_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand input(target, wanted.input, "input"), values(target, wanted.values, "values"),
+        indices(target, wanted.indices, "indices");
+    target->run(
+        tuff::operations::sort({wanted.dtype, input, values, indices, wanted.shape, wanted.rank, wanted.axis, wanted.k,
+                                wanted.index_type != 0 ? wanted.index_type : TUFF_I32, wanted.descending != 0}));
+  });
 }
 
 tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffer input, tuff_buffer output,

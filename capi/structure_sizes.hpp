@@ -84,6 +84,10 @@ struct Released<tuff_scan_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
 };
 template <>
+struct Released<tuff_sort_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
+};
+template <>
 struct Released<tuff_unary_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {40, 48};  // 0.1.0, 0.3.0
 };

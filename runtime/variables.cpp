@@ -67,6 +67,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_ROPE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SHAPE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SOFTMAX_VARIANT", kKind, is_kind, nullptr},
+    {"TUFF_SORT_VARIANT", kKind, is_kind, nullptr},
     // End of what is generated.
 };
 

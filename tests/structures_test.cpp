@@ -309,6 +309,9 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_cumprod", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumprod(context(), d); });
   expect_checked("tuff_cummax", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummax(context(), d); });
   expect_checked("tuff_cummin", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummin(context(), d); });
+  auto sort = operation(tuff_sort_desc{});
+  sort.rank = 1;
+  expect_checked("tuff_sort", sort, false, [&](const tuff_sort_desc* d) { return tuff_sort(context(), d); });
   auto random = operation(tuff_random_desc{});
   random.distribution = TUFF_RANDOM_NORMAL;
   expect_checked("tuff_random", random, false, [&](const tuff_random_desc* d) { return tuff_random(context(), d); });

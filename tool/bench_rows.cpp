@@ -405,6 +405,13 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, true));
   all.push_back(best_scan_row("cummax", rows, kColumns, true));
   all.push_back(best_scan_row("cummin", rows, kColumns, false));
+  all.push_back(memory_row("sort", "sort", fmt::format("{} values", format_count(values)), 8 * values, {values, values},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_sort_desc desc{};
+                             desc.dtype = TUFF_F32, desc.input = b[0].handle(), desc.values = b[1].handle();
+                             desc.shape[0] = values, desc.rank = 1;
+                             context.sort(desc);
+                           }));
   all.push_back(memory_row("random normal", "random", fmt::format("{} values", format_count(values)), 4 * values,
                            {values}, [=](const tuff::Context& context, Buffers& b) {
                              tuff_random_desc desc{};

@@ -557,6 +557,16 @@ void add_shape_cases(std::vector<Case>& cases) {
         context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
         context.gather(DType::f32, DType::i32, in[0], indices, out, {300, 33}, 0, 5'000);
       });
+  for (const uint64_t k : {uint64_t{0}, uint64_t{7}}) {
+    add("sort", k == 0 ? "2x4500 axis 1" : "4500x2 axis 0, 7 largest", 9'000, k == 0 ? 9'000 : 14,
+        [k](const tuff::Context& context, const Buffers& in, const auto& out) {
+          tuff_sort_desc desc{};
+          desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.values = out.handle(), desc.rank = 2;
+          desc.shape[0] = k == 0 ? 2 : 4'500, desc.shape[1] = k == 0 ? 4'500 : 2, desc.axis = k == 0 ? 1 : 0;
+          desc.k = k, desc.descending = k != 0 ? 1 : 0;
+          context.sort(desc);
+        });
+  }
   add("max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_pool_desc desc{};

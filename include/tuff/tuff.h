@@ -108,11 +108,11 @@ enum {
   TUFF_ERROR_INTERNAL = -13             /* a bug in Tuff or the driver */
 };
 
-/* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements
- * (permute, cast, slice, concat, gather) take all types. Expressions take all but 8-bit floats, and tuff_random() says what
- * it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and TUFF_BOOL, linear algebra TUFF_F32 and
- * TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary() also takes TUFF_I32. tuff_supports() tells what
- * a device can do.
+/* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements (permute,
+ * cast, slice, concat, gather, sort) take all types. Expressions take all but 8-bit floats, and tuff_random() says
+ * what it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and TUFF_BOOL, linear algebra
+ * TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary() also takes TUFF_I32.
+ * tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -1213,6 +1213,31 @@ TUFF_API tuff_status tuff_cummax(tuff_stream stream, const tuff_scan_desc* desc)
 /* Cumulative minimum along an axis, with the arguments of tuff_cumsum(): the smallest element so far. Exact. Results from
  * the position of a NaN onwards are NaN. Since 0.9.0. */
 TUFF_API tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc);
+
+/* Options of tuff_sort(). Since 0.9.0. */
+typedef struct tuff_sort_desc {
+  uint32_t struct_size;
+  int32_t dtype;       /* any type */
+  tuff_buffer input;
+  tuff_buffer values;  /* of dtype; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer indices; /* of index_type; TUFF_NULL_HANDLE: not wanted */
+  uint64_t shape[8];   /* of the input: the first `rank` sizes, 1 <= rank <= 8 */
+  uint32_t rank;
+  uint32_t axis;       /* less than rank */
+  uint64_t k;          /* how many of the sorted elements are wanted: at most the axis's size; 0: all */
+  int32_t index_type;  /* TUFF_I32, TUFF_U32, TUFF_I64 or TUFF_U64; 0: TUFF_I32 */
+  int32_t descending;  /* not 0: from the largest to the smallest */
+} tuff_sort_desc;
+/* Sorts along an axis: values[..., j, ...] is the element that has rank j along the axis, and indices[..., j, ...] its
+ * place in the input, for j < k; the outputs' axis has the size k. With k, these are the k smallest elements, or with
+ * descending the k largest. The sort is stable in both directions: equal elements keep their order, so results are the
+ * same on every device. NaNs are equal to one another and follow all numbers, also with descending; -0 and +0 are
+ * equal; any TUFF_BOOL byte other than 0 counts as 1. Elements are moved with their bits unchanged. The input is not
+ * written, and may not overlap an output. Devices need scratch memory of up to twice the size of the outputs of a whole
+ * sort, or of as many slices along the axis as have 2^26 elements.
+ * Errors: INVALID_ARGUMENT if neither output is wanted, or if index_type does not hold the places; UNSUPPORTED for an
+ * axis of more than 2^32 - 2^22 elements, and for elements of a width that the device cannot store. Since 0.9.0. */
+TUFF_API tuff_status tuff_sort(tuff_stream stream, const tuff_sort_desc* desc);
 
 /* Applies a function to each element: output[i] = op(input[i]) for i < n.
  *   op   TUFF_UNARY_* */

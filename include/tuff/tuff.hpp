@@ -1012,6 +1012,7 @@ class Operations {
   Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
   Outcome cummax(tuff_scan_desc desc) const { return with_size(tuff_cummax, desc); }
   Outcome cummin(tuff_scan_desc desc) const { return with_size(tuff_cummin, desc); }
+  Outcome sort(tuff_sort_desc desc) const { return with_size(tuff_sort, desc); }
   Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
   Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
   Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }

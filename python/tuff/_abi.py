@@ -718,6 +718,24 @@ class ScanDesc(Structure):
     ]
 
 
+class SortDesc(Structure):
+    """tuff_sort_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("values", c_uint64),
+        ("indices", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("k", c_uint64),
+        ("index_type", c_int32),
+        ("descending", c_int32),
+    ]
+
+
 class UnaryDesc(Structure):
     """tuff_unary_desc"""
 
@@ -1377,6 +1395,7 @@ FUNCTIONS = {
     "tuff_cumprod": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_cummax": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_cummin": (c_int32, [c_uint64, POINTER(ScanDesc)]),
+    "tuff_sort": (c_int32, [c_uint64, POINTER(SortDesc)]),
     "tuff_unary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
     "tuff_unary_ex": (c_int32, [c_uint64, POINTER(UnaryDesc)]),
     "tuff_binary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64, c_uint64]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Optional, Sequence, Union
+from typing import Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
 from . import _protocol as protocol
+from . import _searching as searching
 from . import _shape as shapes
+from . import _sorting as sorting
 from ._checked import element, is_number
 from ._buffer import Buffer
 from ._core import setup
@@ -285,6 +287,22 @@ class Array(Functions, Storage):
     def cumprod(self, axis: Optional[int] = None) -> Array:
         """Cumulative products along one axis, or of the flattened array."""
         return operations.cumprod(self, axis)
+
+    def sort(self, axis: int = -1) -> None:
+        """Sorts the elements along an axis in place; tuff.sort() returns a new array."""
+        self.assign(sorting.sort(self, axis))
+
+    def argsort(self, axis: Optional[int] = -1) -> Array:
+        """The indices of the elements in order along an axis, or in the flattened array, as int64."""
+        return sorting.argsort(self, axis)
+
+    def nonzero(self) -> Tuple[Array, ...]:
+        """The indices of the elements that are not zero, as an int64 array for each axis."""
+        return searching.nonzero(self)
+
+    def searchsorted(self, v: Array, side: str = "left", sorter: Optional[Array] = None) -> Array:
+        """Where the elements of v belong in this sorted array of one axis, as int64."""
+        return searching.searchsorted(self, v, side, sorter)
 
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""

@@ -10,7 +10,9 @@ import numpy as np
 from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
+from . import _searching as searching
 from . import _shape as shapes
+from . import _sorting as sorting
 from ._operands import require_array, whole_axis
 
 if TYPE_CHECKING:
@@ -113,8 +115,10 @@ def _full_like(array: Array, value: object, dtype: object = None, shape: object 
 
 
 def _where(condition: object, *values: object) -> Array:
+    if not values:
+        return searching.nonzero(condition)
     if len(values) != 2:
-        _refuse("where of a condition alone")
+        raise TypeError("where takes a condition, or a condition and two values")
     return elementwise.where(condition, *values)
 
 
@@ -126,8 +130,15 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "std": _spread("std"),
     "allclose": _allclose,
     "array_equal": _array_equal,
+    "argpartition": lambda array, kth, axis=-1: sorting.argpartition(array, kth, axis),
+    "argsort": lambda array, axis=-1, kind=None, order=None: sorting.argsort(array, axis),
+    "argwhere": searching.argwhere,
+    "bincount": lambda array, weights=None, minlength=0: _refuse("bincount with weights")
+    if weights is not None
+    else searching.bincount(array, minlength),
     "broadcast_to": operations.broadcast_to,
     "clip": lambda array, min=None, max=None, out=None: elementwise.clip(array, min, max, out=out),
+    "compress": lambda condition, array, axis=None: searching.compress(condition, array, axis),
     "concatenate": _concatenate,
     "copy": lambda array: array.copy(),
     "count_nonzero": lambda array, axis=None, keepdims=False: operations.count_nonzero(array, axis, keepdims),
@@ -135,14 +146,26 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "cumsum": lambda array, axis=None, out=None: operations.cumsum(array, axis, out=out),
     "empty_like": lambda array, dtype=None: array.context.empty(array.shape, array.dtype if dtype is None else dtype),
     "expand_dims": expand_dims,
+    "extract": searching.extract,
+    "flatnonzero": searching.flatnonzero,
     "full_like": _full_like,
+    "histogram": lambda array, bins=10, range=None: searching.histogram(array, bins, range),
     "isclose": elementwise.isclose,
+    "median": lambda array, axis=None, keepdims=False: sorting.median(array, axis, keepdims),
     "ndim": lambda array: array.ndim,
+    "nonzero": searching.nonzero,
     "ones_like": lambda array, dtype=None, shape=None: _full_like(array, 1, dtype, shape),
+    "partition": lambda array, kth, axis=-1: sorting.partition(array, kth, axis),
+    "percentile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.percentile(
+        array, q, axis, method=method, keepdims=keepdims
+    ),
+    "quantile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.quantile(array, q, axis, method=method, keepdims=keepdims),
     "ravel": lambda array: array.ravel(),
     "reshape": lambda array, shape: array.reshape(shape),
+    "searchsorted": searching.searchsorted,
     "shape": lambda array: array.shape,
     "size": lambda array: array.size,
+    "sort": lambda array, axis=-1, kind=None, order=None: sorting.sort(array, axis),
     "squeeze": squeeze,
     "stack": stack,
     "swapaxes": lambda array, axis1, axis2: array.swapaxes(axis1, axis2),
@@ -150,6 +173,7 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
         array.ravel() if axis is None else array, indices, 0 if axis is None else axis, out=out
     ),
     "transpose": lambda array, axes=None: array.transpose(axes),
+    "unique": searching.unique,
     "where": _where,
     "zeros_like": lambda array, dtype=None, shape=None: _full_like(array, 0, dtype, shape),
 }

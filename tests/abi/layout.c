@@ -386,6 +386,8 @@ FIELD(tuff_scan_desc, shape, 24);
 FIELD(tuff_scan_desc, rank, 88);
 FIELD(tuff_scan_desc, reverse, 100);
 
+SIZE(tuff_sort_desc, 120);
+
 SIZE(tuff_pool_desc, 208);
 FIELD(tuff_pool_desc, indices, 24);
 FIELD(tuff_pool_desc, batch, 32);
@@ -980,3 +982,14 @@ VALUE(TUFF_TRIANGLE_UPPER, 1);
 VALUE(TUFF_SIDE_INVALID, -1);
 VALUE(TUFF_SIDE_LEFT, 0);
 VALUE(TUFF_SIDE_RIGHT, 1);
+FIELD(tuff_sort_desc, struct_size, 0);
+FIELD(tuff_sort_desc, dtype, 4);
+FIELD(tuff_sort_desc, input, 8);
+FIELD(tuff_sort_desc, values, 16);
+FIELD(tuff_sort_desc, indices, 24);
+FIELD(tuff_sort_desc, shape, 32);
+FIELD(tuff_sort_desc, rank, 96);
+FIELD(tuff_sort_desc, axis, 100);
+FIELD(tuff_sort_desc, k, 104);
+FIELD(tuff_sort_desc, index_type, 112);
+FIELD(tuff_sort_desc, descending, 116);

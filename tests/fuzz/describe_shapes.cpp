@@ -30,7 +30,9 @@ uint64_t product(std::span<const uint64_t> sizes) {
   return all;
 }
 
-void moved_output(Draft& d, int32_t dtype, uint64_t elements) { d.output("output", dtype, elements).moved = true; }
+void moved_output(Draft& d, int32_t dtype, uint64_t elements, const char* name = "output") {
+  d.output(name, dtype, elements).moved = true;
+}
 
 void draw_permute(Draft& d) {
   Draw& draw = d.shape;
@@ -138,6 +140,23 @@ void draw_gather(Draft& d) {
   moved_output(d, dtype, results);
 }
 
+// Elements are moved with their bits, and a stable sort has one result only.
+void draw_sort(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({0, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64});
+  std::vector<uint64_t> shape = draw_shape(d, 1500);
+  if (draw.one_in(8)) shape = {d.extent(draw.between(1, 3)), d.extent(draw.between(200, 3000))};  // long rows
+  const uint64_t axis = draw.below(shape.size()), length = shape[axis];
+  const uint64_t k = length == 0 || draw.one_in(2) ? 0 : draw.one_in(2) ? d.loose().between(1, length) : 1;
+  d.set("dtype", dtype), d.set("index_type", index_type), d.set("rank", shape.size()), d.set("axis", axis);
+  d.list("shape", shape), d.set("k", k), d.set("descending", draw.below(2));
+  const uint64_t all = product(shape), results = length == 0 ? 0 : all / length * (k != 0 ? k : length);
+  d.input("input", dtype, all, d.free.one_in(2) ? Fill::anything : Fill::integers, 5);
+  const uint64_t wanted = draw.below(3);  // both outputs, or one of them
+  if (wanted != 1) moved_output(d, dtype, results, "values");
+  if (wanted != 2) moved_output(d, index_type != 0 ? index_type : TUFF_I32, results, "indices");
+}
+
 void draw_rope(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
@@ -191,6 +210,7 @@ constexpr Description kShapes[] = {
     {"tuff_slice", "shape", draw_slice},     {"tuff_slice_ex", "shape", draw_slice},
     {"tuff_concat", "shape", draw_concat},   {"tuff_concat_ex", "shape", draw_concat},
     {"tuff_gather", "shape", draw_gather},   {"tuff_gather_ex", "shape", draw_gather},
+    {"tuff_sort", "sort", draw_sort},
     {"tuff_rope", "rope", draw_rope},        {"tuff_rope_ex", "rope", draw_rope},
 };
 

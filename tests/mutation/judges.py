@@ -31,7 +31,7 @@ INTERNAL = """AttentionPlanner Check DispatchLimits KernelRequests GemmPlanner G
 OperationTables OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folder of a family if it has another name.
-SWEPT = "elementwise norm pool reduce resize rope scan shape softmax".split()
+SWEPT = "elementwise norm pool reduce resize rope scan shape softmax sort".split()
 FOLDERS = {"rope": "position"}
 # On devices with lower limits, cases of each family: kernels of the last three take long to compile.
 LIMITED = {**dict.fromkeys(SWEPT, 680), "gemm": 340, "conv": 340, "attention": 136}
@@ -42,11 +42,11 @@ CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this ma
 FAMILIES = {
     "attention": "Attention", "conv": "Conv", "elementwise": "Unary|Binary", "gemm": "Gemm|Conv2d", "norm": "Norm",
     "memory": "Buffer", "pool": "Pool", "position": "Rope", "reduce": "Reduce", "resize": "Resize", "scan": "Scan",
-    "shape": "Shape", "softmax": "Softmax",
+    "shape": "Shape", "softmax": "Softmax", "sort": "Sort",
 }  # fmt: skip
 # Of CTest's entries that force a variant, those whose kernels compile fast: each planner's other tables have one.
 FORCED = re.compile(
-    r"variants\.((ELEMENTWISE|REDUCE|SOFTMAX|NORM|SHAPE|POOL|ROPE|RESIZE)\.gpu"
+    r"variants\.((ELEMENTWISE|REDUCE|SOFTMAX|NORM|SHAPE|POOL|ROPE|RESIZE|SORT)\.gpu"
     r"|GEMM\.(tile_64x64|tile_32x32|subgroup_1x1_swapped|skinny|wide|tiny_lanes|tiny_columns)"
     r"|CONV\.(tile_32x32|subgroup_1x4|patches|winograd_2)|ATTENTION\.(tile_16x64x64|subgroup_1x2x1|split_[12]))$"
 )

@@ -20,6 +20,7 @@
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
+#include "kernels/sort/sort.hpp"
 #include "planners/draw.hpp"
 #include "planning/backend_kernels.hpp"
 
@@ -457,6 +458,26 @@ void draw_scan(Call& call) {
   const tuff::OperationOf<tuff::ScanArgs>* const operations[] = {&tuff::operations::cumsum, &tuff::operations::cumprod,
                                                                  &tuff::operations::cummax, &tuff::operations::cummin};
   set(call, *operations[static_cast<int>(args.op) - 1], args);
+}
+
+void draw_sort(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::SortArgs& args = call.keep(tuff::SortArgs{});
+  args.dtype = call.any_type();
+  args.index_type = n.one_of<int32_t>({TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64});
+  args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
+  args.descending = n.coin();
+  const uint64_t length = shape.sizes[shape.axis];
+  if (n.coin()) args.k = n.coin() ? std::min<uint64_t>(length, 1 + n.below(300)) : n.below(length + 1);
+  Shape result = shape;
+  if (args.k != 0) result.sizes[shape.axis] = args.k;
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("k", args.k);
+  args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
+  const bool both = n.coin(), values = n.coin();
+  if (both || values) args.values = call.output("values", result.elements(), dtype_size(args.dtype));
+  if (both || !values) args.indices = call.output("indices", result.elements(), dtype_size(args.index_type));
+  set(call, tuff::operations::sort, args);
 }
 
 void draw_random(Call& call) {
@@ -947,6 +968,7 @@ constexpr DrawnOperation kOperations[] = {
     {"attention", 12, draw_attention},
     {"reduce", 8, draw_reduce},
     {"scan", 6, draw_scan},
+    {"sort", 6, draw_sort},
     {"expression", 8, draw_expression},
     {"softmax", 6, draw_softmax},
     {"norm", 6, draw_norm},

@@ -122,13 +122,28 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };
 
+// Operands of kernels with units that have indices or counters instead. The bytes of one are the least of them.
+struct IndexOperand {
+  std::string_view name;
+  uint32_t operand;
+};
+constexpr IndexOperand kIndexOperands[] = {{"gather", 1},     {"radix_count", 1}, {"radix_move", 1}, {"radix_move", 2},
+                                           {"radix_move", 4}, {"sort_rows", 1},   {"sort_rows", 3}};
+
+// The bytes of a unit of this operand; 0 if the kernel has no units.
+uint64_t unit_of(const tuff::KernelRequest& kernel, uint32_t operand) {
+  const int64_t unit = define_of(kernel, "TUFF_UNIT");
+  const bool index = std::any_of(std::begin(kIndexOperands), std::end(kIndexOperands), [&](const IndexOperand& row) {
+    return row.name == kernel.source().name && row.operand == operand;
+  });
+  return unit != 0 && index ? 4 : static_cast<uint64_t>(unit);
+}
+
 // The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
 // a planner that is wrong about it.
 uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint64_t element) {
   const std::string_view name = kernel.source().name;
-  if (const int64_t unit = define_of(kernel, "TUFF_UNIT"); unit != 0) {
-    return name == "gather" && operand == 1 ? 4 : static_cast<uint64_t>(unit);  // its indices
-  }
+  if (const uint64_t unit = unit_of(kernel, operand); unit != 0) return unit;
   if (name == "cast" && define_of(kernel, "TUFF_VECTOR") != 0) {  // four elements
     const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
     return static_cast<uint64_t>(std::min<int64_t>(4 * bytes, 16));
@@ -333,15 +348,11 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       dispatch.operations() < 0) {
     violated("{} is {} bytes and {} operations of work", name, dispatch.bytes(), dispatch.operations());
   }
-  // The number of bytes that a 32-bit index counts in; 0 if indices have 64 bits.
-  uint64_t narrow = kernel.is_wide() ? 0 : 1;
-  for (uint32_t i = 0; i < kernel.define_count(); ++i) {
-    if (narrow != 0 && kernel.defines()[i].name == std::string_view("TUFF_UNIT")) {
-      narrow = static_cast<uint64_t>(kernel.defines()[i].value);
-    }
-  }
+
   for (uint32_t i = 0; i < dispatch.operand_count(); ++i) {
     const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
+    // The number of bytes that a 32-bit index counts in; 0 if indices have 64 bits.
+    const uint64_t narrow = kernel.is_wide() ? 0 : std::max<uint64_t>(unit_of(kernel, i), 1);
     // Those in PTX count rows and columns in 32 bits, and pieces of 16 bytes of A and B.
     const uint64_t pieces = i < 2 ? 16 : 0;
     // gemm_narrow.cpp computes whole addresses.
@@ -358,8 +369,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       check_range(what, *operand.buffer, operand.offset, operand.bytes, operand.access);
       const Memory& memory = memory_of(*operand.buffer);
       // Copies may move such elements in larger units.
-      const int64_t unit = define_of(kernel, "TUFF_UNIT");
-      const uint64_t stored = unit != 0 ? static_cast<uint64_t>(unit) : memory.element;
+      const uint64_t unit = unit_of(kernel, i), stored = unit != 0 ? unit : memory.element;
       if (!memory.scratch && name != std::string_view("copy") &&
           ((stored == 2 && !t.storage16) || (stored == 1 && !t.storage8))) {
         violated("{}, operand {}, has elements of {} bytes, and the device has no such storage", name, i, stored);

@@ -1,0 +1,64 @@
+// Counts how often each value of a digit occurs in each chunk of each row: see radix.glsl.
+#include "kernels/sort/radix.glsl"
+#include "kernels/common/pointer.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(2)
+  uint pieces;            // rows * chunks
+  uint chunks, chunk;     // of a row, and the elements of one; the last has the rest
+  uint extent;            // elements of a row
+  uint first_row, inner;  // rows of the source: see first_of()
+  uint shift, flip, infinity;
+} push;
+
+TUFF_READ(0, X, UNIT, TUFF_UNIT)
+TUFF_WRITE(1, C, uint, 4)
+
+#if TUFF_LANES
+const uint UNROLL = 4;  // elements in flight
+shared uint counters[DIGITS * TUFF_LANES];  // columns, of which each belongs to one invocation
+#else
+shared uint counters[DIGITS];
+#endif
+
+void main() {
+  const uint thread = gl_LocalInvocationID.x;
+#if TUFF_LANES
+  const uint piece = tuff_group() * TUFF_LANES + thread;
+#else
+  const uint piece = tuff_group();
+#endif
+  if (piece >= push.pieces) return;
+  const uint row = piece / push.chunks, c = piece - row * push.chunks;
+  const uint begin = c * push.chunk, end = begin + min(push.chunk, push.extent - begin);
+  const uint inner = push.inner, shift = push.shift, flip = push.flip, infinity = push.infinity;
+  TUFF_POINTER(X, from, first_of(push.first_row + row, push.extent, inner));
+  const TUFF_INDEX counts = TUFF_INDEX(row) * (DIGITS * push.chunks) + c;
+#if TUFF_LANES
+  for (uint d = 0; d < DIGITS; ++d) counters[d * TUFF_LANES + thread] = 0;
+  uint i = begin;
+  for (; i + UNROLL <= end; i += UNROLL) {
+    HELD bits[UNROLL];
+    [[unroll]] for (uint u = 0; u < UNROLL; ++u) bits[u] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i + u) * inner));
+    [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
+      ++counters[digit_of(key_of(bits[u], flip, infinity), shift) * TUFF_LANES + thread];
+    }
+  }
+  for (; i < end; ++i) {
+    const HELD bits = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
+    ++counters[digit_of(key_of(bits, flip, infinity), shift) * TUFF_LANES + thread];
+  }
+  for (uint d = 0; d < DIGITS; ++d) TUFF_AT(C, counts + d * push.chunks) = counters[d * TUFF_LANES + thread];
+#else
+  for (uint d = thread; d < DIGITS; d += gl_WorkGroupSize.x) counters[d] = 0;
+  barrier();
+  for (uint i = begin + thread; i < end; i += gl_WorkGroupSize.x) {
+    const HELD bits = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
+    atomicAdd(counters[digit_of(key_of(bits, flip, infinity), shift)], 1u);
+  }
+  barrier();
+  for (uint d = thread; d < DIGITS; d += gl_WorkGroupSize.x) TUFF_AT(C, counts + d * push.chunks) = counters[d];
+#endif
+}

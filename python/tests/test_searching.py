@@ -1,0 +1,155 @@
+"""Places of elements, searching in sorted elements, and sets, beside NumPy's."""
+
+import numpy as np
+import pytest
+import tuff
+
+TYPES = [np.float32, np.float16, np.float64, np.int32, np.uint32, np.int8, np.uint8, np.int64, np.uint64, np.int16, np.uint16]
+
+
+def _few(dtype, shape, seed=1):
+    """Elements that repeat, zeros among them; of floats NaN, infinities and zeros of both signs too."""
+    rng = np.random.default_rng(seed)
+    if np.dtype(dtype).kind == "f":
+        return rng.choice(np.array([0.0, -0.0, 1.5, -2, 3, np.inf, -np.inf, np.nan], dtype), shape)
+    info = np.iinfo(dtype)
+    return rng.choice(np.array([0, 1, 2, 3, info.max, info.min, info.max - 1], dtype), shape)
+
+
+@pytest.mark.parametrize("fill", ["some", "none", "all"])
+def test_places_of_elements_that_are_not_zero(ctx, fill):
+    for shape in ((1,), (33,), (5000,), (7, 9), (2, 1, 3, 1), (0,), (3, 0)):
+        x = _few(np.float32, shape) if fill == "some" else np.full(shape, fill == "all", np.float32)
+        for host in (x, x.astype(np.bool_), _few(np.int64, shape) * (fill == "some")):
+            array = ctx.array(host, dtype=host.dtype)
+            for got, want in zip(tuff.nonzero(array), np.nonzero(host)):
+                assert got.dtype == np.int64
+                np.testing.assert_array_equal(got.numpy(), want)
+            np.testing.assert_array_equal(tuff.argwhere(array).numpy(), np.argwhere(host))
+            np.testing.assert_array_equal(tuff.flatnonzero(array).numpy(), np.flatnonzero(host))
+        assert len(array.nonzero()) == len(np.nonzero(array)) == len(np.where(array)) == len(shape)
+
+
+def test_compress_and_extract(ctx):
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    array = ctx.array(x)
+    for axis, condition in ((0, [1, 0, 1]), (1, [0, 1]), (2, [True, False, False, True, True]), (None, [0, 3, 0, 1])):
+        mask = ctx.array(np.array(condition))
+        np.testing.assert_array_equal(tuff.compress(mask, array, axis).numpy(), np.compress(condition, x, axis))
+    mask = x % 7 == 1
+    np.testing.assert_array_equal(tuff.extract(ctx.array(mask), array).numpy(), np.extract(mask, x))
+    np.testing.assert_array_equal(np.extract(ctx.array(mask), array).numpy(), np.extract(mask, x))
+    with pytest.raises(IndexError, match="beyond"):
+        tuff.compress(ctx.array(np.array([0, 0, 0, 1])), array, 0)
+    with pytest.raises(ValueError, match="condition"):
+        tuff.extract(ctx.array(np.array([True])), array)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_searchsorted(ctx, dtype):
+    for size in (0, 1, 2, 3, 8, 1000):
+        a, v = np.sort(_few(dtype, size)), _few(dtype, (13, 7), 2)
+        array, wanted = ctx.array(a, dtype=a.dtype), ctx.array(v, dtype=v.dtype)
+        for side in ("left", "right"):
+            got = tuff.searchsorted(array, wanted, side)
+            assert got.dtype == np.int64
+            np.testing.assert_array_equal(got.numpy(), np.searchsorted(a, v, side))
+    distinct = np.sort(np.random.default_rng(3).permutation(100)[:50]).astype(dtype)
+    got = tuff.searchsorted(ctx.array(distinct, dtype=dtype), ctx.array(np.arange(100), dtype=dtype))
+    np.testing.assert_array_equal(got.numpy(), np.searchsorted(distinct, np.arange(100).astype(dtype)))
+
+
+def test_searchsorted_with_a_sorter_and_other_types(ctx):
+    x = np.random.default_rng(4).standard_normal(500).astype(np.float32)
+    v = np.arange(-3, 4, dtype=np.int32)
+    array = ctx.array(x)
+    got = tuff.searchsorted(array, ctx.array(v, dtype=v.dtype), sorter=tuff.argsort(array))
+    np.testing.assert_array_equal(got.numpy(), np.searchsorted(np.sort(x), v))
+    np.testing.assert_array_equal(tuff.sort(array).searchsorted(array, "right").numpy(), np.searchsorted(np.sort(x), x, "right"))
+    for wrong in (dict(side="middle"), dict(a=array.reshape(5, 100))):
+        with pytest.raises(ValueError):
+            tuff.searchsorted(**{"a": array, "v": array, **wrong})
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.int64, np.uint64, np.int8, np.bool_])
+def test_bincount(ctx, dtype):
+    x = np.random.default_rng(5).integers(0, 2 if dtype == np.bool_ else 100, 5000).astype(dtype)
+    array = ctx.array(x, dtype=x.dtype)
+    got = tuff.bincount(array)
+    assert got.dtype == np.int64
+    np.testing.assert_array_equal(got.numpy(), np.bincount(x.astype(np.int64)))
+    np.testing.assert_array_equal(np.bincount(array, minlength=300).numpy(), np.bincount(x.astype(np.int64), minlength=300))
+    assert tuff.bincount(array[:0], 3).numpy().tolist() == [0, 0, 0]
+
+
+def test_what_bincount_does_not_count(ctx):
+    with pytest.raises(ValueError, match="negative"):
+        tuff.bincount(ctx.array(np.array([1, -1]), dtype=np.int32))
+    with pytest.raises(TypeError, match="integers"):
+        tuff.bincount(ctx.zeros(3))
+    with pytest.raises(TypeError, match="weights"):
+        np.bincount(ctx.zeros(3, np.int32), ctx.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8, np.int64])
+def test_histogram(ctx, dtype):
+    x = (np.random.default_rng(6).standard_normal((50, 40)) * 30 + 90).astype(dtype)
+    array = ctx.array(x, dtype=x.dtype)
+    for arguments in ((), (7,), (1,), (5, (50, 120)), ([0, 50, 90.5, 91, 200],), ([100, 100, 101],), (4, (-1e9, 1e9)), (3, (500, 600))):
+        counts, edges = tuff.histogram(array, *arguments)
+        assert counts.dtype == np.int64
+        want, _ = np.histogram(x.astype(np.float64), edges.astype(np.float64))  # with the same edges
+        np.testing.assert_array_equal(counts.numpy(), want)
+        np.testing.assert_allclose(edges, np.histogram(x.astype(np.float64), *arguments)[1], rtol=1e-6)
+    counts, edges = np.histogram(ctx.array(np.full(9, 5, np.int32)), 2)
+    assert counts.numpy().tolist() == [0, 9] and edges.tolist() == [4.5, 5, 5.5]
+
+
+def test_what_has_no_histogram(ctx):
+    with pytest.raises(ValueError, match="finite"):
+        tuff.histogram(ctx.array(np.array([1, np.nan], np.float32)))
+    with pytest.raises(ValueError, match="ascending"):
+        tuff.histogram(ctx.zeros(3), [1, 0])
+    with pytest.raises(ValueError, match="ascending"):
+        tuff.histogram(ctx.zeros(3), 4, (2, 1))
+    with pytest.raises(ValueError, match="bins"):
+        tuff.histogram(ctx.zeros(3), 0)
+    assert tuff.histogram(ctx.zeros(0), 2)[0].numpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", TYPES + [np.bool_])
+def test_unique(ctx, dtype):
+    for shape in ((1,), (3000,), (30, 40), (0,)):
+        x = _few(dtype, shape) if dtype != np.bool_ else np.random.default_rng(1).integers(0, 2, shape).astype(np.bool_)
+        array = ctx.array(x, dtype=x.dtype)
+        got = tuff.unique(array, True, True, True)
+        values, indices, inverse, counts = np.unique(x, True, True, True)
+        np.testing.assert_array_equal(got[0].numpy(), values)
+        np.testing.assert_array_equal(got[1].numpy(), indices)
+        np.testing.assert_array_equal(got[2].numpy(), inverse.reshape(shape))
+        np.testing.assert_array_equal(got[3].numpy(), counts)
+        assert [one.dtype for one in got] == [dtype, np.int64, np.int64, np.int64]
+        np.testing.assert_array_equal(np.unique(array).numpy(), values)
+
+
+def test_sets_of_the_array_api(ctx):
+    x = np.array([[3, np.nan, 1], [np.nan, 3, 0], [-0.0, 1, 1]], np.float32)
+    array = ctx.array(x)
+    everything = tuff.unique_all(array)
+    values = np.unique(x, equal_nan=False)
+    np.testing.assert_array_equal(everything.values.numpy(), values)
+    np.testing.assert_array_equal(x.ravel()[everything.indices.numpy()], values)
+    np.testing.assert_array_equal(values[everything.inverse_indices.numpy()], x)
+    assert everything.counts.numpy().tolist() == [2, 3, 2, 1, 1]
+    np.testing.assert_array_equal(tuff.unique_values(array).numpy(), values)
+    np.testing.assert_array_equal(tuff.unique_counts(array).counts.numpy(), everything.counts.numpy())
+    np.testing.assert_array_equal(tuff.unique_inverse(array).inverse_indices.numpy(), everything.inverse_indices.numpy())
+    assert len(tuff.unique_counts(ctx.zeros(0)).counts) == 0
+
+
+def test_only_arrays_on_the_device_are_searched(ctx):
+    for call in (tuff.nonzero, tuff.flatnonzero, tuff.argwhere, tuff.bincount, tuff.histogram, tuff.unique, tuff.unique_all):
+        with pytest.raises(TypeError, match="NumPy"):
+            call(np.zeros(3))
+    with pytest.raises(ValueError, match="0-d"):
+        tuff.nonzero(ctx.array(np.float32(1)))

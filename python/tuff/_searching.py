@@ -1,0 +1,309 @@
+"""Searching and sets: what follows from sorted elements and from places of elements that are not zero."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _elementwise as elementwise
+from . import _operations as operations
+from . import _shape as shapes
+from . import _sorting as sorting
+from ._checked import choice, is_whole, real, sequence, whole
+from ._expression import expr
+from ._operands import require_array, whole_axis
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+__all__ = [
+    "argwhere",
+    "bincount",
+    "compress",
+    "extract",
+    "flatnonzero",
+    "histogram",
+    "nonzero",
+    "searchsorted",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+UniqueAll = NamedTuple("UniqueAll", [("values", "Array"), ("indices", "Array"), ("inverse_indices", "Array"), ("counts", "Array")])
+UniqueCounts = NamedTuple("UniqueCounts", [("values", "Array"), ("counts", "Array")])
+UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indices", "Array")])
+
+
+# Elements that are not zero. How many there are is read from the device, because it is the result's size.
+
+
+def _places(mask: Array) -> Array:
+    """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more)."""
+    wide = mask.size >= 2**31
+    count = int(mask.astype(np.int64).sum() if wide else operations.count_nonzero(mask))
+    places = mask.context.empty(count, np.int64 if wide else np.int32)
+    if count != 0:
+        # In a stable descending order the true elements come first, and keep their order.
+        sorting.record(mask, 0, True, count, None, places)
+    return places
+
+
+def _mask(x: Array) -> Array:
+    require_array(x, "x")
+    flat = x.ravel()
+    return flat if flat.dtype == np.bool_ else elementwise.not_equal(flat, 0)
+
+
+def flatnonzero(x: Array) -> Array:
+    """The places of the elements of the flattened array that are not zero, as int64."""
+    return _places(_mask(x)).astype(np.int64)
+
+
+def nonzero(x: Array) -> Tuple[Array, ...]:
+    """The indices of the elements that are not zero, as an int64 array for each axis, in row-major order."""
+    require_array(x, "x")
+    if x.ndim == 0:
+        raise ValueError("nonzero of a 0-d array")
+    return tuple(one.astype(np.int64) for one in _coordinates(_places(_mask(x)), x.shape))
+
+
+def argwhere(x: Array) -> Array:
+    """The indices of the elements that are not zero, as the rows of an int64 array (count, axes)."""
+    require_array(x, "x")
+    places = _places(_mask(x))
+    if x.ndim == 0:
+        return x.context.empty((places.size, 0), np.int64)
+    columns = _coordinates(places, x.shape)
+    return shapes.concat([one.reshape(places.size, 1) for one in columns], 1).astype(np.int64)
+
+
+def _coordinates(places: Array, shape: Sequence[int]) -> List[Array]:
+    found, stride = [], 1
+    for size in reversed(shape):
+        if places.size == 0:
+            found.append(places)
+            continue
+        kind = places.dtype.type
+        found.append(expr("i // s % n", dtype=places.dtype, i=places, s=kind(stride), n=kind(size)))
+        stride *= size
+    return found[::-1]
+
+
+def compress(condition: Array, x: Array, axis: Optional[int] = None) -> Array:
+    """The slices of x along an axis, or of the flattened array, for which the 1-d condition is not zero. A condition
+    shorter than the axis leaves out what is beyond it."""
+    require_array(x, "x")
+    require_array(condition, "condition")
+    if condition.ndim != 1:
+        raise ValueError(f"condition has shape {condition.shape}, needs one axis")
+    x, along = (x.ravel(), 0) if axis is None else (x, whole_axis(axis, x.ndim))
+    places = _places(_mask(condition))
+    if condition.size > x.shape[along] and places.size and int(places[-1:].max()) >= x.shape[along]:
+        raise IndexError(f"the condition is true beyond axis {along} of size {x.shape[along]}")
+    return shapes.take(x, places, along)
+
+
+def extract(condition: Array, x: Array) -> Array:
+    """The elements of x, in row-major order, for which the condition, of the same size, is not zero."""
+    require_array(x, "x")
+    require_array(condition, "condition")
+    if condition.size != x.size:
+        raise ValueError(f"condition has shape {condition.shape}, and x {x.shape}")
+    return shapes.take(x.ravel(), _places(_mask(condition)), 0)
+
+
+# Searching in sorted elements.
+
+
+def searchsorted(a: Array, v: Array, side: str = "left", sorter: Optional[Array] = None) -> Array:
+    """Where the elements of v belong in the sorted 1-d array a, as int64: the number of elements of a that are smaller,
+    or with side "right" smaller or equal. NaNs are the largest. sorter: indices that sort a."""
+    require_array(a, "a")
+    require_array(v, "v")
+    if a.ndim != 1:
+        raise ValueError(f"a has shape {a.shape}, needs one axis")
+    if sorter is not None:
+        a = shapes.take(a, sorter, 0)
+    if a.dtype != v.dtype:
+        kind = elementwise.common_type(a.dtype, v.dtype)
+        a, v = a.astype(kind), v.astype(kind)
+    left = choice(side, "side", {"left": True, "right": False})
+    return _search(a, v, left).astype(np.int64)
+
+
+def _search(a: Array, v: Array, left: bool) -> Array:
+    """searchsorted() as int32: a binary search of all v at the same time, one bit of the result after another."""
+    if a.size >= 2**31:
+        raise ValueError(f"a has {a.size} elements, needs fewer than 2**31")
+    places = v.context.zeros(v.shape, np.int32)
+    if v.size == 0:
+        return places
+    before = "a < v" if left else "a <= v"
+    if elementwise.is_float(a.dtype):
+        before = "(a < v || (isnan(v) && !isnan(a)))" if left else "(a <= v || isnan(v))"
+    # A step moves on if the last of the elements that it would pass comes before v. Those beyond the array read as 0.
+    formula = f"p <= n && {before} ? p + b : p"
+    for bit in reversed(range(a.size.bit_length())):
+        step = 1 << bit
+        passed = shapes.take(a[step - 1 :], places, 0)
+        places = expr(formula, dtype=np.int32, p=places, a=passed, v=v, n=np.int32(a.size - step), b=np.int32(step))
+    return places
+
+
+def bincount(x: Array, minlength: int = 0) -> Array:
+    """How often each number from 0 to the largest occurs in a 1-d array of integers, as int64, of at least minlength
+    numbers."""
+    require_array(x, "x")
+    if x.dtype.kind not in "iub":
+        raise TypeError(f"x is of {x.dtype}, needs integers")
+    if x.ndim != 1:
+        raise ValueError(f"x has shape {x.shape}, needs one axis")
+    size = whole(minlength, "minlength", 0, 2**31 - 1)
+    if x.size == 0:
+        return x.context.zeros(size, np.int64)
+    ordered = sorting.sort(x.astype(np.uint8) if x.dtype == np.bool_ else x)
+    least, most = int(ordered[:1].numpy()[0]), int(ordered[-1:].numpy()[0])
+    if least < 0:
+        raise ValueError(f"x has {least}, needs no negative numbers")
+    size = builtins.max(size, most + 1)
+    numbers = x.context.array(np.arange(size), np.int64)
+    return _differences(_search(ordered.astype(np.int64), numbers, True), x.size)
+
+
+def _differences(begins: Array, end: int) -> Array:
+    """How far each element is from the next one, the last from `end`, as int64."""
+    both = shapes.concat([begins, begins.context.full(1, end, begins.dtype)], 0)
+    return elementwise.arithmetic("a - b", both[1:], both[:-1], None).astype(np.int64)
+
+
+def histogram(
+    x: Array,
+    bins: Union[int, Sequence[float]] = 10,
+    range: Optional[Tuple[float, float]] = None,  # noqa: A002
+) -> Tuple[Array, np.ndarray]:
+    """How many elements are in each bin, as an int64 array, and the bins' edges, as a NumPy array. bins is their number,
+    from the smallest to the largest element or over a range, or their edges. A bin has its left edge, the last one both."""
+    require_array(x, "x")
+    flat = x.ravel()
+    if flat.dtype == np.bool_:
+        flat = flat.astype(np.uint8)
+    elif elementwise.is_float(flat.dtype) and flat.dtype.itemsize < 4:
+        flat = flat.astype(np.float32)
+    ordered = sorting.sort(flat)
+    kind = flat.dtype if elementwise.is_float(flat.dtype) else np.dtype(np.float64)
+    if is_whole(bins):
+        count = whole(bins, "bins", 1, 2**31 - 2)
+        low, high = _range(ordered, range)
+        edges = np.linspace(low, high, count + 1, dtype=np.float64).astype(kind)
+    else:
+        edges = np.array([real(one, "an edge") for one in sequence(bins, "bins", "a number or edges")])
+        if edges.size < 2:
+            raise ValueError(f"bins has {edges.size} edges, needs at least two")
+        if not np.all(edges[:-1] <= edges[1:]):
+            raise ValueError("bins are not in ascending order")
+    if flat.size == 0:
+        return x.context.zeros(edges.size - 1, np.int64), edges
+    begins = _passed(ordered, edges[:-1], True)
+    end = _passed(ordered, edges[-1:], False)
+    both = shapes.concat([begins, end], 0)
+    return elementwise.arithmetic("a - b", both[1:], both[:-1], None).astype(np.int64), edges
+
+
+def _passed(ordered: Array, edges: np.ndarray, left: bool) -> Array:
+    """For each edge the number of elements before it, as int32; without `left`, of those up to it."""
+    context = ordered.context
+    if elementwise.is_float(ordered.dtype):
+        return _search(ordered, context.array(edges, ordered.dtype), left)
+    # Whole numbers that have the same elements before them, and those beyond the type's range separately.
+    info = np.iinfo(ordered.dtype)
+    whole_edges = [int(one) for one in (np.ceil(edges) if left else np.floor(edges))]
+    limits = np.array([builtins.min(builtins.max(one, info.min), info.max) for one in whole_edges], ordered.dtype)
+    outside = np.array([0 if one < info.min else ordered.size if one > info.max else -1 for one in whole_edges], np.int32)
+    places = _search(ordered, context.array(limits, ordered.dtype), left)
+    return expr("o < 0 ? p : o", dtype=np.int32, o=context.array(outside, np.int32), p=places)
+
+
+def _range(ordered: Array, wanted: Optional[Tuple[float, float]]) -> Tuple[float, float]:
+    if wanted is not None:
+        low, high = (real(one, "range") for one in sequence(wanted, "range", "two numbers"))
+        if not low <= high:
+            raise ValueError(f"range is {low} to {high}, needs an ascending one")
+    elif ordered.size == 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = float(ordered[:1].numpy()[0]), float(ordered[-1:].numpy()[0])
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(f"the range from {low} to {high} is not finite")
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+# Sets.
+
+
+def unique_values(x: Array) -> Array:
+    """The different elements of an array, sorted. Each NaN is an element of its own, as the array API says."""
+    return _unique(x, False, False, False)[0]
+
+
+def unique_counts(x: Array) -> UniqueCounts:
+    """The different elements, sorted, and how often each occurs: (values, counts)."""
+    values, _, _, counts = _unique(x, False, True, False)
+    return UniqueCounts(values, counts)
+
+
+def unique_inverse(x: Array) -> UniqueInverse:
+    """The different elements, sorted, and for each element of x its place among them: (values, inverse_indices)."""
+    values, _, inverse, _ = _unique(x, True, False, False)
+    return UniqueInverse(values, inverse)
+
+
+def unique_all(x: Array) -> UniqueAll:
+    """The different elements, sorted; the first place of each in the flattened array; for each element of x its place
+    among them; how often each occurs: (values, indices, inverse_indices, counts)."""
+    return UniqueAll(*_unique(x, True, True, False))
+
+
+def unique(
+    x: Array, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, *, equal_nan: bool = True
+) -> Union[Array, Tuple[Array, ...]]:
+    """The different elements of the flattened array, sorted, like numpy.unique: all NaNs count as one if equal_nan. Also
+    returns, if wanted, the first place of each, for each element of x its place among them, and how often each occurs."""
+    values, indices, inverse, counts = _unique(x, return_index or return_inverse, return_counts, equal_nan)
+    wanted = [(indices, return_index), (inverse, return_inverse), (counts, return_counts)]
+    results = (values, *(one for one, there in wanted if there))
+    return results if len(results) > 1 else values
+
+
+def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
+    """Values, and if wanted first places and places among the values; counts."""
+    require_array(x, "x")
+    flat = x.ravel()
+    context, size = flat.context, flat.size
+    if size >= 2**31:
+        raise ValueError(f"x has {size} elements, needs fewer than 2**31")
+    if size == 0:
+        none = [context.empty(shape, np.int64) for shape in (0, x.shape, 0)]
+        return context.empty(0, flat.dtype), none[0], none[1], none[2]
+    ordered = context.empty(size, flat.dtype)
+    order = context.empty(size, np.int32) if places else None
+    sorting.record(flat, 0, False, 0, ordered, order)
+    formula = "a != b && !(isnan(a) && isnan(b))" if equal_nan and elementwise.is_float(flat.dtype) else "a != b"
+    first = context.zeros(1, np.bool_)
+    differs = expr(formula, dtype=np.bool_, a=ordered[1:], b=ordered[:-1]) if size > 1 else context.empty(0, np.bool_)
+    # The first element of each run of equal ones.
+    begins = shapes.concat([context.zeros(1, np.int32), expr("p + n", dtype=np.int32, p=_places(differs), n=np.int32(1))], 0)
+    values = shapes.take(ordered, begins, 0)
+    counts = _differences(begins, size) if counted else None
+    if not places:
+        return values, None, None, counts
+    indices = shapes.take(order, begins, 0).astype(np.int64)
+    runs = operations.cumsum(shapes.concat([first, differs], 0).astype(np.int32))
+    back = context.empty(size, np.int32)
+    sorting.record(order, 0, False, 0, None, back)  # the inverse permutation
+    return values, indices, shapes.take(runs, back, 0).astype(np.int64).reshape(x.shape), counts
