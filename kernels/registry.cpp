@@ -9,6 +9,7 @@
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -34,7 +35,10 @@ const OperationInfo* const kOperations[] = {
     &operations::unary.info(),      &operations::binary.info(),
     &operations::permute.info(),    &operations::cast.info(),
     &operations::slice.info(),      &operations::concat.info(),
-    &operations::gather.info(),     &operations::max_pool.info(),
+    &operations::gather.info(),
+    &operations::scatter.info(),
+    &operations::pad.info(),
+    &operations::copy_strided.info(),     &operations::max_pool.info(),
     &operations::avg_pool.info(),   &operations::rope.info(),
     &operations::layer_norm.info(), &operations::rms_norm.info(),
     &operations::group_norm.info(), &operations::batch_norm.info(),

@@ -127,7 +127,10 @@ constexpr BlockKernel kBlockKernels[] = {
 uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint64_t element) {
   const std::string_view name = kernel.source().name;
   if (const int64_t unit = define_of(kernel, "TUFF_UNIT"); unit != 0) {
-    return name == "gather" && operand == 1 ? 4 : static_cast<uint64_t>(unit);  // its indices
+    const bool words = (name == "gather" && operand == 1) ||  // indices
+                       (name == "scatter_write" && (operand == 1 || operand == 2)) ||
+                       ((name == "pad" || name == "strided_pairs") && operand == 2);
+    return words ? 4 : static_cast<uint64_t>(unit);
   }
   if (name == "cast" && define_of(kernel, "TUFF_VECTOR") != 0) {  // four elements
     const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
