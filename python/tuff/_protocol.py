@@ -118,6 +118,9 @@ def _where(condition: object, *values: object) -> Array:
     return elementwise.where(condition, *values)
 
 
+#: What Array[key] and Array[key] = value do: "get" and "put", from _indexing, which needs Array.
+INDEXING: Dict[str, Callable[..., Any]] = {}
+
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
     "amax": _reduction("max"),
@@ -126,7 +129,6 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "std": _spread("std"),
     "allclose": _allclose,
     "array_equal": _array_equal,
-    "broadcast_to": operations.broadcast_to,
     "clip": lambda array, min=None, max=None, out=None: elementwise.clip(array, min, max, out=out),
     "concatenate": _concatenate,
     "copy": lambda array: array.copy(),
