@@ -7,6 +7,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/indexing/scatter.hpp"
 #include "kernels/shape/shape.hpp"
 #include "planning/status.hpp"
 
@@ -52,15 +53,54 @@ void concat(tuff_stream stream, const tuff_concat_desc& desc) {
   target->run(tuff::operations::concat({desc.dtype, inputs, desc.sizes, output, desc.shape, desc.rank, desc.axis}));
 }
 
-void gather(tuff_stream stream, const tuff_gather_desc& desc) {
+// The fields of gather and scatter that say which indices there are.
+template <typename Desc>
+void check_index_fields(const Desc& desc) {
   tuff::require(desc.elementwise == 0 || desc.elementwise == 1, "desc->elementwise is {}, needs 0 or 1",
                 desc.elementwise);
   tuff::require(desc.elementwise == 0 || desc.count == 0, "desc->count is {}, needs 0 if elementwise", desc.count);
+  tuff::require(desc.negative == 0 || desc.negative == 1, "desc->negative is {}, needs 0 or 1", desc.negative);
+}
+
+void scatter(tuff_stream stream, const tuff_scatter_desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  check_index_fields(desc);
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
+      updates(target, desc.updates, "updates"), output(target, desc.output, "output");
+  target->run(tuff::operations::scatter(
+      {desc.dtype,
+       desc.op,
+       input,
+       updates,
+       output,
+       {desc.index_type, indices, desc.shape, desc.rank, desc.axis, desc.count,
+        desc.elementwise != 0 ? desc.index_shape : nullptr, desc.coordinates, desc.negative != 0}}));
+}
+
+void pad(tuff_stream stream, const tuff_pad_desc& desc) {
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::pad({desc.dtype, desc.mode, input, output, desc.shape, desc.before, desc.after,
+                                     desc.rank, desc.value, desc.integer}));
+}
+
+void copy_strided(tuff_stream stream, const tuff_copy_strided_desc& desc) {
+  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
+  target->run(tuff::operations::copy_strided({desc.dtype, input, output, desc.input_first, desc.output_first,
+                                              desc.input_strides, desc.output_strides, desc.shape, desc.rank}));
+}
+
+void gather(tuff_stream stream, const tuff_gather_desc& desc) {
+  check_index_fields(desc);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
       output(target, desc.output, "output");
   target->run(tuff::operations::gather({desc.dtype, desc.index_type, input, indices, output, desc.shape, desc.rank,
-                                        desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr}));
+                                        desc.axis, desc.count, desc.elementwise != 0 ? desc.index_shape : nullptr,
+                                        desc.coordinates, desc.negative != 0}));
 }
 
 }  // namespace
@@ -158,6 +198,18 @@ tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t index_type, t
 
 tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc) {
   return guarded("tuff_gather_ex", [&] { gather(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_scatter(tuff_stream stream, const tuff_scatter_desc* desc) {
+  return guarded("tuff_scatter", [&] { scatter(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_pad(tuff_stream stream, const tuff_pad_desc* desc) {
+  return guarded("tuff_pad", [&] { pad(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_copy_strided(tuff_stream stream, const tuff_copy_strided_desc* desc) {
+  return guarded("tuff_copy_strided", [&] { copy_strided(stream, read_structure(desc, "desc")); });
 }
 
 }  // extern "C"

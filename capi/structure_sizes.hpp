@@ -137,7 +137,19 @@ struct Released<tuff_concat_desc> {
 };
 template <>
 struct Released<tuff_gather_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {184};  // 0.4.0
+  static constexpr std::array<uint32_t, 2> sizes = {184, 192};  // 0.4.0, 0.9.0
+};
+template <>
+struct Released<tuff_scatter_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {208};  // 0.4.0
+};
+template <>
+struct Released<tuff_pad_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.4.0
+};
+template <>
+struct Released<tuff_copy_strided_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.4.0
 };
 template <>
 struct Released<tuff_pool_desc> {

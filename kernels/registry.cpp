@@ -9,6 +9,7 @@
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
@@ -60,6 +61,9 @@ const OperationInfo* const kOperations[] = {
     &operations::triangular_solve.info(),
     &operations::lu_solve.info(),
     &operations::lu_determinant.info(),
+    &operations::scatter.info(),
+    &operations::pad.info(),
+    &operations::copy_strided.info(),
     &operations::expr.info(),
 };
 

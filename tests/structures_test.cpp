@@ -291,9 +291,26 @@ TEST_P(Structures, OperationStructures) {
   auto gather = operation(tuff_gather_desc{});
   gather.rank = 2, gather.index_type = TUFF_U32, gather.shape[1] = 5;
   expect_checked("tuff_gather_ex", gather, false,
-                 [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); });
+                 [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); }, {184});
   gather.elementwise = 2;
   EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "elementwise");
+  gather.elementwise = 0, gather.negative = 2;
+  EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "negative");
+  auto scatter = operation(tuff_scatter_desc{});
+  scatter.rank = 2, scatter.index_type = TUFF_U32, scatter.op = TUFF_SCATTER_ADD, scatter.shape[1] = 5;
+  expect_checked("tuff_scatter", scatter, false,
+                 [&](const tuff_scatter_desc* d) { return tuff_scatter(context(), d); });
+  scatter.reserved = 1;
+  EXPECT_FAILS(tuff_scatter(context(), &scatter), kArgument, "tuff_scatter", "reserved");
+  auto pad = operation(tuff_pad_desc{});
+  pad.rank = 2, pad.shape[1] = 5;
+  expect_checked("tuff_pad", pad, false, [&](const tuff_pad_desc* d) { return tuff_pad(context(), d); });
+  auto strided = operation(tuff_copy_strided_desc{});
+  strided.rank = 2, strided.shape[1] = 5;
+  expect_checked("tuff_copy_strided", strided, false,
+                 [&](const tuff_copy_strided_desc* d) { return tuff_copy_strided(context(), d); });
+  strided.reserved = 1;
+  EXPECT_FAILS(tuff_copy_strided(context(), &strided), kArgument, "tuff_copy_strided", "reserved");
   auto rope = operation(tuff_rope_desc{});
   rope.head_dim = 4;
   expect_checked("tuff_rope_ex", rope, false, [&](const tuff_rope_desc* d) { return tuff_rope_ex(context(), d); });

@@ -195,6 +195,30 @@ Row gather_row(uint64_t rows, uint64_t columns) {
   return result;
 }
 
+// Single values at places in an order that defeats caches, each of which is named once or, with sums, about four times.
+Row scatter_row(uint64_t values, bool set) {
+  const uint64_t places = set ? values : std::max<uint64_t>(values / 4, 1);
+  Row result = memory_row(set ? "scatter set" : "scatter add", "scatter",
+                          fmt::format("{} values", format_count(values)), 8 * values + 4 * values, {}, {});
+  result.prepare = [=](const tuff::Context& context) {
+    std::vector<uint32_t> indices(values);
+    for (uint64_t i = 0; i < values; ++i) indices[i] = static_cast<uint32_t>(i * 2654435761u % places);
+    auto buffers = std::make_shared<Buffers>();
+    buffers->push_back(context.upload(indices));
+    buffers->push_back(context.alloc<float>(values));
+    buffers->push_back(context.alloc<float>(places));
+    return [=, &context] {
+      const Buffers& b = *buffers;
+      tuff_scatter_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_U32, desc.op = set ? TUFF_SCATTER_SET : TUFF_SCATTER_ADD;
+      desc.indices = b[0].handle(), desc.updates = b[1].handle(), desc.output = b[2].handle();
+      desc.rank = 1, desc.shape[0] = places, desc.count = values;
+      context.scatter(desc);
+    };
+  };
+  return result;
+}
+
 Row matrix_row(const MatrixRow& row, uint64_t rows, uint64_t columns) {
   MatrixCall made = row.make(rows, columns);
   std::vector<uint64_t> counts = made.inputs;
@@ -213,6 +237,28 @@ void add_moving_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
       "cast", "cast", fmt::format("{} values, f32 to f16", format_count(n)), 6 * n, {n, n / 2},
       [=](const tuff::Context& context, Buffers& b) { context.cast(DType::f32, DType::f16, b[0], b[1], n); }));
   all.push_back(gather_row(rows, columns));
+  all.push_back(scatter_row(n, true));
+  all.push_back(scatter_row(n, false));
+  all.push_back(memory_row("pad", "pad", fmt::format("{} x {}, 2 on each side", rows, columns), 8 * n,
+                           {n, (rows + 4) * (columns + 4)}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_pad_desc desc{};
+                             desc.dtype = TUFF_F32, desc.rank = 2;
+                             desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.shape[0] = rows, desc.shape[1] = columns;
+                             for (int i = 0; i < 2; ++i) desc.before[i] = desc.after[i] = 2;
+                             context.pad(desc);
+                           }));
+  all.push_back(memory_row("copy_strided", "copy_strided", fmt::format("{} x {}, rows backwards", rows, columns), 8 * n,
+                           {n, n}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_copy_strided_desc desc{};
+                             desc.dtype = TUFF_F32, desc.rank = 2;
+                             desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.shape[0] = rows, desc.shape[1] = columns;
+                             desc.input_first = (rows - 1) * columns;
+                             desc.input_strides[0] = -static_cast<int64_t>(columns), desc.input_strides[1] = 1;
+                             desc.output_strides[0] = static_cast<int64_t>(columns), desc.output_strides[1] = 1;
+                             context.copy_strided(desc);
+                           }));
 }
 
 void add_image_rows(std::vector<Row>& all, const Images& images) {

@@ -567,6 +567,40 @@ void add_shape_cases(std::vector<Case>& cases) {
           context.sort(desc);
         });
   }
+  for (const bool set : {true, false}) {
+    // Integers as values, so that sums are exact in any order; indices from -300 to 300, so that some repeat and some
+    // are out of range.
+    add("scatter", set ? "5000 rows of 33 into 300, set" : "5000 rows of 33 into 300, add", 165'000, 9'900,
+        [set](const tuff::Context& context, const Buffers& in, const auto& out) {
+          const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
+          context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
+          context.fill<float>(out, 0.0f, 9'900);
+          tuff_scatter_desc desc{};
+          desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.op = set ? TUFF_SCATTER_SET : TUFF_SCATTER_ADD;
+          desc.indices = indices.handle(), desc.updates = in[0].handle(), desc.output = out.handle();
+          desc.rank = 2, desc.shape[0] = 300, desc.shape[1] = 33, desc.count = 5'000;
+          context.scatter(desc);
+        });
+  }
+  add("pad", "90x100 by 7 and 9, reflected", 9'000, 12'296,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_pad_desc desc{};
+        desc.dtype = TUFF_F32, desc.mode = TUFF_PAD_REFLECT, desc.rank = 2;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.shape[0] = 90, desc.shape[1] = 100;
+        for (int i = 0; i < 2; ++i) desc.before[i] = 7, desc.after[i] = 9;
+        context.pad(desc);
+      });
+  add("copy_strided", "90x100, backwards and transposed", 9'000, 9'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_copy_strided_desc desc{};
+        desc.dtype = TUFF_F32, desc.rank = 2;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.shape[0] = 90, desc.shape[1] = 100;
+        desc.input_strides[0] = -100, desc.input_strides[1] = 1, desc.input_first = 8'900;
+        desc.output_strides[0] = 1, desc.output_strides[1] = 90;
+        context.copy_strided(desc);
+      });
   add("max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_pool_desc desc{};

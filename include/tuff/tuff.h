@@ -1543,7 +1543,10 @@ TUFF_API tuff_status tuff_gather(tuff_stream stream, int32_t dtype, int32_t inde
 
 /* tuff_gather() with a descriptor. With elementwise 1, indices has a shape index_shape of the input's rank, which is
  * also the output's shape, and each output element has its own index: output[i, j, k] = input[indices[i, j, k], j, k]
- * for axis 0, and so on. Along all other axes index_shape is at most the input's shape. */
+ * for axis 0, and so on. Along all other axes index_shape is at most the input's shape. With coordinates k > 1, indices
+ * is [count][k], and each row names a place along the k axes from `axis` on, which the output has `count` in place of:
+ * output[o, j, i] = input[o, indices[j, 0], ..., indices[j, k - 1], i] (ONNX GatherND). Coordinates and negative indices
+ * take 4 bytes of device memory for each index, or 8 if the k axes hold 2^31 places or more. */
 typedef struct tuff_gather_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1555,8 +1558,111 @@ typedef struct tuff_gather_desc {
   uint32_t axis;
   uint64_t count;          /* 0 if elementwise */
   uint64_t index_shape[8]; /* only if elementwise */
+  /* Since 0.9.0. */
+  uint32_t coordinates; /* numbers in each index, at most rank - axis; 0: 1; 0 if elementwise */
+  int32_t negative;     /* 1: negative indices count from the end of the axis, -1 is its last element; 0: out of range */
 } tuff_gather_desc;
 TUFF_API tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc);
+
+/* How tuff_scatter() combines an element of the output with an update. */
+typedef int32_t tuff_scatter_op;
+enum {
+  TUFF_SCATTER_INVALID = -1,
+  TUFF_SCATTER_SET = 1, /* the update; if indices name an element several times, the last of its updates */
+  TUFF_SCATTER_ADD = 2,
+  TUFF_SCATTER_MUL = 3,
+  TUFF_SCATTER_MAX = 4, /* NaN if either is NaN */
+  TUFF_SCATTER_MIN = 5  /* NaN if either is NaN */
+};
+
+/* Options of tuff_scatter(). */
+typedef struct tuff_scatter_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t index_type;    /* TUFF_I32, TUFF_U32, TUFF_I64 or TUFF_U64 */
+  int32_t op;            /* TUFF_SCATTER_... */
+  tuff_buffer input;     /* what the output is before the updates; TUFF_NULL_HANDLE or exactly output: what it holds */
+  tuff_buffer indices, updates, output;
+  uint64_t shape[8];     /* of input and output */
+  uint64_t index_shape[8]; /* elementwise: of indices and updates; at most `shape`, except along the axis */
+  uint64_t count;        /* indices; 0 if elementwise */
+  uint32_t rank;         /* 1 to 8 */
+  uint32_t axis;
+  uint32_t coordinates;  /* numbers in each index, at most rank - axis; 0: 1; 0 if elementwise */
+  int32_t elementwise;   /* 0 or 1 */
+  int32_t negative;      /* 1: negative indices count from the end of the axis; 0: they are out of range */
+  int32_t reserved;      /* zero */
+} tuff_scatter_desc;
+
+/* Writes or accumulates updates at the places that indices name: the inverse of gather. Since 0.9.0.
+ *   rows         updates is [o][count][i], with o the axes before the one of the indices and i those after it:
+ *                output[o, indices[j], i] = op(output[o, indices[j], i], updates[o, j, i])
+ *   elementwise  output[indices[i, j, k], j, k] = op(..., updates[i, j, k]) for axis 0, and so on (NumPy
+ *                put_along_axis, ONNX ScatterElements)
+ *   coordinates  indices is [count][coordinates], and each row names a place along as many axes from `axis` on (ONNX
+ *                ScatterND)
+ * An index out of range is skipped. The result has the same bits in every run, also where indices repeat: SET takes the
+ * last update; others are combined in an order that depends on the sizes and the device alone. Floats are combined in
+ * f32 (f64 in f64) and rounded once, with an error of at most (n + 1) 2^-24 sum |x| for sums of n updates; integers wrap
+ * modulo 2^bits. For TUFF_BOOL, ADD and MAX are `or`, MUL and MIN are `and`.
+ * SET takes all types, the others all but 8-bit floats. Without elementwise and coordinates, `axis` alone is indexed.
+ * A call needs device memory: SET 4 bytes for each index and for each place (at most 1 GiB for the latter), the others
+ * 16 bytes for each index and 1/16 of the size of the updates, at most 2 GiB.
+ * output must not overlap indices or updates. */
+TUFF_API tuff_status tuff_scatter(tuff_stream stream, const tuff_scatter_desc* desc);
+
+/* What tuff_pad() puts beyond the edges of the input, for an axis of the elements a b c d. */
+typedef int32_t tuff_pad_mode;
+enum {
+  TUFF_PAD_INVALID = -1,
+  TUFF_PAD_CONSTANT = 0,  /* the value */
+  TUFF_PAD_EDGE = 1,      /* a a a | a b c d | d d d */
+  TUFF_PAD_REFLECT = 2,   /* d c b | a b c d | c b a; an axis of one element repeats it */
+  TUFF_PAD_SYMMETRIC = 3, /* c b a | a b c d | d c b */
+  TUFF_PAD_WRAP = 4       /* b c d | a b c d | a b c */
+};
+
+/* Options of tuff_pad(). */
+typedef struct tuff_pad_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t mode;  /* TUFF_PAD_... */
+  uint32_t rank; /* 1 to 8 */
+  tuff_buffer input, output;
+  uint64_t shape[8];           /* of the input */
+  int64_t before[8], after[8]; /* elements that are added at the ends of each axis; negative: removed */
+  double value;                /* CONSTANT: of a float type, rounded to it */
+  int64_t integer;             /* CONSTANT: of an integer type or bool; for u64 its bits */
+} tuff_pad_desc;
+
+/* Pads or crops the input: the output has before[d] + shape[d] + after[d] elements along axis d, and the element at
+ * coordinates c is the input's at c - before, where the input has it, and otherwise what the mode says. Patterns repeat
+ * beyond the first; they are those of the whole input, also where elements are removed. Since 0.9.0.
+ * output must not overlap input.
+ * Errors: INVALID_ARGUMENT if more is removed than an axis has, and for an empty axis that a mode other than CONSTANT
+ * extends. */
+TUFF_API tuff_status tuff_pad(tuff_stream stream, const tuff_pad_desc* desc);
+
+/* Options of tuff_copy_strided(). */
+typedef struct tuff_copy_strided_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, output;
+  uint64_t input_first, output_first; /* the element at index 0 of every axis, from the beginning of each buffer */
+  int64_t input_strides[8];           /* in elements, of either sign; 0 repeats elements */
+  int64_t output_strides[8];          /* in elements, of either sign */
+  uint64_t shape[8];
+  uint32_t rank;     /* 0 to 8; 0: one element */
+  uint32_t reserved; /* zero */
+} tuff_copy_strided_desc;
+
+/* Copies elements between operands with strides: output[i, j, ...] = input[i, j, ...], where element (i, j, ...) of an
+ * operand is number first + i * strides[0] + j * strides[1] + ... of its buffer. Since 0.9.0.
+ * The elements of output are distinct: ordered by magnitude, each stride is larger than the reach of the smaller ones.
+ * output shares no element with input.
+ * Errors: INVALID_ARGUMENT for elements outside a buffer and for overlaps. UNSUPPORTED if neighbouring elements of an
+ * inner axis are 2^31 elements or more apart. */
+TUFF_API tuff_status tuff_copy_strided(tuff_stream stream, const tuff_copy_strided_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Pooling. Since 0.4.0.

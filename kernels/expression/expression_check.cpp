@@ -10,6 +10,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/elements.hpp"
+#include "kernels/common/strided_elements.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/expression/host_values.hpp"
 
@@ -39,14 +40,8 @@ uint64_t scalar_bits(int32_t dtype, const ExpressionOperand& operand) {
 
 namespace {
 
-// An operand's elements as bytes of its allocation.
-struct Elements {
-  const Variable* variable;
-  const Buffer* buffer;
-  uint64_t begin, end;  // of all elements
-  uint64_t first;       // the element at index 0
-  uint64_t size;
-  std::array<int64_t, 8> strides;  // in bytes; 0 along axes of one element
+struct Elements : StridedElements {
+  const Variable* variable = nullptr;
 };
 
 std::string name_of(const char* kind, size_t index) { return fmt::format("desc->{}[{}]", kind, index); }
@@ -89,84 +84,32 @@ class Check {
 
   Elements elements(const Variable& variable, const ExpressionOperand& operand, const char* kind, size_t index) const {
     const auto name = [&] { return fmt::format("{} (\"{}\")", name_of(kind, index), variable.name); };
-    Elements found{&variable, operand.buffer, 0, 0, 0, dtype_size(variable.dtype), {}};
     if (operand.buffer == nullptr) {
       fail(TUFF_ERROR_INVALID_HANDLE, "{} is TUFF_NULL_HANDLE, needs {} elements", name(), count_);
     }
-    const Buffer& buffer = *operand.buffer;
-    // The lowest and the highest element, from the one at index 0.
-    Wide lowest = operand.first, highest = operand.first;
-    for (uint32_t d = 0; d < args_.rank; ++d) {
-      if (args_.shape[d] == 1) continue;
-      const int64_t stride = stride_along(args_, operand, d);
-      const Wide reach = Wide{stride} * (args_.shape[d] - 1);
-      (reach < 0 ? lowest : highest) += reach;
-      if (highest - lowest > Wide{1} << 59) break;  // in no buffer; fewer elements, in bytes, fit a stride
-      found.strides[d] = stride * static_cast<int64_t>(found.size);
-    }
-    const uint64_t holds = buffer.bytes / found.size;
-    require(lowest >= 0, "{} begins at element {}, and its strides reach {} before the buffer", name(), operand.first,
-            text(-lowest));
-    require(highest < Wide{holds}, "{} holds {} elements ({}), and the strides reach element {}", name(), holds,
-            dtype_name(variable.dtype), text(highest));
-    require(buffer.offset % found.size == 0, "{} starts at byte {} of its allocation, needs a multiple of {} ({})",
-            name(), buffer.offset, found.size, dtype_name(variable.dtype));
-    require(!buffer.allocation->mapped.load(std::memory_order_relaxed), "{} is mapped, needs tuff_unmap first", name());
-    found.begin = buffer.offset + static_cast<uint64_t>(lowest) * found.size;
-    found.end = buffer.offset + (static_cast<uint64_t>(highest) + 1) * found.size;
-    found.first = buffer.offset + operand.first * found.size;
-    return found;
+    std::array<int64_t, 8> strides{};
+    for (uint32_t d = 0; d < args_.rank; ++d) strides[d] = stride_along(args_, operand, d);
+    return {
+        strided_elements(*operand.buffer, operand.first, {strides.data(), args_.rank}, shape(), variable.dtype, name),
+        &variable};
   }
 
   // No two indices are the same element.
   void distinct(const Elements& output, size_t index) const {
-    // Insertion into the axes so far, by magnitude of the stride.
-    std::array<uint32_t, 8> axes{};
-    uint32_t count = 0;
-    for (uint32_t d = 0; d < args_.rank; ++d) {
-      if (args_.shape[d] == 1) continue;
-      uint32_t place = count++;
-      for (; place > 0 && std::abs(output.strides[axes[place - 1]]) > std::abs(output.strides[d]); --place) {
-        axes[place] = axes[place - 1];
-      }
-      axes[place] = d;
-    }
-    uint64_t reach = output.size;
-    for (uint32_t i = 0; i < count; ++i) {
-      const auto stride = static_cast<uint64_t>(std::abs(output.strides[axes[i]]));
-      require(stride >= reach, "{} (\"{}\") has the stride {} along axis {}, and overlaps itself",
-              name_of("outputs", index), output.variable->name,
-              output.strides[axes[i]] / static_cast<int64_t>(output.size), axes[i]);
-      reach += stride * (args_.shape[axes[i]] - 1);
-    }
+    const std::optional<uint32_t> axis = repeated_axis(output, shape());
+    require(!axis.has_value(), "{} (\"{}\") has the stride {} along axis {}, and overlaps itself",
+            name_of("outputs", index), output.variable->name,
+            output.strides[axis.value_or(0)] / static_cast<int64_t>(output.size), axis.value_or(0));
   }
 
   void apart(const Elements& output, const Elements& other, bool is_input) const {
-    if (output.buffer->allocation != other.buffer->allocation) return;
-    if (output.end <= other.begin || other.end <= output.begin) return;
-    const bool same = output.first == other.first && output.size == other.size && output.strides == other.strides;
-    if (same && is_input) return;
-    // All elements lie at multiples of what divides every stride, from the first of each operand.
-    uint64_t unit = 0;
-    for (uint32_t d = 0; d < args_.rank; ++d) {
-      unit = std::gcd(unit, static_cast<uint64_t>(std::abs(output.strides[d])));
-      unit = std::gcd(unit, static_cast<uint64_t>(std::abs(other.strides[d])));
-    }
-    if (unit != 0) {
-      const uint64_t between = other.first >= output.first ? (other.first - output.first) % unit
-                                                           : unit - 1 - (output.first - other.first - 1) % unit;
-      if (between >= output.size && between + other.size <= unit) return;
-    }
+    if (!may_overlap(output, other) || (is_input && same_elements(output, other))) return;
     fail(TUFF_ERROR_INVALID_ARGUMENT, "output \"{}\" overlaps {} \"{}\" (bytes {}..{} and {}..{} of one allocation){}",
          output.variable->name, is_input ? "input" : "output", other.variable->name, output.begin, output.end,
          other.begin, other.end, is_input ? "; the elements may be identical or disjoint" : "");
   }
 
-  using Wide = expression::Int128;
-  static std::string text(Wide value) {
-    return value > Wide{std::numeric_limits<int64_t>::max()} ? "beyond 2^63"
-                                                             : std::to_string(static_cast<int64_t>(value));
-  }
+  std::span<const uint64_t> shape() const { return {args_.shape, args_.rank}; }
 
   const ExpressionArgs& args_;
   const uint64_t count_;

@@ -135,6 +135,30 @@ void record_elements(const Task& task, const StridedAxes<2>& axes, uint64_t exte
   }
 }
 
+// Computes the places that indices name, which are then indices of rows. What is out of range is beyond all places.
+void record_computed(const Task& task, const IndexArgs& index) {
+  const IndexView view = view_indices(index);
+  if (view.outer == 0 || view.inner == 0 || view.count == 0) return;
+  const uint64_t bytes = needs_wide(view.places) ? 8 : 4;
+  const Buffer keys = task.recorder.scratch(view.count * bytes, Scratch::outer);
+  record_places(task.recorder, "gather", index,
+                {0, view.count, 0, static_cast<uint32_t>(bytes == 8 ? 0 : view.places), &keys, bytes, nullptr});
+  const uint64_t shape[3] = {view.outer, view.places, view.inner};
+  const GatherArgs rows{task.args.dtype,
+                        bytes == 8 ? TUFF_U64 : TUFF_U32,
+                        task.args.input,
+                        &keys,
+                        task.args.output,
+                        shape,
+                        3,
+                        1,
+                        view.count,
+                        nullptr,
+                        0,
+                        false};
+  record_rows({task.recorder, task.device, rows, dtype_size(rows.dtype)});
+}
+
 }  // namespace
 
 void record_gather(Recorder& recorder, const GatherArgs& args) {
@@ -142,6 +166,8 @@ void record_gather(Recorder& recorder, const GatherArgs& args) {
   require_storage(traits, args.dtype);
   const Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args,
                   dtype_size(args.dtype)};
+  const IndexArgs index = args.index();
+  if (index.computed()) return record_computed(task, index);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (args.index_shape == nullptr) {
     if (view.outer != 0 && view.inner != 0 && args.count != 0) record_rows(task);

@@ -37,6 +37,18 @@ CallText describe(const GatherArgs& args) {
   return {shape, args.dtype};
 }
 
+CallText describe(const PadArgs& args) {
+  return {fmt::format("{} {} by {} and {}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank),
+                      describe_sizes(args.before, args.rank), describe_sizes(args.after, args.rank)),
+          args.dtype};
+}
+
+CallText describe(const CopyStridedArgs& args) {
+  return {fmt::format("{} {} from {} to {}", dtype_name(args.dtype), describe_sizes(args.shape, args.rank),
+                      describe_sizes(args.input_strides, args.rank), describe_sizes(args.output_strides, args.rank)),
+          args.dtype};
+}
+
 }  // namespace
 
 namespace operations {
@@ -50,6 +62,11 @@ const OperationOf<ConcatArgs> concat =
     define_operation<ConcatArgs, check_concat, host_concat, record_concat, describe>("concat", kAllTypes, true);
 const OperationOf<GatherArgs> gather =
     define_operation<GatherArgs, check_gather, host_gather, record_gather, describe>("gather", kAllTypes, true);
+const OperationOf<PadArgs> pad =
+    define_operation<PadArgs, check_pad, host_pad, record_pad, describe>("pad", kAllTypes, true);
+const OperationOf<CopyStridedArgs> copy_strided =
+    define_operation<CopyStridedArgs, check_copy_strided, host_copy_strided, record_copy_strided, describe>(
+        "copy_strided", kAllTypes, true);
 }  // namespace operations
 
 }  // namespace tuff

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/indexing/places.hpp"
 #include "planning/buffer.hpp"
 #include "planning/operation.hpp"
 
@@ -47,7 +48,7 @@ struct ConcatArgs {
 
 // Selects elements along an axis by indices. Rows: output[o][j][i] = input[o][indices[j]][i], where o stands for the
 // axes before it and i for those after it. Element-wise: the indices have a shape of the same rank, which is also the
-// output's.
+// output's. Coordinates: several axes are indexed at once (kernels/indexing/places.hpp).
 struct GatherArgs {
   int32_t dtype, index_type;
   const Buffer *input, *indices, *output;
@@ -55,6 +56,33 @@ struct GatherArgs {
   uint32_t rank, axis;
   uint64_t count;               // rows: the number of indices
   const uint64_t* index_shape;  // element-wise: the shape of the indices; null: rows
+  uint32_t coordinates = 0;     // rows: axes that each index has a number for; 0 counts as 1
+  bool negative = false;        // negative indices count from the end of their axis
+
+  IndexArgs index() const {
+    return {index_type, indices, shape, rank, axis, count, index_shape, coordinates, negative};
+  }
+};
+
+// output[…] = input[…], between operands with strides in elements.
+struct CopyStridedArgs {
+  int32_t dtype;
+  const Buffer *input, *output;
+  uint64_t input_first, output_first;
+  const int64_t *input_strides, *output_strides;
+  const uint64_t* shape;
+  uint32_t rank;
+};
+
+// Adds elements at the ends of axes, or removes them.
+struct PadArgs {
+  int32_t dtype, mode;  // mode: TUFF_PAD_*
+  const Buffer *input, *output;
+  const uint64_t* shape;  // of the input
+  const int64_t *before, *after;
+  uint32_t rank;
+  double value;
+  int64_t integer;
 };
 
 void check_permute(const PermuteArgs& args);
@@ -75,6 +103,14 @@ void check_gather(const GatherArgs& args);
 void host_gather(const GatherArgs& args);
 void record_gather(Recorder& recorder, const GatherArgs& args);
 
+void check_pad(const PadArgs& args);
+void host_pad(const PadArgs& args);
+void record_pad(Recorder& recorder, const PadArgs& args);
+
+void check_copy_strided(const CopyStridedArgs& args);
+void host_copy_strided(const CopyStridedArgs& args);
+void record_copy_strided(Recorder& recorder, const CopyStridedArgs& args);
+
 void check_cast(const CastArgs& args);
 void host_cast(const CastArgs& args);
 void record_cast(Recorder& recorder, const CastArgs& args);
@@ -85,6 +121,8 @@ extern const OperationOf<CastArgs> cast;
 extern const OperationOf<SliceArgs> slice;
 extern const OperationOf<ConcatArgs> concat;
 extern const OperationOf<GatherArgs> gather;
+extern const OperationOf<PadArgs> pad;
+extern const OperationOf<CopyStridedArgs> copy_strided;
 }  // namespace operations
 
 }  // namespace tuff

@@ -5,7 +5,8 @@
 //   tiles   If the output is dense and its innermost axis is not the input's, both axes are processed in tiles, through
 //           shared memory (permute_tile.comp) or, on a CPU, where that costs more than it saves, through registers
 //           (permute_lanes.comp).
-//   plain   Otherwise each lane computes the place of each of its units (strided_copy.comp).
+//   pairs   Neither operand is dense: each lane computes both places of each of its units (strided_pairs.comp).
+//   plain   Otherwise each lane computes the place of each of its units in the other operand (strided_copy.comp).
 //
 // TUFF_SHAPE_VARIANT=gpu or cpu in the environment forces one kind of shapes, for tests.
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "kernels/common/division.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/shape/strided_copy.hpp"
 #include "planning/forced_variant.hpp"
@@ -21,6 +23,7 @@
 #include "shaders/permute_lanes.hpp"
 #include "shaders/permute_tile.hpp"
 #include "shaders/strided_copy.hpp"
+#include "shaders/strided_pairs.hpp"
 
 namespace tuff {
 namespace {
@@ -148,6 +151,42 @@ void record_plain(const Task& task, const Piece& piece) {
   task.recorder.dispatch(kernel, dispatch);
 }
 
+void record_pairs(const Task& task, const Piece& piece) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const StridedAxes<2>& axes = piece.axes;
+  const Ranges ranges{axes.span(0), axes.span(1)};
+  std::array<uint32_t, 40> table{};
+  for (uint32_t i = 0; i < axes.rank; ++i) {
+    const uint32_t d = axes.rank - 1 - i;
+    const auto size = static_cast<uint32_t>(axes.sizes[d]);
+    const Divider by = divider(size);
+    uint32_t* words = table.data() + 5 * size_t{i};
+    words[0] = size, words[1] = by.multiplier, words[2] = by.shift;
+    words[3] = static_cast<uint32_t>(axes.strides[d][0]), words[4] = static_cast<uint32_t>(axes.strides[d][1]);
+  }
+  const uint32_t table_bytes = 20 * axes.rank;
+  const uint64_t n = axes.count(), run = task.device.cpu ? task.device.items_each(n, 128) : task.unit < 16 ? 4 : 1;
+  KernelRequest kernel = shaders::StridedPairs::request({.long_ = traits.cpu && traits.addresses && task.unit >= 8,
+                                                         .run = task.device.fixed_run(run),
+                                                         .unit = task.unit});
+  kernel.streaming()
+      .wide(needs_wide(std::max(ranges.input.elements, ranges.output.elements)))
+      .constant(0, task.device.workgroup)
+      .constant(1, axes.rank);
+  Dispatch dispatch = make_dispatch(task, piece, ranges);
+  dispatch.operand(&task.recorder.parameters(table.data(), table_bytes), 0, table_bytes, Access::read)
+      .push(shaders::StridedPairs::Push{.n = static_cast<uint32_t>(n),
+                                        .run = static_cast<uint32_t>(run),
+                                        .input_first = static_cast<uint32_t>(ranges.input.first & 0xffffffffu),
+                                        .input_first_high = static_cast<uint32_t>(ranges.input.first >> 32),
+                                        .output_first = static_cast<uint32_t>(ranges.output.first & 0xffffffffu),
+                                        .output_first_high = static_cast<uint32_t>(ranges.output.first >> 32)})
+      .groups_linear(ceil_div(n, task.device.workgroup * run), traits);
+  log(TUFF_LOG_DISPATCH, "{} n={}: units of {} bytes, {} axes, both strided, {} lanes, {} each", task.name, n,
+      task.unit, axes.rank, task.device.workgroup, run);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
 // How the two axes of a transpose are cut.
 struct Tiling {
   uint64_t across, along;  // elements of a tile
@@ -260,7 +299,8 @@ void record_tiles(const Task& task, const Piece& piece, uint32_t across) {
 
 void record_piece(const Task& task, const Piece& piece) {
   const std::optional<uint32_t> across = across_axis(task, piece.axes);
-  across ? record_tiles(task, piece, *across) : record_plain(task, piece);
+  if (across) return record_tiles(task, piece, *across);
+  piece.axes.dense(0) || piece.axes.dense(1) ? record_plain(task, piece) : record_pairs(task, piece);
 }
 
 // Whether the copy is of long rows, which a CPU device copies faster by its own command than by its lanes.

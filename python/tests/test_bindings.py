@@ -141,6 +141,16 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc.in_shape[:], desc.filter_shape[:], desc.out_shape[:] = (1, 1, 2, 2), (1, 1, 1, 1), (1, 1, 2, 2)
         return raw.tuff_conv2d_ex(h, desc)
 
+    def pad(mode):
+        desc = raw.PadDesc(dtype=raw.F32, input=a, output=b, rank=1, mode=mode)
+        desc.shape[0], desc.before[0] = 4, 2
+        return raw.tuff_pad(h, desc)
+
+    def scatter(op):
+        desc = raw.ScatterDesc(dtype=raw.F32, index_type=raw.U32, op=op, indices=a, updates=b, output=c, rank=1, count=4)
+        desc.shape[0] = 4
+        return raw.tuff_scatter(h, desc)
+
     def resize(mode):
         desc = raw.ResizeDesc(dtype=raw.F32, input=a, output=b, batch=1, channels=1, spatial=1, mode=mode)
         desc.in_shape[0], desc.out_shape[0] = 2, 4
@@ -166,6 +176,8 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_precision": (raw.PRECISION_ALLOW_F16, lambda x: gemm_ex(precision=x)),
         "tuff_layout": (raw.LAYOUT_NHWC, conv),
         "tuff_resize_mode": (raw.RESIZE_LINEAR, resize),
+        "tuff_pad_mode": (raw.PAD_EDGE, pad),
+        "tuff_scatter_op": (raw.SCATTER_ADD, scatter),
         "tuff_log_level": (raw.LOG_OFF, lambda x: raw.tuff_set_log(raw.LogCallback(), None, x)),
         "tuff_kernel_language": (raw.KERNEL_GLSL, kernel),
         "tuff_random_distribution": (

@@ -76,11 +76,11 @@ def test_indices(ctx):
     for key in (2, -3, (0, 3), (0, 0, 0)):
         with pytest.raises(IndexError):
             x[key]
-    for key in (slice(None, None, 2), slice(None, None, -1)):
-        with pytest.raises(ValueError, match="step"):
-            x[key]
-    for key in ((slice(None), 0), "a", 1.0, None, True, [0, 1], np.array([0])):
+    for key in ("a", 1.0, (0, "b"), 1j):
         with pytest.raises(TypeError):
+            x[key]
+    for key in (True, [0.5], ["a"], [2], np.array([-3])):
+        with pytest.raises(IndexError):
             x[key]
 
 
@@ -136,14 +136,17 @@ def test_dtypes(ctx):
         ctx.array(["a"])
 
 
-def test_overlapping_operands_are_refused_and_nothing_happens(ctx):
-    x = ctx.array(range(8))
+def test_overlapping_operands_are_copied_or_refused(ctx):
+    x, a = ctx.array(range(8)), np.arange(8.0)
+    x[:6] += x[2:]
+    a[:6] += a[2:].copy()
+    x[:6] = x[2:]
+    a[:6] = a[2:].copy()
+    assert x.numpy().tolist() == a.tolist()
     with pytest.raises(tuff.TuffError) as caught:
-        x[:6] += x[2:]
+        tuff.softmax(x[2:], out=x[:6])
     assert caught.value.status == raw.ERROR_INVALID_ARGUMENT
-    with pytest.raises(tuff.TuffError):
-        x[:6] = x[2:]
-    assert x.numpy().tolist() == list(range(8))
+    assert x.numpy().tolist() == a.tolist()
 
 
 def test_conv2d(ctx):

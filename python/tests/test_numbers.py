@@ -62,7 +62,7 @@ WHOLE = {
     "transpose": lambda ctx, x, n: x.transpose((0, n, 1, 2)),
     "swapaxes": lambda ctx, x, n: x.swapaxes(0, n),
     "swapaxes first": lambda ctx, x, n: x.swapaxes(n, 0),
-    "getitem": lambda ctx, x, n: x[n],
+    "getitem": lambda ctx, x, n: x[n if n != [1] else 2],
     "section": lambda ctx, x, n: tuff.section(x, (0, n)),
     "sum": lambda ctx, x, n: x.sum((0, n)),
     "max": lambda ctx, x, n: x.max([n]),

@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, raw
+from . import _attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -21,6 +21,7 @@ from ._elementwise import *  # noqa: F403
 from ._error import TuffError, check, last_error
 from ._expression import *  # noqa: F403
 from ._functions import *  # noqa: F403
+from ._indexing import *  # noqa: F403
 from ._kernel import Kernel
 from ._namespace import *  # noqa: F403
 from ._operations import *  # noqa: F403
@@ -33,6 +34,7 @@ from ._stream import Event, Graph, Stream
 from ._searching import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
+from ._views import *  # noqa: F403
 
 lib = raw.lib
 __version__ = "0.9.0"
@@ -64,7 +66,7 @@ __all__ = [
     "set_log",
     "version",
 ]
-for _module in (_attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting):
+for _module in (_attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views):
     # Except those that would shadow Python's built-ins.
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module

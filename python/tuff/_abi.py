@@ -253,6 +253,22 @@ ALLOC_UNINITIALIZED = 2
 ALLOC_HOST_PINNED = 4
 ALLOC_EXPORTABLE = 8
 
+# tuff_scatter_op
+SCATTER_INVALID = -1
+SCATTER_SET = 1
+SCATTER_ADD = 2
+SCATTER_MUL = 3
+SCATTER_MAX = 4
+SCATTER_MIN = 5
+
+# tuff_pad_mode
+PAD_INVALID = -1
+PAD_CONSTANT = 0
+PAD_EDGE = 1
+PAD_REFLECT = 2
+PAD_SYMMETRIC = 3
+PAD_WRAP = 4
+
 # tuff_expr_flags
 EXPR_SCALAR = 1
 
@@ -973,6 +989,68 @@ class GatherDesc(Structure):
         ("axis", c_uint32),
         ("count", c_uint64),
         ("index_shape", c_uint64 * 8),
+        ("coordinates", c_uint32),
+        ("negative", c_int32),
+    ]
+
+
+class ScatterDesc(Structure):
+    """tuff_scatter_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("op", c_int32),
+        ("input", c_uint64),
+        ("indices", c_uint64),
+        ("updates", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("index_shape", c_uint64 * 8),
+        ("count", c_uint64),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("coordinates", c_uint32),
+        ("elementwise", c_int32),
+        ("negative", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class PadDesc(Structure):
+    """tuff_pad_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("mode", c_int32),
+        ("rank", c_uint32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("before", c_int64 * 8),
+        ("after", c_int64 * 8),
+        ("value", c_double),
+        ("integer", c_int64),
+    ]
+
+
+class CopyStridedDesc(Structure):
+    """tuff_copy_strided_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("input_first", c_uint64),
+        ("output_first", c_uint64),
+        ("input_strides", c_int64 * 8),
+        ("output_strides", c_int64 * 8),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -1458,6 +1536,9 @@ FUNCTIONS = {
         ],
     ),
     "tuff_gather_ex": (c_int32, [c_uint64, POINTER(GatherDesc)]),
+    "tuff_scatter": (c_int32, [c_uint64, POINTER(ScatterDesc)]),
+    "tuff_pad": (c_int32, [c_uint64, POINTER(PadDesc)]),
+    "tuff_copy_strided": (c_int32, [c_uint64, POINTER(CopyStridedDesc)]),
     # Pooling
     "tuff_max_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),
     "tuff_avg_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),

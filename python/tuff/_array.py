@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _elementwise as elementwise
 from . import _functions as functions
+from . import _layout as layout
 from . import _operations as operations
 from . import _protocol as protocol
 from . import _searching as searching
@@ -19,17 +20,17 @@ from ._buffer import Buffer
 from ._core import setup
 from ._functions import Functions
 from ._operands import same_kind, whole_axis
-from ._storage import DTYPES, Axis, Storage, TransposedStorage, as_dtype, as_natural, as_numpy, as_shape
+from ._storage import DTYPES, Axis, Storage, Strided, TransposedStorage, as_dtype, as_natural, as_numpy, as_shape
 
 __all__ = ["DTYPES", "Array", "Axis", "Transposed", "as_dtype", "as_natural", "as_numpy", "as_shape"]
 
 
 class Array(Functions, Storage):
-    """A dense row-major array on a device: a Buffer with a shape and a dtype.
+    """An array on a device: a Buffer with a shape and a dtype, dense and row-major.
 
     Operators, reductions and functions run on the device and return new arrays. Results stay on the device until
     .numpy() copies them. Operands are arrays of one context and dtype, or Python numbers. Shapes broadcast as in
-    NumPy. Slices of leading axes are views.
+    NumPy. Slices, also with steps, are views as in NumPy; those that are not dense have strides instead of a buffer.
     """
 
     __slots__ = ()
@@ -54,9 +55,12 @@ class Array(Functions, Storage):
             self.buffer.fill(element(value, self.dtype), 0, self.nbytes)
         elif isinstance(value, Array):
             same_kind(self, value)
-            source = operations.broadcast_to(value, self.shape)
-            if not source.buffer.same_range(self.buffer):
-                self.buffer.copy_from(source.buffer, nbytes=self.nbytes)
+            if value.shape != self.shape or isinstance(value, Strided):
+                if np.broadcast_shapes(value.shape, self.shape) != self.shape:
+                    raise ValueError(f"an array of shape {value.shape} does not broadcast to {self.shape}")
+                layout.copy_elements(value.copy() if layout.may_share(value, self) else value, self)
+            elif not value.buffer.same_range(self.buffer):
+                self.buffer.copy_from((value.copy() if layout.may_share(value, self) else value).buffer, nbytes=self.nbytes)
         else:
             self.buffer.upload(np.broadcast_to(as_numpy(value, self.dtype), self.shape))
         return self
@@ -96,21 +100,17 @@ class Array(Functions, Storage):
             raise ValueError(f".mT needs at least two axes, this is of shape {self.shape}")
         return Transposed(self)
 
-    def __setitem__(self, key: object, value: object) -> None:
-        if isinstance(key, Storage):
-            self._assign_where(key, value)
-        else:
-            self[key].assign(value)
+    def __getitem__(self, key: object) -> Array:
+        """Integers, slices of any step, None and an ellipsis give a view: writing to it writes to the array. Masks and
+        arrays of integers give a new array. As in NumPy."""
+        return protocol.INDEXING["get"](self, key)
 
-    def _assign_where(self, mask: Array, value: object) -> None:
-        """a[mask] = value: writes a number, or an array that broadcasts to the shape, where the mask is true."""
-        if mask.dtype != np.bool_ or mask.shape != self.shape:
-            raise IndexError(f"the index is an array of {mask.shape} {mask.dtype}, needs a mask: {self.shape} bool")
-        if isinstance(value, Storage) and np.broadcast_shapes(value.shape, self.shape) != self.shape:
-            raise ValueError(f"an array of shape {value.shape} does not broadcast to {self.shape}")
-        if not isinstance(value, Storage):
-            element(value, self.dtype)  # refuses what the type does not hold
-        elementwise.where(mask, value, self, out=self)
+    def __setitem__(self, key: object, value: object) -> None:
+        protocol.INDEXING["put"](self, key, value)
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+        """A view of the elements whose indices along two axes differ by offset."""
+        return protocol.FUNCTIONS["diagonal"](self, offset, axis1, axis2)
 
     # Operators on arrays and numbers.
 

@@ -15,8 +15,9 @@ from ._checked import text
 from ._core import Formula
 from ._error import check
 from ._handle import own
+from ._layout import beside
 from ._operands import require_array, require_rank
-from ._storage import DTYPES, Storage, as_dtype
+from ._storage import DTYPES, Storage, Strided, as_dtype
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -76,6 +77,11 @@ def _scalar(value: object, name: str) -> Tuple[int, float, int]:
 
 def _operand(array: Array, shape: Tuple[int, ...]) -> raw.ExprOperand:
     strides, stride = [0] * len(shape), 1
+    if isinstance(array, Strided):
+        layout = array.layout
+        for axis in range(-1, -array.ndim - 1, -1):
+            strides[axis] = 0 if array.shape[axis] == 1 else layout.strides[axis]
+        return raw.ExprOperand(buffer=layout.base.handle, first=layout.first, strides=tuple(strides), strided=1)
     for axis in range(-1, -array.ndim - 1, -1):
         strides[axis] = 0 if array.shape[axis] == 1 else stride
         stride *= array.shape[axis]
@@ -131,6 +137,8 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
         if dtype is not None and as_dtype(dtype) != out.dtype:
             raise TypeError(f"dtype is {as_dtype(dtype)}, and out's is {out.dtype}")
         result = out
+        for name, array in arrays.items():
+            inputs[name] = arrays[name] = beside(array, out)
     else:
         result = first.context.empty(shape, first.dtype if dtype is None else dtype)
     variables, operands = [], (raw.ExprOperand * len(inputs))()

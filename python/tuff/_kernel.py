@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
+from ._operands import require_dense
 from ._array import Array
 from ._buffer import Buffer, _require_context
 from ._checked import U32, OnDevice, host_array, real, text, whole, wholes
@@ -182,6 +183,7 @@ def _handle_of(operand: Union[None, Array, Buffer]) -> int:
     if operand is None:
         return raw.NULL_HANDLE
     if isinstance(operand, Array):
+        require_dense(operand, "an operand")
         return operand.buffer.handle
     if isinstance(operand, Buffer):
         return operand.handle

@@ -13,6 +13,7 @@ from . import _elementwise as elementwise
 from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
+from . import _views as views
 from ._array import Array
 from ._checked import is_whole, real, sequence, whole
 from ._context import Context
@@ -221,7 +222,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> List[Array]:
         order[:2] = 1, 0
     shape = tuple(arrays[axis].shape[0] for axis in order)
     along = [[-1 if axis == place else 1 for axis in order] for place in range(len(arrays))]
-    grids = [operations.broadcast_to(one.reshape(sizes), shape) for one, sizes in zip(arrays, along)]
+    grids = [operations.repeated_to(one.reshape(sizes), shape) for one, sizes in zip(arrays, along)]
     return [grid.copy() if grid.buffer.same_range(one.buffer) else grid for grid, one in zip(grids, arrays)]
 
 
@@ -277,18 +278,18 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 
 def unstack(x: Array, axis: int = 0) -> Tuple[Array, ...]:
-    """The arrays along an axis: views along the first one, otherwise copies."""
+    """The arrays along an axis, as views."""
     require_array(x, "x")
-    moved = x if whole_axis(axis, x.ndim) == 0 else moveaxis(x, axis, 0)
-    return tuple(moved[index] for index in range(moved.shape[0]))
+    before = (slice(None),) * whole_axis(axis, x.ndim)
+    return tuple(x[(*before, index)] for index in range(x.shape[len(before)]))
 
 
 def flip(x: Array, axis: Axis = None) -> Array:
-    """Reverses the elements along axes, by default all, into a new array."""
+    """A view with the elements along axes, by default all, in reverse order."""
     require_array(x, "x")
     axes = range(x.ndim) if axis is None else _axes(axis, x.ndim)
     key = tuple(slice(None, None, -1 if index in axes else 1) for index in range(x.ndim))
-    return shapes.section(x, key) if x.ndim else x.copy()
+    return x[key]
 
 
 def roll(x: Array, shift: Union[int, Sequence[int]], axis: Axis = None) -> Array:
@@ -319,7 +320,7 @@ def repeat(x: Array, repeats: int, axis: Optional[int] = None) -> Array:
         return repeat(x.ravel(), repeats, 0)
     at, times = whole_axis(axis, x.ndim), whole(repeats, "repeats")
     before, size, after = x.shape[:at], x.shape[at], x.shape[at + 1 :]
-    wide = operations.broadcast_to(x.reshape((math.prod(before), size, 1, math.prod(after))), (math.prod(before), size, times, math.prod(after)))
+    wide = operations.repeated_to(x.reshape((math.prod(before), size, 1, math.prod(after))), (math.prod(before), size, times, math.prod(after)))
     return (wide.copy() if wide.buffer.same_range(x.buffer) else wide).reshape((*before, size * times, *after))
 
 
@@ -333,17 +334,17 @@ def tile(x: Array, repetitions: Union[int, Sequence[int]]) -> Array:
     for axis in range(rank - 1, -1, -1):
         if times[axis] != 1:
             before, rest = math.prod(sizes[:axis]), result.size // builtins.max(math.prod(sizes[:axis]), 1)
-            wide = operations.broadcast_to(result.reshape((before, 1, rest)), (before, times[axis], rest))
+            wide = operations.repeated_to(result.reshape((before, 1, rest)), (before, times[axis], rest))
             result = wide
     return (result.copy() if result.buffer.same_range(x.buffer) else result).reshape(tuple(t * s for t, s in zip(times, sizes)))
 
 
 def broadcast_arrays(*arrays: Array) -> List[Array]:
-    """The arrays repeated to a common shape; one that has it is returned itself."""
+    """The arrays repeated to a common shape, as views for reading; one that has it is returned itself."""
     for index, one in enumerate(arrays):
         require_array(one, f"array {index}")
     shape = np.broadcast_shapes(*(one.shape for one in arrays))
-    return [operations.broadcast_to(one, shape) for one in arrays]
+    return [views.broadcast_to(one, shape) for one in arrays]
 
 
 # Statistics over axes: all of them (None), one (an int) or several (a tuple).

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from ._checked import I32, is_whole, whole
-from ._storage import DTYPES, Storage, TransposedStorage
+from ._storage import DTYPES, Storage, Strided, TransposedStorage
 
 if TYPE_CHECKING:
     from ._array import Array, Transposed
@@ -69,7 +69,14 @@ def result_of(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Arra
     same_kind(like, out)
     if out.shape != shape:
         raise ValueError(f"out has shape {out.shape}, the result {shape}")
+    require_dense(out, "out")
     return out
+
+
+def require_dense(out: Array, name: str) -> None:
+    """Raises unless the array's buffer is its own memory, which an operation writes."""
+    if isinstance(out, Strided):
+        raise ValueError(f"{name} is a view with strides, and this operation writes dense memory: assign its result instead")
 
 
 def whole_axis(axis: int, ndim: int) -> int:

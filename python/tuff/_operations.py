@@ -15,6 +15,7 @@ from . import _core as core
 from ._checked import choice, is_number, real, sequence, whole
 from ._error import check
 from ._expression import repeated
+from ._layout import Strided, beside
 from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, TransposedStorage, as_dtype, as_shape
 
@@ -28,7 +29,6 @@ __all__ = [
     "any",
     "batch_norm",
     "binary",
-    "broadcast_to",
     "count_nonzero",
     "cummax",
     "cummin",
@@ -80,7 +80,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
     if done is not None:
         return done
     require_array(x, "x")
-    if DTYPES[x.dtype] not in FLOATS:
+    if DTYPES[x.dtype] not in FLOATS or isinstance(x, Strided) or isinstance(out, Strided):
         return _unary_formula(op, x, alpha, out)
     result = result_of(out, x, x.shape)
     desc = raw.UnaryDesc(
@@ -121,12 +121,14 @@ def _binary(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
     if not b_number:
         require_array(b, "b")
     like = b if a_number else a
-    if not _is_native(op, like, a, b):
+    if isinstance(out, Strided) or not _is_native(op, like, a, b):
         return _binary_formula(op, a, b, out)
     if a_number or b_number or a.shape == b.shape:
         shape = like.shape
     else:
         shape = np.broadcast_shapes(a.shape, b.shape)
+    if out is not None and isinstance(out, Storage):
+        a, b = (beside(value, out) if isinstance(value, Storage) else value for value in (a, b))
     if a_number or b_number:
         if like.context._has_formulas and DTYPES[like.dtype] != raw.BF16:  # of which NumPy has no numbers
             return _binary_of_number(op, a, b, like, out)
@@ -160,7 +162,7 @@ def _is_native(op: int, like: Array, a: Operand, b: Operand) -> bool:
         return False
     for value in (a, b):
         if isinstance(value, Storage):
-            fits = value.dtype == like.dtype
+            fits = value.dtype == like.dtype and not isinstance(value, Strided)
         elif dtype in FLOATS:
             fits = type(value) in (float, int)
         else:
@@ -199,8 +201,8 @@ def _scalar(value: float, like: Array) -> Array:
     return like.context.full((), value, like.dtype)
 
 
-def broadcast_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
-    """Repeats a to a shape by NumPy's rules, bit for bit. Returns a itself if it has that shape."""
+def repeated_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
+    """Repeats a to a shape by NumPy's rules, bit for bit, in new memory. Returns a itself if it has that shape."""
     require_array(a, "a")
     shape = as_shape(shape)
     if a.shape == shape:

@@ -122,6 +122,9 @@ def _where(condition: object, *values: object) -> Array:
     return elementwise.where(condition, *values)
 
 
+#: What Array[key] and Array[key] = value do: "get" and "put", from _indexing, which needs Array.
+INDEXING: Dict[str, Callable[..., Any]] = {}
+
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
     "amax": _reduction("max"),
@@ -136,7 +139,6 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "bincount": lambda array, weights=None, minlength=0: _refuse("bincount with weights")
     if weights is not None
     else searching.bincount(array, minlength),
-    "broadcast_to": operations.broadcast_to,
     "clip": lambda array, min=None, max=None, out=None: elementwise.clip(array, min, max, out=out),
     "compress": lambda condition, array, axis=None: searching.compress(condition, array, axis),
     "concatenate": _concatenate,

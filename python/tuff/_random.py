@@ -10,7 +10,7 @@ import numpy as np
 from . import raw
 from ._checked import U64, I64, real, whole, wholes
 from ._error import check
-from ._operands import dtype_of, require_array
+from ._operands import dtype_of, require_array, require_dense
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -100,6 +100,7 @@ class Generator:
             result = self._context.empty(shape, dtype)
         else:
             require_array(out, "out")
+            require_dense(out, "out")
             if out.context is not self._context:
                 raise ValueError("out is of another context")
             if size is not None and out.shape != wholes(size, "size"):

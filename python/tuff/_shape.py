@@ -9,7 +9,7 @@ import numpy as np
 from . import raw
 from ._checked import is_whole, sequence
 from ._error import check
-from ._operands import dtype_of, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
+from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, TransposedStorage, as_dtype
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     if out is None:
         out = x.context.empty(x.shape, target)
     require_array(out, "out")
+    require_dense(out, "out")
     if out.context is not x.context:
         raise ValueError("operands are of different contexts")
     if out.shape != x.shape or out.dtype != target:
@@ -136,7 +137,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
         raise ValueError("operands are of different contexts")
     require_rank(x, "x")
     result = result_of(out, x, tuple(shape))
-    desc = raw.GatherDesc(dtype=dtype_of(x), index_type=dtype_of(indices), rank=x.ndim, axis=axis)
+    desc = raw.GatherDesc(dtype=dtype_of(x), index_type=dtype_of(indices), rank=x.ndim, axis=axis, negative=1)
     desc.input, desc.indices, desc.output = x.buffer.handle, indices.buffer.handle, result.buffer.handle
     desc.shape[: x.ndim] = x.shape
     if elementwise:
@@ -169,8 +170,8 @@ def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
 
 
 def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Gathers along an axis, like numpy.take. Of an array on the device, integers of 32 or 64 bits, an index out of
-    range gives zeros; in a list or NumPy array it is an IndexError, and negative ones count from the end."""
+    """Gathers along an axis, like numpy.take; negative indices count from the end. Of an array on the device, integers
+    of 32 or 64 bits, an index out of range gives zeros; in a list or NumPy array it is an IndexError."""
     require_array(x, "x")
     along = whole_axis(axis, x.ndim)
     indices = _indices_of(indices, x, along)

@@ -11,7 +11,7 @@ import numpy as np
 from . import raw
 from ._buffer import Buffer, _require_context
 from ._core import ArrayCore, know_dtype
-from ._checked import OnDevice, element, host_array, is_number, is_whole, sequence
+from ._checked import OnDevice, host_array, sequence
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -247,38 +247,14 @@ class Storage(OnDevice, ArrayCore):
         """Returns a view with a single axis."""
         return self.reshape(self.size)
 
-    def _locate(self, key: object) -> Tuple[int, Tuple[int, ...]]:
-        """Returns the offset of the first element and the shape for a key: integers, then at most one slice."""
-        keys = key if isinstance(key, tuple) else (key,)
-        if keys and keys[-1] is Ellipsis:
-            keys = keys[:-1]
-        if len(keys) > self.ndim:
-            raise IndexError(f"{len(keys)} indices for shape {self.shape}")
-        offset = 0
-        for axis, index in enumerate(keys):
-            size, rest = self.shape[axis], self.shape[axis + 1 :]
-            stride = math.prod(rest)
-            if is_whole(index):
-                if not -size <= index < size:
-                    raise IndexError(f"index {index} is out of axis {axis} of size {size}")
-                offset += (int(index) % size) * stride
-            elif isinstance(index, slice) and axis == len(keys) - 1:
-                start, stop, step = index.indices(size)
-                if step != 1:
-                    raise ValueError(f"a slice with step {step} is not a view of dense memory")
-                return offset + start * stride, (max(0, stop - start),) + rest
-            else:
-                raise TypeError("an index is integers and then one slice, so that it is a view of dense memory")
-        return offset, self.shape[len(keys) :]
-
-    def __getitem__(self, key: object) -> Self:
-        """Returns a view: a[i], a[i:j], a[i, j:k]. Writing to it writes to the array."""
-        offset, shape = self._locate(key)
-        item = self.dtype.itemsize
-        return type(self)(self.buffer.view(offset * item, math.prod(shape) * item), shape, self.dtype)
-
     def __iter__(self) -> Iterator[Self]:
         return (self[index] for index in range(len(self)))
+
+
+class Strided:
+    """Mark of arrays whose elements are not adjacent in memory (_views.View). Their buffer is a copy, for reading."""
+
+    __slots__ = ()
 
 
 class TransposedStorage(OnDevice):

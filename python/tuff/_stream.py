@@ -7,6 +7,7 @@ import ctypes
 from typing import TYPE_CHECKING, NamedTuple, Optional, Union
 
 from . import raw
+from ._operands import require_dense
 from ._array import Array
 from ._buffer import Buffer, _require_context
 from ._checked import OnDevice, text
@@ -232,6 +233,7 @@ class Graph(OnDevice):
         for value in (captured, replacement):
             if not isinstance(value, (Array, Buffer)):
                 raise TypeError(f"a graph binds arrays and buffers, not {type(value).__name__}")
+            require_dense(value, "an operand")
         if isinstance(captured, Array) and isinstance(replacement, Array):
             if (captured.shape, captured.dtype) != (replacement.shape, replacement.dtype):
                 raise ValueError(

@@ -22,6 +22,8 @@ VALUES = {
     "bias_axis": "tuff_bias_axis",
     "layout": "tuff_layout",
     "tuff_resize_desc.mode": "tuff_resize_mode",
+    "tuff_pad_desc.mode": "tuff_pad_mode",
+    "tuff_scatter_desc.op": "tuff_scatter_op",
     "distribution": "tuff_random_distribution",
     "precision": "tuff_precision",
     "tuff_device_properties.type": "tuff_device_type",
@@ -35,7 +37,7 @@ VALUES = {
     "tuff_kernel_desc.flags": "tuff_kernel_flags",
     "tuff_stream_desc.flags": "number",  # no flag so far
     **dict.fromkeys(
-        "validation prewarm asymmetric logarithm elementwise exclusive reverse descending ceil_mode count_include_pad adaptive align_corners "
+        "validation prewarm asymmetric logarithm elementwise exclusive reverse descending ceil_mode count_include_pad adaptive align_corners negative "
         "interleaved strided unit_diagonal robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
         "supports_matrix_cores supports_addresses yes done".split(),
         "boolean",

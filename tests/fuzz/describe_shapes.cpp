@@ -117,7 +117,8 @@ void draw_gather(Draft& d) {
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("rank", shape.size()), d.set("axis", axis);
   d.list("shape", shape);
   const bool each = d.has("elementwise") && draw.one_in(2);
-  uint64_t indices;
+  uint64_t indices, numbers = 1;
+  if (d.has("negative")) d.set("negative", static_cast<int32_t>(draw.below(2)));
   if (each) {
     for (size_t i = 0; i < out.size(); ++i) {
       out[i] = i == axis                            ? d.extent(draw.below(6))
@@ -131,12 +132,106 @@ void draw_gather(Draft& d) {
     const uint64_t others = std::max<uint64_t>(product(shape) / std::max<uint64_t>(shape[axis], 1), 1);
     indices = out[axis] = d.extent(others > 300 ? draw.below(4) : draw.below(9));
     d.set("count", indices);
+    if (d.has("coordinates") && draw.one_in(2)) {
+      numbers = draw.between(1, shape.size() - axis);
+      d.set("coordinates", numbers);
+      for (uint64_t c = 1; c < numbers; ++c) out[axis + c] = 1;
+    }
   }
   const uint64_t results = product(out);
   if (results == 0) indices = 0;
   d.input("input", dtype, results == 0 ? 0 : product(shape), Fill::anything);
-  d.input("indices", index_type, indices, d.free.one_in(5) ? Fill::anything : Fill::indices,
+  d.input("indices", index_type, indices * numbers, d.free.one_in(5) ? Fill::anything : Fill::indices,
           static_cast<double>(shape[axis]));
+  moved_output(d, dtype, results);
+}
+
+void draw_scatter(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t op =
+      draw.one_in(2) ? TUFF_SCATTER_SET : static_cast<int32_t>(draw.between(TUFF_SCATTER_ADD, TUFF_SCATTER_MIN));
+  const bool sets = op == TUFF_SCATTER_SET, multiplies = op == TUFF_SCATTER_MUL, adds = op == TUFF_SCATTER_ADD;
+  const int32_t dtype = sets ? draw_any(draw) : static_cast<int32_t>(draw.between(TUFF_F32, TUFF_BOOL));
+  const int32_t index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32, TUFF_I64, TUFF_U64});
+  const std::vector<uint64_t> shape = draw_shape(d, 800);
+  const uint64_t axis = draw.below(shape.size());
+  d.set("dtype", dtype), d.set("index_type", index_type), d.set("op", op);
+  d.set("rank", shape.size()), d.set("axis", axis), d.set("negative", static_cast<int32_t>(draw.below(2)));
+  d.list("shape", shape);
+  std::vector<uint64_t> of_updates = shape;
+  uint64_t indices, numbers = 1;
+  if (draw.one_in(2)) {
+    for (size_t i = 0; i < shape.size(); ++i) {
+      of_updates[i] = i == axis                              ? d.extent(draw.below(6))
+                      : shape[i] == 0 || d.loose().one_in(2) ? shape[i]
+                                                             : d.loose().between(1, shape[i]);
+    }
+    d.set("elementwise", 1);
+    d.list("index_shape", of_updates);
+    indices = product(of_updates);
+  } else {
+    if (draw.one_in(2)) {
+      numbers = draw.between(1, shape.size() - axis);
+      d.set("coordinates", numbers);
+      for (uint64_t c = 1; c < numbers; ++c) of_updates[axis + c] = 1;
+    }
+    of_updates[axis] = 1;
+    const bool many = product(of_updates) > 300;
+    indices = of_updates[axis] =
+        d.extent(many ? draw.below(4) : draw.below(multiplies ? 60 : 300), 0, multiplies ? 60 : 0);
+    d.set("count", indices);
+  }
+  const uint64_t elements = product(shape), updates = elements == 0 ? 0 : product(of_updates);
+  if (updates == 0) indices = 0;
+  const bool floats = spacing(dtype, 1) != 0, computes = floats && (adds || multiplies);
+  const Fill fill = !computes ? Fill::anything : multiplies ? Fill::powers : Fill::integers;
+  d.input("indices", index_type, indices * numbers, d.free.one_in(5) ? Fill::anything : Fill::indices,
+          static_cast<double>(shape[axis]));
+  d.input("updates", dtype, updates, fill);
+  const bool apart = d.free.one_in(2);
+  if (apart) d.input("input", dtype, elements, fill);
+  Operand& output = d.output("output", dtype, elements);
+  output.moved = sets;
+  if (apart) {
+    if (d.free.one_in(4)) output.same = 2;
+  } else {
+    output.read = true, output.fill = fill;
+  }
+  if (!computes) return;
+  // Sums and products are exact in f32: any order gives the same.
+  d.suits = [&d, multiplies, indices] {
+    for (const Operand& operand : d.operands) {
+      if (!operand.read || operand.elements == 0 || operand.dtype != d.of("updates").dtype) continue;
+      if (!operand.seen.integral) return false;
+      if (multiplies ? operand.seen.most > 2 || indices > 100
+                     : operand.seen.most * static_cast<double>(indices + 1) > 0x1p20) {
+        return false;
+      }
+    }
+    return true;
+  };
+}
+
+void draw_pad(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw), mode = static_cast<int32_t>(draw.between(TUFF_PAD_CONSTANT, TUFF_PAD_WRAP));
+  std::vector<uint64_t> shape = draw_shape(d, 600), out = shape, before, after;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (mode != TUFF_PAD_CONSTANT) shape[i] = std::max<uint64_t>(shape[i], 1);
+    const bool some = d.loose().one_in(2);
+    const auto more = [&](uint64_t most) {
+      return some ? static_cast<int64_t>(d.loose().below(most + 2)) - (shape[i] >= 4 ? 2 : 0) : 0;
+    };
+    const int64_t first = more(shape.size() < 4 ? 5 : 2), last = more(shape.size() < 4 ? 9 : 2);
+    before.push_back(static_cast<uint64_t>(first)), after.push_back(static_cast<uint64_t>(last));
+    out[i] = shape[i] + static_cast<uint64_t>(first + last);
+  }
+  d.set("dtype", dtype), d.set("mode", mode), d.set("rank", shape.size());
+  d.list("shape", shape), d.list("before", before), d.list("after", after);
+  d.real("value", d.free.of({0.0, -1.5, 1e9}));
+  d.set("integer", static_cast<uint64_t>(d.free.of<int64_t>({0, 1, -1, 1000})));
+  const uint64_t results = product(out);
+  d.input("input", dtype, results == 0 ? 0 : product(shape), Fill::anything);
   moved_output(d, dtype, results);
 }
 
@@ -155,6 +250,46 @@ void draw_sort(Draft& d) {
   const uint64_t wanted = draw.below(3);  // both outputs, or one of them
   if (wanted != 1) moved_output(d, dtype, results, "values");
   if (wanted != 2) moved_output(d, index_type != 0 ? index_type : TUFF_I32, results, "indices");
+}
+
+void draw_copy_strided(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_any(draw);
+  const std::vector<uint64_t> shape = draw.one_in(12) ? std::vector<uint64_t>{} : draw_shape(d, 600);
+  const uint64_t count = product(shape);
+  // Strides of a random order of axes, with gaps; the elements that they reach; the one at index 0.
+  struct Place {
+    std::vector<uint64_t> strides;
+    std::vector<Axis> axes;
+    uint64_t reach = 1, first = 0;
+  };
+  const auto place = [&](bool repeats) {
+    Place result{std::vector<uint64_t>(shape.size()), {}, 1, 0};
+    std::vector<size_t> order(shape.size());
+    std::iota(order.begin(), order.end(), 0);
+    Draw& loose = d.loose();
+    const bool ordered = loose.one_in(2), gaps = loose.one_in(2), turns = loose.one_in(3);
+    for (size_t i = order.size(); i > 1 && !ordered; --i) std::swap(order[i - 1], order[loose.below(i)]);
+    for (size_t i = order.size(); i-- > 0;) {
+      const size_t axis = order[i];
+      const uint64_t n = std::max<uint64_t>(shape[axis], 1), stride = result.reach + (gaps ? loose.below(2) : 0);
+      if (repeats && loose.one_in(5)) continue;
+      const bool back = turns && loose.one_in(2);
+      result.strides[axis] = back ? 0 - stride : stride;
+      result.axes.push_back({n, stride});
+      result.reach += stride * (n - 1);
+      if (back) result.first += stride * (n - 1);
+    }
+    return result;
+  };
+  const Place from = place(true), to = place(false);
+  d.set("dtype", dtype), d.set("rank", shape.size());
+  d.list("shape", shape), d.list("input_strides", from.strides), d.list("output_strides", to.strides);
+  d.set("input_first", from.first), d.set("output_first", to.first);
+  d.input("input", dtype, count == 0 ? 0 : from.reach, Fill::anything);
+  Operand& output = d.output("output", dtype, count == 0 ? 0 : to.reach);
+  output.moved = true;
+  output.axes = to.axes;
 }
 
 void draw_rope(Draft& d) {
@@ -205,13 +340,22 @@ void draw_rope(Draft& d) {
 }
 
 constexpr Description kShapes[] = {
-    {"tuff_permute", "shape", draw_permute}, {"tuff_permute_ex", "shape", draw_permute},
-    {"tuff_cast", "shape", draw_cast},       {"tuff_cast_ex", "shape", draw_cast},
-    {"tuff_slice", "shape", draw_slice},     {"tuff_slice_ex", "shape", draw_slice},
-    {"tuff_concat", "shape", draw_concat},   {"tuff_concat_ex", "shape", draw_concat},
-    {"tuff_gather", "shape", draw_gather},   {"tuff_gather_ex", "shape", draw_gather},
+    {"tuff_permute", "shape", draw_permute},
+    {"tuff_permute_ex", "shape", draw_permute},
+    {"tuff_cast", "shape", draw_cast},
+    {"tuff_cast_ex", "shape", draw_cast},
+    {"tuff_slice", "shape", draw_slice},
+    {"tuff_slice_ex", "shape", draw_slice},
+    {"tuff_concat", "shape", draw_concat},
+    {"tuff_concat_ex", "shape", draw_concat},
+    {"tuff_gather", "shape", draw_gather},
+    {"tuff_gather_ex", "shape", draw_gather},
+    {"tuff_scatter", "shape", draw_scatter},
+    {"tuff_pad", "shape", draw_pad},
+    {"tuff_copy_strided", "shape", draw_copy_strided},
     {"tuff_sort", "sort", draw_sort},
-    {"tuff_rope", "rope", draw_rope},        {"tuff_rope_ex", "rope", draw_rope},
+    {"tuff_rope", "rope", draw_rope},
+    {"tuff_rope_ex", "rope", draw_rope},
 };
 
 }  // namespace

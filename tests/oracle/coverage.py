@@ -27,6 +27,8 @@ GROUPS = {
     ("conv2d", "layout"): ("tuff_layout",),
     ("resize", "layout"): ("tuff_layout",),
     ("resize", "mode"): ("tuff_resize_mode",),
+    ("pad", "mode"): ("tuff_pad_mode",),
+    ("scatter", "op"): ("tuff_scatter_op",),
     ("attention", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),
     ("cholesky", "triangle"): ("tuff_triangle",),

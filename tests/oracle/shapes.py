@@ -1,13 +1,14 @@
-"""permute, slice, concat and gather against NumPy's transpose, slicing, concatenate and take, and PyTorch's. Results
-are compared bit for bit, so elements are random bit patterns."""
+"""permute, slice, concat, gather, scatter, pad and strided copies against NumPy's transpose, slicing, concatenate, take,
+ufunc.at, pad and as_strided, and PyTorch's. Where nothing is computed results are compared bit for bit, so elements are
+random bit patterns."""
 
 from __future__ import annotations
 
 import numpy as np
 
 import libraries
-from case import ALL, TYPES, Case, Draw, Handle, operand, oracle
-from elements import Bits
+from case import ALL, TYPES, Case, Draw, Handle, decode, encode, operand, oracle
+from elements import U32, U64, Bits, Near
 
 
 def _elements(draw: Draw, t, shape) -> np.ndarray:
@@ -112,8 +113,10 @@ def concat(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_concat_ex", desc, operands, references)
 
 
-@oracle("gather", ["tuff_gather", "tuff_gather_ex"], ALL, ("axis", "elements"))
+@oracle("gather", ["tuff_gather", "tuff_gather_ex"], ALL, ("axis", "elements", "places"))
 def gather(draw: Draw, kind: str, form: str) -> Case:
+    if form == "places":
+        return _gather_places(draw, kind)
     t, shape, elementwise = TYPES[kind], _shape(draw), form == "elements"
     axis = draw.between(0, len(shape) - 1)
     ti = TYPES[draw.pick(["u32", "i32", "i64", "u64"])]
@@ -167,3 +170,241 @@ def gather(draw: Draw, kind: str, form: str) -> Case:
     if elementwise:
         desc["index_shape"] = index_shape
     return Case("tuff_gather_ex", desc, operands, references)
+
+
+def _gather_places(draw: Draw, kind: str) -> Case:
+    """The forms of 0.9.0: coordinates and negative indices."""
+    t, shape = TYPES[kind], _shape(draw)
+    ti, stored, fields, place, good, numbers = _index_form(draw, shape, draw.pick(["rows", "elements", "tuples"]))
+    outer, places, inner = _viewed(shape, fields, numbers)
+    x = _elements(draw, t, [outer, places, inner])
+    operands = {
+        "input": operand(draw, t, x, raw=True),
+        "indices": operand(draw, ti, stored, raw=True),
+        "output": operand(draw, t, [outer, place.size, inner], output=True),
+    }
+    named, at = good.reshape(-1), place.reshape(-1)
+
+    def reference() -> dict:
+        y = np.zeros([outer, place.size, inner], t.storage)
+        y[:, named] = x[:, at[named]]
+        return {"output": Bits(y)}
+
+    desc = {"dtype": t.code, "input": Handle("input"), "indices": Handle("indices"), "output": Handle("output"), **fields}
+    return Case("tuff_gather_ex", desc, operands, {"numpy": reference})
+
+
+OPS = {"set": 1, "add": 2, "mul": 3, "max": 4, "min": 5}
+PADS = {"constant": 0, "edge": 1, "reflect": 2, "symmetric": 3, "wrap": 4}
+
+
+def _index_form(draw: Draw, shape: list[int], kind: str):
+    """An index type, indices of a form ("rows", "elements" or "tuples") and their fields; for each index the place that
+    it names in the flattened axes of the form (elements: of the whole shape), and whether it is in range."""
+    axis, rank = draw.between(0, len(shape) - 1), len(shape)
+    ti, negative = TYPES[draw.pick(["u32", "i32", "i64", "u64"])], draw.flip(0.5)
+    numbers = draw.between(1, rank - axis) if kind == "tuples" else 1
+    if kind == "elements":
+        index_shape = [draw.size(9, 0.02) if a == axis else draw.between(min(n, 1), n) for a, n in enumerate(shape)]
+    else:
+        indexed = int(np.prod(shape[axis : axis + numbers]))
+        others = int(np.prod(shape)) // max(1, indexed)
+        index_shape = [draw.size(max(1, min(300, 6000 // max(1, others))), 0.02)]
+    extents = np.array(shape[axis : axis + numbers], np.int64)
+    drawn = draw.data.integers(0, np.maximum(extents, 1), [*index_shape, numbers])
+    if ti.name[0] == "i" and draw.flip(0.6):
+        drawn = np.where(draw.data.random(drawn.shape) < 0.4, drawn - extents, drawn)
+    if draw.flip(0.5):
+        n = int(extents[draw.between(0, numbers - 1)])
+        outside = [n, n + 1, 2**31 - 1, *([-1, -(2**31), -n, -n - 1] if ti.name != "u32" else [2**32 - 1, 2**31])]
+        if ti.size == 8:
+            outside += [2**32, 2**32 + max(n - 1, 0), 2**63 - 1, -(2**63), -(2**32), 2**32 - n]
+        drawn = draw.sprinkled(drawn.astype(np.int64), outside)
+    stored = drawn.astype(ti.storage)
+    exact = stored.astype(object)  # whole numbers of any size
+    if negative:
+        exact = np.where(exact < 0, exact + extents.astype(object), exact)
+    good = np.all((exact >= 0) & (exact < extents.astype(object)), axis=-1).astype(bool)
+    at = np.where(good[..., None], exact, 0).astype(np.int64)
+    if kind == "elements":
+        grid = list(np.indices(index_shape))
+        grid[axis] = at[..., 0]
+        place = np.ravel_multi_index(grid, shape) if good.any() else np.zeros(index_shape, np.int64)
+    else:
+        place = np.ravel_multi_index(list(np.moveaxis(at, -1, 0)), tuple(extents)) if good.any() else at[..., 0]
+    fields = {"index_type": ti.code, "negative": int(negative), "axis": axis, "rank": rank, "shape": shape,
+              "elementwise": int(kind == "elements"), "count": 0 if kind == "elements" else index_shape[0]}  # fmt: skip
+    if kind == "elements":
+        fields["index_shape"] = index_shape
+    if kind == "tuples":
+        fields["coordinates"] = numbers
+    return ti, stored if kind == "tuples" else stored[..., 0], fields, place, good, numbers
+
+
+def _viewed(shape: list[int], fields: dict, numbers: int) -> tuple[int, int, int]:
+    """[outer][places][inner], of which indices name places."""
+    axis = fields["axis"]
+    if fields["elementwise"]:
+        return 1, int(np.prod(shape)), 1
+    return int(np.prod(shape[:axis])), int(np.prod(shape[axis : axis + numbers])), int(np.prod(shape[axis + numbers :]))
+
+
+@oracle("scatter", ["tuff_scatter"], ALL, tuple(f"{op} {form}" for op in OPS for form in ("rows", "elements", "tuples")),
+        has=lambda kind, form: form.startswith("set") or not kind.startswith("f8"))  # fmt: skip
+def scatter(draw: Draw, kind: str, form: str) -> Case:
+    t, shape = TYPES[kind], _shape(draw)
+    op, how = form.split()
+    ti, stored, fields, place, good, numbers = _index_form(draw, shape, how)
+    outer, places, inner = _viewed(shape, fields, numbers)
+    count = place.size
+    # Products of floats stay near 1. Sums of 64-bit integers wrap, those of floats round.
+    def elements(*of):  # fmt: skip
+        if op == "set" or not t.float:
+            return draw.bits(t, int(np.prod(of))).reshape(of)
+        x = draw.values(of, draw.option(["normal", "spread", "whole"]))
+        if op == "mul":
+            x = 1 + x / 64
+        elif draw.flip(0.2):
+            x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
+        return encode(t, x)
+
+    before, updates = elements(outer, places, inner), elements(outer, count, inner)
+    in_place = draw.option(["input", "in place", "same"])
+    operands = {
+        "indices": operand(draw, ti, stored, raw=True),
+        "updates": operand(draw, t, updates, raw=True),
+        "output": operand(draw, t, before if in_place != "input" else [outer, places, inner],
+                          output=True, raw=in_place != "input"),
+    }  # fmt: skip
+    desc = {"dtype": t.code, "op": OPS[op], "indices": Handle("indices"), "updates": Handle("updates"),
+            "output": Handle("output"), **fields}  # fmt: skip
+    if in_place == "input":
+        operands["input"] = operand(draw, t, before, raw=True)
+        desc["input"] = Handle("input")
+    elif in_place == "same":
+        desc["input"] = Handle("output")
+    names, rows = place.reshape(-1)[good.reshape(-1)], updates[:, good.reshape(-1)]
+
+    def reference() -> dict:
+        if op == "set":
+            y = before.copy()
+            for o in range(outer):
+                y[o][names] = rows[o]  # the last of several wins
+            return {"output": Bits(y)}
+        if t.name == "bool":
+            y, rows_ = before != 0, rows != 0
+        elif t.float:
+            y, rows_ = decode(t, before), decode(t, rows)
+        else:
+            y, rows_ = before.copy(), rows
+        ways = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+        magnitude, terms = np.abs(y.astype(np.float64)), np.zeros(y.shape)
+        untouched = np.ones(places, bool)
+        untouched[names] = False
+        with np.errstate(all="ignore"):
+            for o in range(outer):
+                ways[op].at(y[o], names, rows_[o])
+                if t.float:
+                    ways[op].at(magnitude[o], names, np.abs(rows_[o]))
+                    np.add.at(terms[o], names, np.ones(rows_[o].shape))
+        if not t.float:
+            return {"output": Bits(np.where(untouched[None, :, None], before, y.astype(t.storage)))}
+        # A tree of some depth, at most the number of updates: each addition or product rounds once.
+        unit = U32 if t.size < 8 else U64
+        bound = np.zeros(y.shape) if op in ("max", "min") else (terms + 1) * unit * magnitude * (1 + 1e-9 * (op == "add"))
+        if op == "mul":
+            bound *= 1.0 + (terms + 1) * unit
+        return {"output": Near(y, np.where(untouched[None, :, None] | ~np.isfinite(bound), 0.0, bound))}
+
+    return Case("tuff_scatter", desc, operands, {"numpy": reference})
+
+
+@oracle("pad", ["tuff_pad"], ALL, tuple(PADS))
+def pad(draw: Draw, kind: str, form: str) -> Case:
+    t, shape = TYPES[kind], _shape(draw)
+    while form != "constant" and 0 in shape:
+        shape[shape.index(0)] = 1
+    before, after, crops = [], [], draw.flip(0.4)
+    for n in shape:
+        most = draw.pick([0, 1, 3, 2 * n if n < 6 and len(shape) < 4 else 1])
+        before.append(draw.between(-min(n // 2, 4) if crops else 0, most))
+        after.append(draw.between(-min(n // 2, 4) if crops else 0, most))
+    out_shape = [n + b + a for n, b, a in zip(shape, before, after)]
+    x = _elements(draw, t, shape)
+    value = draw.pick([0.0, -1.5, 1e9, float("nan"), float("-inf"), 0.1])
+    integer = 0
+    if not t.float:
+        info = np.iinfo(t.storage)
+        integer = draw.pick([0, 1] if kind == "bool" else [0, 1, int(info.min), int(info.max)])
+    operands = {"input": operand(draw, t, x, raw=True), "output": operand(draw, t, out_shape, output=True)}
+    desc = {"dtype": t.code, "mode": PADS[form], "rank": len(shape), "input": Handle("input"),
+            "output": Handle("output"), "shape": shape, "before": before, "after": after}  # fmt: skip
+    if form == "constant":
+        desc["value"] = value if t.float else 0.0
+        desc["integer"] = integer if integer < 2**63 else integer - 2**64
+
+    def reference() -> dict:
+        # Padded as if nothing were removed, then cropped.
+        widths = [(max(b, 0), max(a, 0)) for b, a in zip(before, after)]
+        if form == "constant":
+            fill = encode(t, np.array(value)) if t.float else np.array(integer).astype(t.storage)
+            y = np.pad(x, widths, constant_values=fill[()])
+        elif form == "wrap":  # NumPy's own is wrong beyond a whole axis before 1.25
+            y = x
+            for axis, (n, (b, a)) in enumerate(zip(shape, widths)):
+                y = np.take(y, np.arange(-b, n + a), axis, mode="wrap")
+        else:
+            y = np.pad(x, widths, mode=form)
+        y = y[tuple(slice(max(-b, 0), size - max(-a, 0)) for b, a, size in zip(before, after, y.shape))]
+        return {"output": Bits(np.ascontiguousarray(y))}
+
+    return Case("tuff_pad", desc, operands, {"numpy": reference})
+
+
+@oracle("copy_strided", ["tuff_copy_strided"], ALL)
+def copy_strided(draw: Draw, kind: str, form: str) -> Case:
+    t, shape = TYPES[kind], _shape(draw)
+    if draw.flip(0.03):
+        shape = []
+    rank = len(shape)
+
+    def places(repeats: bool) -> tuple[int, list[int], int]:
+        """The element at index 0, strides, and how many elements they reach."""
+        order = list(range(rank))
+        draw.fast.shuffle(order)
+        strides, reach, first = [0] * rank, 1, 0
+        for axis in order:
+            n = shape[axis]
+            if repeats and draw.flip(0.2):
+                continue
+            stride = reach * draw.pick([1, 1, 1, 2, 3] if reach < 20000 else [1]) + draw.pick([0, 0, 1])
+            if n == 1:
+                stride = draw.pick([stride, 0, 2**62, -(2**62)])
+            elif draw.flip(0.3):
+                stride = -stride
+            strides[axis] = stride
+            if n > 1:
+                reach += abs(stride) * (n - 1)
+                first += abs(stride) * (n - 1) if stride < 0 else 0
+        return first, strides, reach
+
+    (in_first, in_strides, in_reach), (out_first, out_strides, out_reach) = places(True), places(False)
+    in_first, out_first = in_first + draw.between(0, 3), out_first + draw.between(0, 3)
+    x = draw.bits(t, in_reach + 6)
+    before = draw.bits(t, out_reach + 6)
+    operands = {"input": operand(draw, t, x, raw=True), "output": operand(draw, t, before, raw=True, output=True)}
+    desc = {"dtype": t.code, "input": Handle("input"), "output": Handle("output"), "input_first": in_first,
+            "output_first": out_first, "input_strides": in_strides, "output_strides": out_strides, "shape": shape,
+            "rank": rank}  # fmt: skip
+
+    def reference() -> dict:
+        def view(whole, first, strides):
+            steps = [s * t.size if n > 1 else 0 for s, n in zip(strides, shape)]
+            return np.lib.stride_tricks.as_strided(whole[first:], shape, steps)
+
+        y = before.copy()
+        if 0 not in shape:
+            view(y, out_first, out_strides)[...] = view(x, in_first, in_strides)
+        return {"output": Bits(y)}
+
+    return Case("tuff_copy_strided", desc, operands, {"numpy": reference})

@@ -10,6 +10,7 @@
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/indexing/scatter.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
@@ -891,6 +892,7 @@ void draw_gather(Call& call) {
   args.index_type = n.one_of<int32_t>({TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64});
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   uint64_t results = 0, indices = 0;
+  args.negative = n.coin();
   if (n.coin()) {
     Shape& of_indices = call.keep(shape);
     for (uint32_t i = 0; i < shape.rank; ++i) {
@@ -904,16 +906,149 @@ void draw_gather(Call& call) {
     args.count = indices = call.size();
     Shape result = shape;
     result.sizes[shape.axis] = args.count;
+    if (n.coin()) {
+      args.coordinates = static_cast<uint32_t>(1 + n.below(shape.rank - shape.axis));
+      for (uint32_t c = 1; c < args.coordinates; ++c) result.sizes[shape.axis + c] = 1;
+      indices = times(indices, args.coordinates);
+    }
     results = result.elements();
-    call.tell("count", args.count);
+    call.tell("count", args.count), call.tell("coordinates", args.coordinates);
   }
-  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type);
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("negative", args.negative);
   args.input =
       shape.elements() == 0 && n.coin() ? nullptr : call.input("input", shape.elements(), dtype_size(args.dtype));
   call.read_partly(args.input);
   args.indices = call.input("indices", indices, dtype_size(args.index_type));
   args.output = call.output("output", results, dtype_size(args.dtype));
   set(call, tuff::operations::gather, args);
+}
+
+void draw_scatter(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::ScatterArgs& args = call.keep(tuff::ScatterArgs{});
+  args.op = n.coin() ? int32_t{TUFF_SCATTER_SET} : static_cast<int32_t>(1 + n.below(5));
+  const bool set_op = args.op == TUFF_SCATTER_SET;
+  args.dtype = set_op ? call.any_type() : call.type_of(tuff::scatter::kCombinedTypes);
+  tuff::IndexArgs& index = args.index;
+  index.index_type = n.one_of<int32_t>({TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64});
+  index.shape = shape.sizes.data(), index.rank = shape.rank, index.axis = shape.axis;
+  index.negative = n.coin();
+  // Each pass over the indices sees a part of the places: neither are both enormous.
+  const auto size = [&] { return std::min(call.size(), uint64_t{1} << 30); };
+  Shape& of_updates = call.keep(shape);
+  uint64_t indices = 0;
+  if (n.coin()) {
+    for (uint32_t i = 0; i < shape.rank; ++i) {
+      if (i == shape.axis) of_updates.sizes[i] = size();
+      if (i != shape.axis && n.coin(4)) of_updates.sizes[i] = n.below(shape.sizes[i] + 1);
+    }
+    index.index_shape = of_updates.sizes.data();
+    indices = of_updates.elements();
+    call.tell("index_shape", of_updates.span());
+  } else {
+    index.count = indices = of_updates.sizes[shape.axis] = size();
+    if (n.coin()) {
+      index.coordinates = static_cast<uint32_t>(1 + n.below(shape.rank - shape.axis));
+      for (uint32_t c = 1; c < index.coordinates; ++c) of_updates.sizes[shape.axis + c] = 1;
+      indices = times(indices, index.coordinates);
+    }
+    call.tell("count", index.count), call.tell("coordinates", index.coordinates);
+  }
+  call.tell("dtype", args.dtype), call.tell("op", args.op), call.tell("index_type", index.index_type);
+  call.tell("negative", index.negative);
+  const uint64_t elements = shape.elements(), updates = elements == 0 ? 0 : of_updates.elements();
+  if (updates == 0) indices = 0;
+  args.updates = call.input("updates", updates, dtype_size(args.dtype));
+  index.indices = call.input("indices", indices, dtype_size(index.index_type));
+  const bool copies = n.coin();
+  if (copies) args.input = call.input("input", elements, dtype_size(args.dtype));
+  args.output =
+      call.output_or(copies ? args.input : nullptr, "output", elements, dtype_size(args.dtype), copies && updates != 0);
+  if (copies && args.input == args.output) call.has_to_be(args.output, 0, 0), call.read_partly(args.input);
+  set(call, tuff::operations::scatter, args);
+}
+
+void draw_pad(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  struct Widths {
+    std::array<int64_t, 8> before{}, after{};
+  };
+  Widths& widths = call.keep(Widths{});
+  tuff::PadArgs& args = call.keep(tuff::PadArgs{});
+  args.dtype = call.any_type(), args.mode = static_cast<int32_t>(n.below(5));
+  Shape out = shape;
+  for (uint32_t i = 0; i < shape.rank; ++i) {
+    if (args.mode != TUFF_PAD_CONSTANT && shape.sizes[i] == 0) shape.sizes[i] = out.sizes[i] = 1;
+    if (n.coin(3)) continue;
+    const auto width = [&] {
+      return static_cast<int64_t>(n.coin(8) ? call.size() : n.below(4)) - (shape.sizes[i] > 9 ? 2 : 0);
+    };
+    widths.before[i] = width(), widths.after[i] = width();
+    out.sizes[i] += static_cast<uint64_t>(widths.before[i] + widths.after[i]);
+  }
+  args.shape = shape.sizes.data(), args.rank = shape.rank;
+  args.before = widths.before.data(), args.after = widths.after.data();
+  call.tell("dtype", args.dtype), call.tell("mode", args.mode);
+  call.tell("before", widths.before), call.tell("after", widths.after);
+  const uint64_t results = out.elements();
+  args.input = call.input("input", results == 0 ? 0 : shape.elements(), dtype_size(args.dtype));
+  call.read_partly(args.input);
+  args.output = call.output("output", results, dtype_size(args.dtype));
+  set(call, tuff::operations::pad, args);
+}
+
+void draw_copy_strided(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  struct Strides {
+    std::array<int64_t, 8> input{}, output{};
+  };
+  Strides& strides = call.keep(Strides{});
+  tuff::CopyStridedArgs& args = call.keep(tuff::CopyStridedArgs{});
+  args.dtype = call.any_type();
+  args.shape = shape.sizes.data(), args.rank = shape.rank;
+  const uint64_t count = shape.elements();
+  struct Reach {
+    uint64_t elements, first;
+    bool gaps;
+  };
+  const auto draw = [&](std::array<int64_t, 8>& of, bool repeats) {
+    Reach reach{1, 0, false};
+    std::array<uint32_t, 8> order{};
+    for (uint32_t i = 0; i < shape.rank; ++i) order[i] = i;
+    for (uint32_t i = shape.rank; i > 1 && n.coin(); --i) std::swap(order[i - 1], order[n.below(i)]);
+    const bool gaps = n.coin();
+    for (uint32_t i = shape.rank; i-- > 0 && count != 0;) {
+      const uint64_t size = shape.sizes[order[i]];
+      if (repeats && n.coin(6)) {
+        reach.gaps = true;
+        continue;
+      }
+      const uint64_t more = gaps && n.coin(3) ? n.below(5) : 0, stride = plus(reach.elements, more);
+      reach.gaps = reach.gaps || (more != 0 && size > 1);
+      const uint64_t far = times(stride, size - 1);
+      if (plus(reach.elements, far) >> 60 != 0) {
+        of[order[i]] = 0, reach.elements = ~uint64_t{0};
+        continue;
+      }
+      const bool back = n.coin(4);
+      of[order[i]] = back ? -static_cast<int64_t>(stride) : static_cast<int64_t>(stride);
+      reach.elements += far;
+      if (back) reach.first += far;
+    }
+    return reach;
+  };
+  const Reach from = draw(strides.input, true), to = draw(strides.output, false);
+  args.input_strides = strides.input.data(), args.output_strides = strides.output.data();
+  args.input_first = from.first, args.output_first = to.first;
+  call.tell("dtype", args.dtype), call.tell("input_strides", strides.input);
+  call.tell("output_strides", strides.output);
+  args.input = call.input("input", count == 0 ? 0 : from.elements, dtype_size(args.dtype));
+  call.read_partly(args.input);
+  args.output = call.output("output", count == 0 ? 0 : to.elements, dtype_size(args.dtype), !to.gaps);
+  set(call, tuff::operations::copy_strided, args);
 }
 
 void draw_cast(Call& call) {
@@ -983,6 +1118,9 @@ constexpr DrawnOperation kOperations[] = {
     {"slice", 5, draw_slice},
     {"concat", 4, draw_concat},
     {"gather", 5, draw_gather},
+    {"scatter", 6, draw_scatter},
+    {"pad", 4, draw_pad},
+    {"copy_strided", 5, draw_copy_strided},
     {"cast", 3, draw_cast},
     {"cholesky", 4, draw_cholesky},
     {"lu", 5, draw_lu},

@@ -127,8 +127,10 @@ struct IndexOperand {
   std::string_view name;
   uint32_t operand;
 };
-constexpr IndexOperand kIndexOperands[] = {{"gather", 1},     {"radix_count", 1}, {"radix_move", 1}, {"radix_move", 2},
-                                           {"radix_move", 4}, {"sort_rows", 1},   {"sort_rows", 3}};
+constexpr IndexOperand kIndexOperands[] = {{"gather", 1},     {"radix_count", 1},   {"radix_move", 1},
+                                           {"radix_move", 2}, {"radix_move", 4},    {"sort_rows", 1},
+                                           {"sort_rows", 3},  {"scatter_write", 1}, {"scatter_write", 2},
+                                           {"pad", 2},        {"strided_pairs", 2}};
 
 // The bytes of a unit of this operand; 0 if the kernel has no units.
 uint64_t unit_of(const tuff::KernelRequest& kernel, uint32_t operand) {

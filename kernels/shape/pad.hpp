@@ -1,0 +1,19 @@
+// What the reference implementation and the planner of pad share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/shape/shape.hpp"
+
+namespace tuff {
+
+__extension__ using Int128 = __int128;
+
+// The output's shape; throws if an axis has fewer elements than are removed.
+std::array<uint64_t, 8> padded_shape(const PadArgs& args);
+
+// The constant as the bits of an element.
+uint64_t pad_value_bits(const PadArgs& args);
+
+}  // namespace tuff

@@ -1,0 +1,157 @@
+// Planner of pad. Axes that are not padded are merged; elements of the innermost one are copied as units of up to 16
+// bytes.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/division.hpp"
+#include "kernels/common/stream_device.hpp"
+#include "kernels/shape/pad.hpp"
+#include "kernels/shape/shape.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "planning/recorder.hpp"
+#include "shaders/pad.hpp"
+
+namespace tuff {
+namespace {
+
+constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
+
+struct Axis {
+  uint64_t in, out;
+  int64_t before;
+  uint64_t stride;  // of the input
+};
+
+struct Task {
+  Recorder& recorder;
+  StreamDevice device;
+  const PadArgs& args;
+  uint64_t unit;    // bytes
+  uint64_t inputs;  // units
+  std::array<uint32_t, 4> value;
+};
+
+// Axes of the output in units, outermost first, and the unit of the output at coordinates 0.
+struct Piece {
+  std::array<Axis, 8> axes;
+  uint32_t rank;
+  uint64_t output;
+
+  uint64_t count() const {
+    uint64_t n = 1;
+    for (uint32_t d = 0; d < rank; ++d) n *= axes[d].out;
+    return n;
+  }
+};
+
+void record_piece(const Task& task, const Piece& piece) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const uint64_t n = piece.count();
+  // 2 n - 1 of an axis is computed, too.
+  bool wide = needs_wide(2 * task.inputs);
+  std::array<uint32_t, 96> table{};
+  const auto put = [&](uint32_t place, uint64_t number) {
+    table[place] = static_cast<uint32_t>(number & 0xffffffffu);
+    table[place + 1] = static_cast<uint32_t>(number >> 32);
+  };
+  for (uint32_t i = 0; i < piece.rank; ++i) {
+    const Axis& axis = piece.axes[piece.rank - 1 - i];
+    const Divider by = divider(static_cast<uint32_t>(axis.out));
+    table[12 * i] = static_cast<uint32_t>(axis.out), table[12 * i + 1] = by.multiplier, table[12 * i + 2] = by.shift;
+    put(12 * i + 4, axis.in), put(12 * i + 6, static_cast<uint64_t>(axis.before)), put(12 * i + 8, axis.stride);
+    wide = wide || static_cast<uint64_t>(std::llabs(axis.before)) > kMaxUnits;
+  }
+  const uint32_t table_bytes = 48 * piece.rank;
+  const uint64_t run = task.device.cpu ? task.device.items_each(n, 128) : task.unit < 16 ? 4 : 1;
+  KernelRequest kernel = shaders::Pad::request({.long_ = traits.cpu && traits.addresses && task.unit >= 8,
+                                                .mode = task.args.mode,
+                                                .run = task.device.fixed_run(run),
+                                                .unit = task.unit});
+  kernel.streaming().wide(wide).constant(0, task.device.workgroup).constant(1, piece.rank);
+  shaders::Pad::Push push{.n = static_cast<uint32_t>(n), .run = static_cast<uint32_t>(run)};
+  std::copy(task.value.begin(), task.value.end(), push.value);
+  Dispatch dispatch("pad");
+  dispatch.operand(task.inputs == 0 ? nullptr : task.args.input, 0, task.inputs * task.unit, Access::read)
+      .operand(task.args.output, piece.output * task.unit, n * task.unit, Access::write)
+      .operand(&task.recorder.parameters(table.data(), table_bytes), 0, table_bytes, Access::read)
+      .push(push)
+      .groups_linear(ceil_div(n, task.device.workgroup * run), traits)
+      .work(static_cast<double>(2 * n * task.unit), 0);
+  log(TUFF_LOG_DISPATCH, "pad n={}: units of {} bytes, {} axes, {} lanes, {} each", n, task.unit, piece.rank,
+      task.device.workgroup, run);
+  task.recorder.dispatch(kernel, dispatch);
+}
+
+// Cuts the outermost axis until one dispatch can address each part.
+void record_pieces(const Task& task, const Piece& piece) {
+  const uint64_t count = piece.count();
+  if (count <= kMaxUnits) return record_piece(task, piece);
+  if (piece.axes[0].out == 1) {
+    // The position along this axis stays, and the others are cut. A piece keeps all its axes for that reason.
+    Piece rest = piece;
+    std::rotate(rest.axes.begin(), rest.axes.begin() + 1, rest.axes.begin() + rest.rank);
+    return record_pieces(task, rest);
+  }
+  const Axis& outer = piece.axes[0];
+  const uint64_t inner = count / outer.out, step = std::max<uint64_t>(kMaxUnits / inner, 1);
+  for (uint64_t begin = 0; begin < outer.out; begin += step) {
+    Piece part = piece;
+    part.axes[0].out = std::min(step, outer.out - begin);
+    part.axes[0].before -= static_cast<int64_t>(begin);
+    part.output += begin * inner;
+    record_pieces(task, part);
+  }
+}
+
+}  // namespace
+
+void record_pad(Recorder& recorder, const PadArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  const std::array<uint64_t, 8> shape = padded_shape(args);
+  if (checked_product({shape.data(), args.rank}, "shape") == 0) return;
+  const uint64_t size = dtype_size(args.dtype);
+  Piece piece{{}, 0, 0};
+  uint64_t inputs = 1;
+  for (uint32_t d = args.rank; d-- > 0; inputs *= args.shape[d]) {
+    // Innermost first; reversed below.
+    const Axis axis{args.shape[d], shape[d], args.before[d], inputs};
+    const bool whole = args.before[d] == 0 && args.after[d] == 0;
+    if (whole && axis.out == 1) continue;
+    Axis* inside = piece.rank == 0 ? nullptr : &piece.axes[piece.rank - 1];
+    if (whole && inside != nullptr && inside->before == 0 && inside->in == inside->out) {
+      inside->in *= axis.in;
+      inside->out = inside->in;
+    } else {
+      piece.axes[piece.rank++] = axis;
+    }
+  }
+  if (piece.rank == 0) piece.axes[piece.rank++] = {1, 1, 0, 1};
+  uint64_t unit = size;
+  Axis& innermost = piece.axes[0];
+  if (innermost.before == 0 && innermost.in == innermost.out && innermost.stride == 1) {
+    const uint64_t all = innermost.in * size | args.input->offset | args.output->offset;
+    unit = std::min<uint64_t>(all & (~all + 1), 16);
+    if (unit == 2 && !traits.storage16) unit = size;
+    const uint64_t elements = unit / size;
+    innermost.in /= elements, innermost.out /= elements;
+    for (uint32_t d = 1; d < piece.rank; ++d) piece.axes[d].stride /= elements;
+    inputs /= elements;
+  }
+  std::reverse(piece.axes.begin(), piece.axes.begin() + piece.rank);
+  Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args, unit, inputs,
+            {}};
+  // The constant fills a unit.
+  const uint64_t bits = pad_value_bits(args);
+  std::array<std::byte, 16> bytes{};
+  for (uint64_t at = 0; at < unit; at += size) std::memcpy(bytes.data() + at, &bits, size);
+  std::memcpy(task.value.data(), bytes.data(), bytes.size());
+  record_pieces(task, piece);
+}
+
+}  // namespace tuff
