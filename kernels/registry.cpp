@@ -5,6 +5,7 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/fft/fft.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
@@ -41,7 +42,7 @@ const OperationInfo* const kOperations[] = {
     &operations::resize.info(),     &operations::cholesky.info(),
     &operations::lu.info(),         &operations::triangular_solve.info(),
     &operations::lu_solve.info(),   &operations::lu_determinant.info(),
-    &operations::expr.info(),
+    &operations::fft.info(),        &operations::expr.info(),
 };
 
 const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &gemm::narrow_source,

@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _shape, raw
+from . import _attention, _convolution, _elementwise, _expression, _functions, _namespace, _operations, _pool, _position, _random, _resize, _shape, fft, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -56,6 +56,7 @@ __all__ = [
     "device_count",
     "device_refusals",
     "devices",
+    "fft",
     "last_error",
     "lib",
     "raw",

@@ -33,6 +33,7 @@ import positions  # noqa: E402, F401
 import random_numbers  # noqa: E402, F401
 import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
+import transforms  # noqa: E402, F401
 import windows  # noqa: E402, F401
 
 
