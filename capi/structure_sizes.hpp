@@ -184,6 +184,10 @@ struct Released<tuff_lu_determinant_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
 };
 template <>
+struct Released<tuff_fft_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.9.0
+};
+template <>
 struct Released<tuff_expr_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.9.0
 };

@@ -5,6 +5,7 @@
 #include "kernels/conv/conv.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/fft/fft.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
@@ -64,6 +65,7 @@ const OperationInfo* const kOperations[] = {
     &operations::scatter.info(),
     &operations::pad.info(),
     &operations::copy_strided.info(),
+    &operations::fft.info(),
     &operations::expr.info(),
 };
 

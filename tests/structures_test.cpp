@@ -334,6 +334,11 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_random", random, false, [&](const tuff_random_desc* d) { return tuff_random(context(), d); });
   random.reserved = 1;
   EXPECT_FAILS(tuff_random(context(), &random), kArgument, "tuff_random", "reserved");
+  auto fft = operation(tuff_fft_desc{});
+  fft.kind = TUFF_FFT_COMPLEX, fft.rank = 2, fft.shape[1] = 1;
+  expect_checked("tuff_fft", fft, false, [&](const tuff_fft_desc* d) { return tuff_fft(context(), d); });
+  fft.reserved = 1;
+  EXPECT_FAILS(tuff_fft(context(), &fft), kArgument, "tuff_fft", "reserved");
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });

@@ -465,6 +465,14 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.output = b[0].handle(), desc.n = values;
                              context.random(desc);
                            }));
+  all.push_back(memory_row("fft", "fft", fmt::format("{} x 1024 complex", values / 2048), 8 * values, {values, values},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_fft_desc desc{};
+                             desc.dtype = TUFF_F32, desc.kind = TUFF_FFT_COMPLEX, desc.rank = 2;
+                             desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.shape[0] = values / 2048, desc.shape[1] = 1024;
+                             context.fft(desc);
+                           }));
   all.push_back(expr_row("expr", rows, kColumns, false));
   all.push_back(expr_row("expr, row", rows, kColumns, true));
   all.push_back(softmax_row(rows, kColumns));

@@ -679,6 +679,15 @@ void add_shape_cases(std::vector<Case>& cases) {
     desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
     context.random(desc);
   });
+  add("fft", "30x100 complex", 6'000, 6'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
+    tuff_fft_desc desc{};
+    desc.dtype = TUFF_F32, desc.kind = TUFF_FFT_COMPLEX, desc.rank = 2;
+    desc.input = in[0].handle(), desc.output = out.handle();
+    desc.shape[0] = 30, desc.shape[1] = 100;
+    context.fft(desc);
+  });
+  // 4 log2(100) roundings of the result's Euclidean norm, of 100 complex numbers whose parts are at most 300.
+  cases.back() = within(cases.back(), 4 * 6.7 * 100 * 300 * 1.5 * kRounding);
 }
 
 }  // namespace

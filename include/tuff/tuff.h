@@ -109,10 +109,10 @@ enum {
 };
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements (permute,
- * cast, slice, concat, gather, sort) take all types. Expressions take all but 8-bit floats, and tuff_random() says
- * what it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and TUFF_BOOL, linear algebra
- * TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_binary() also takes TUFF_I32.
- * tuff_supports() tells what a device can do.
+ * cast, slice, concat, gather, scatter, pad, copy_strided, sort) take all types. Expressions take all but 8-bit
+ * floats, and tuff_random() says what it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and
+ * TUFF_BOOL, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_fft() also
+ * takes TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -300,6 +300,25 @@ enum {
   TUFF_SIDE_INVALID = -1,
   TUFF_SIDE_LEFT = 0, /* op(A) * X = B */
   TUFF_SIDE_RIGHT = 1 /* X * op(A) = B */
+};
+
+/* Kinds of Fourier transforms. Since 0.9.0. */
+typedef int32_t tuff_fft_kind;
+enum {
+  TUFF_FFT_INVALID = -1,
+  TUFF_FFT_COMPLEX = 1, /* complex numbers to complex numbers */
+  TUFF_FFT_REAL = 2,    /* real numbers to the first half of their transform, n / 2 + 1 complex numbers */
+  TUFF_FFT_TO_REAL = 3  /* n / 2 + 1 complex numbers, which stand for n, to real numbers */
+};
+
+/* What a Fourier transform of n numbers is multiplied by: the product of the sizes of the transformed axes is n. Since
+ * 0.9.0. */
+typedef int32_t tuff_fft_norm;
+enum {
+  TUFF_FFT_NORM_INVALID = -1,
+  TUFF_FFT_NORM_NONE = 0,  /* 1 */
+  TUFF_FFT_NORM_SIZE = 1,  /* 1 / n */
+  TUFF_FFT_NORM_ROOT = 2   /* 1 / sqrt(n) */
 };
 
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
@@ -1894,6 +1913,43 @@ typedef struct tuff_lu_determinant_desc {
  * overflow nor underflow. That of an empty matrix is 1. The product is within 2 n eps of the exact product of the
  * diagonal, relative to it, unless it leaves the range of dtype. */
 TUFF_API tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_determinant_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Fourier transforms. Since 0.9.0.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Options of tuff_fft(). A complex number is two adjacent elements: its real and its imaginary part. */
+typedef struct tuff_fft_desc {
+  uint32_t struct_size;
+  int32_t dtype;   /* of elements: TUFF_F32, TUFF_F16, TUFF_BF16, or TUFF_F64 where tuff_supports() says "fft.f64" */
+  int32_t kind;    /* TUFF_FFT_* */
+  int32_t inverse; /* 0: the exponent is negative; 1: positive */
+  int32_t norm;    /* TUFF_FFT_NORM_* */
+  uint32_t rank;   /* 1 to 8 */
+  uint32_t axes;   /* bit i: axis i is transformed; 0: the last axis. The others are a batch */
+  int32_t reserved; /* zero */
+  tuff_buffer input, output;
+  uint64_t shape[8]; /* the first `rank` sizes of the operands. Along the last of the transformed axes, which has n
+                        numbers here, the output of TUFF_FFT_REAL and the input of TUFF_FFT_TO_REAL have only
+                        n / 2 + 1 (rounded down) */
+  /* From one number to the next along each axis, in numbers: complex or real ones, as the operand has. All 0: the
+   * operand is dense and row-major. An input's strides may be 0 along an axis that is repeated. An output's numbers are
+   * distinct: ordered by size, each stride is larger than the reach of the smaller ones. */
+  uint64_t input_strides[8], output_strides[8];
+} tuff_fft_desc;
+/* Discrete Fourier transforms along one or more axes:
+ *   output[k] = norm * sum over j < n of input[j] * exp(-+ 2 pi i j k / n)
+ * along each, with + if `inverse` is set. TUFF_FFT_REAL gives k <= n / 2; the other half is its mirrored conjugate.
+ * TUFF_FFT_TO_REAL is given such a half, and takes the numbers 0 and n / 2 along the last transformed axis as real,
+ * whatever their imaginary parts. output may be exactly the input if both are complex and have the same strides.
+ *
+ * Any size is transformed in O(n log n): factors up to 31 directly, others by Bluestein's algorithm. f32, f16 and bf16
+ * are computed in f32 and rounded once, f64 in f64. The error is at most 4 * log2(n) * 2^-24 (f64: 2^-53) of the result
+ * in the Euclidean norm, 3 times that with Bluestein's algorithm, besides the rounding of the output. An infinity or a
+ * NaN makes all numbers that it contributes to NaN or infinite.
+ * Errors: INVALID_ARGUMENT for a transformed axis of size 0, and for operands that overlap otherwise. UNSUPPORTED for a
+ * transformed axis of more than 2^29 numbers, or 2^28 if its size has a prime factor above 31. */
+TUFF_API tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Expressions. Since 0.9.0.

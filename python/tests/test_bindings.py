@@ -156,6 +156,11 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc.in_shape[0], desc.out_shape[0] = 2, 4
         return raw.tuff_resize(h, desc)
 
+    def fft(**fields):
+        desc = raw.FftDesc(**{**dict(dtype=raw.F32, kind=raw.FFT_COMPLEX, input=a, output=b, rank=1), **fields})
+        desc.shape[0] = 4
+        return raw.tuff_fft(h, desc)
+
     def kernel(language):
         made = ctypes.c_uint64()
         desc = raw.KernelDesc(language=language, source=ctypes.cast(SOURCE, ctypes.c_void_p))
@@ -184,6 +189,8 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
             raw.RANDOM_NORMAL,
             lambda x: raw.tuff_random(h, raw.RandomDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
         ),
+        "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
+        "tuff_fft_norm": (raw.FFT_NORM_SIZE, lambda x: fft(norm=x)),
     }
     groups = {entry["name"] for entry in api["groups"] if any(v["name"].endswith("_INVALID") for v in entry["values"])}
     # Device types and statuses are outputs only.

@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views, raw
+from . import _attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views, fft, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -60,6 +60,7 @@ __all__ = [
     "device_count",
     "device_refusals",
     "devices",
+    "fft",
     "last_error",
     "lib",
     "raw",

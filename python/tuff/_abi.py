@@ -205,6 +205,18 @@ SIDE_INVALID = -1
 SIDE_LEFT = 0
 SIDE_RIGHT = 1
 
+# tuff_fft_kind
+FFT_INVALID = -1
+FFT_COMPLEX = 1
+FFT_REAL = 2
+FFT_TO_REAL = 3
+
+# tuff_fft_norm
+FFT_NORM_INVALID = -1
+FFT_NORM_NONE = 0
+FFT_NORM_SIZE = 1
+FFT_NORM_ROOT = 2
+
 # tuff_precision
 PRECISION_INVALID = -1
 PRECISION_DEFAULT = 0
@@ -1220,6 +1232,26 @@ class LuDeterminantDesc(Structure):
     ]
 
 
+class FftDesc(Structure):
+    """tuff_fft_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("kind", c_int32),
+        ("inverse", c_int32),
+        ("norm", c_int32),
+        ("rank", c_uint32),
+        ("axes", c_uint32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("input_strides", c_uint64 * 8),
+        ("output_strides", c_uint64 * 8),
+    ]
+
+
 class ExprVariable(ctypes.Structure):
     """tuff_expr_variable"""
 
@@ -1558,6 +1590,8 @@ FUNCTIONS = {
     "tuff_triangular_solve": (c_int32, [c_uint64, POINTER(TriangularSolveDesc)]),
     "tuff_lu_solve": (c_int32, [c_uint64, POINTER(LuSolveDesc)]),
     "tuff_lu_determinant": (c_int32, [c_uint64, POINTER(LuDeterminantDesc)]),
+    # Fourier transforms
+    "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
     # Expressions
     "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
     "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),

@@ -1051,3 +1051,27 @@ VALUE(TUFF_PAD_EDGE, 1);
 VALUE(TUFF_PAD_REFLECT, 2);
 VALUE(TUFF_PAD_SYMMETRIC, 3);
 VALUE(TUFF_PAD_WRAP, 4);
+
+SIZE(tuff_fft_desc, 240);
+
+FIELD(tuff_fft_desc, struct_size, 0);
+FIELD(tuff_fft_desc, dtype, 4);
+FIELD(tuff_fft_desc, kind, 8);
+FIELD(tuff_fft_desc, inverse, 12);
+FIELD(tuff_fft_desc, norm, 16);
+FIELD(tuff_fft_desc, rank, 20);
+FIELD(tuff_fft_desc, axes, 24);
+FIELD(tuff_fft_desc, reserved, 28);
+FIELD(tuff_fft_desc, input, 32);
+FIELD(tuff_fft_desc, output, 40);
+FIELD(tuff_fft_desc, shape, 48);
+FIELD(tuff_fft_desc, input_strides, 112);
+FIELD(tuff_fft_desc, output_strides, 176);
+VALUE(TUFF_FFT_INVALID, -1);
+VALUE(TUFF_FFT_COMPLEX, 1);
+VALUE(TUFF_FFT_REAL, 2);
+VALUE(TUFF_FFT_TO_REAL, 3);
+VALUE(TUFF_FFT_NORM_INVALID, -1);
+VALUE(TUFF_FFT_NORM_NONE, 0);
+VALUE(TUFF_FFT_NORM_SIZE, 1);
+VALUE(TUFF_FFT_NORM_ROOT, 2);

@@ -334,6 +334,75 @@ void draw_random(Draft& d) {
   d.output("output", dtype, n).moved = true;
 }
 
+// An axis in three or so is transformed, at least one. Sizes that are transformed are small more often than not,
+// because each of them is a kernel.
+void draw_fft(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16});
+  const int32_t kind = static_cast<int32_t>(draw.between(TUFF_FFT_COMPLEX, TUFF_FFT_TO_REAL));
+  const int32_t norm = static_cast<int32_t>(draw.between(TUFF_FFT_NORM_NONE, TUFF_FFT_NORM_ROOT));
+  std::vector<uint64_t> shape = draw_shape(d, 1500);
+  const size_t rank = shape.size();
+  uint64_t axes = draw.one_in(3) ? 0 : uint64_t{1} << draw.below(rank);
+  if (axes != 0 && draw.one_in(3)) axes |= uint64_t{1} << draw.below(rank);
+  const uint64_t transformed = axes != 0 ? axes : uint64_t{1} << (rank - 1);
+  double length = 1;
+  size_t last = 0;
+  for (size_t i = 0; i < rank; ++i) {
+    if ((transformed >> i & 1) == 0) continue;
+    shape[i] = std::max<uint64_t>(shape[i], 1);
+    length *= static_cast<double>(shape[i]);
+    last = i;
+  }
+  d.set("dtype", dtype), d.set("kind", kind), d.set("norm", norm), d.set("axes", axes);
+  d.set("inverse", draw.below(2));
+  set_shape(d, shape);
+  std::vector<uint64_t> from = shape, to = shape;
+  if (kind == TUFF_FFT_TO_REAL) from[last] = from[last] / 2 + 1;
+  if (kind == TUFF_FFT_REAL) to[last] = to[last] / 2 + 1;
+  // Axes in the opposite order, with gaps; the input's outermost axis may be repeated.
+  Draw& loose = d.loose();
+  const bool strided = loose.one_in(3);
+  const auto place = [&](const std::vector<uint64_t>& sizes, const char* name) {
+    std::vector<Axis> placed(rank);
+    uint64_t next = strided ? loose.between(1, 2) : 1;
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t axis = strided ? i : rank - 1 - i;
+      placed[axis] = {sizes[axis], next};
+      next = next * std::max<uint64_t>(sizes[axis], 1) + (strided ? loose.below(3) : 0);
+    }
+    if (strided) {
+      std::vector<uint64_t> strides;
+      for (const Axis& axis : placed) strides.push_back(axis.stride);
+      d.list(name, strides);
+    }
+    return placed;
+  };
+  const auto operand = [&](std::vector<Axis>& placed, uint64_t elements) {
+    const uint64_t count = footprint(placed) * elements;
+    for (Axis& axis : placed) axis.stride *= elements;
+    if (elements == 2) placed.push_back({2, 1});
+    return count;
+  };
+  std::vector<Axis> in = place(from, "input_strides"), out = place(to, "output_strides");
+  d.input("input", dtype, operand(in, kind == TUFF_FFT_REAL ? 1 : 2), Fill::integers, 8);
+  const uint64_t count = operand(out, kind == TUFF_FFT_TO_REAL ? 1 : 2);
+  Operand& output = d.output("output", dtype, count);
+  if (strided) output.axes = out;
+  if (!strided && kind == TUFF_FFT_COMPLEX && d.free.one_in(4)) output.same = 0;
+  // The header's bound on the result's Euclidean norm, which is at most length sqrt(2) times the largest element.
+  const double scale = norm == TUFF_FFT_NORM_SIZE ? 1 / length : norm == TUFF_FFT_NORM_ROOT ? 1 / std::sqrt(length) : 1;
+  const double relative = 12 * std::max(std::log2(length), 1.0) * kU * length * std::sqrt(2.0) * scale;
+  output.allowed = [&d, dtype, relative](uint64_t, double y) {
+    return relative * d.of("input").seen.most + rounded(dtype, 0, y);
+  };
+  // Sums stay in f16's range.
+  d.suits = [&d, length, scale] {
+    const Seen& seen = d.of("input").seen;
+    return seen.integral && seen.most * 2 * length * scale < 30000 && seen.most < 0x1p20;
+  };
+}
+
 void draw_softmax(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(draw, kSoftmaxTypes);
@@ -484,6 +553,7 @@ constexpr Description kRows[] = {
     {"tuff_binary", "elementwise", draw_binary},
     {"tuff_binary_ex", "elementwise", draw_binary},
     {"tuff_random", "random", draw_random},
+    {"tuff_fft", "fft", draw_fft},
     {"tuff_softmax", "softmax", draw_softmax},
     {"tuff_softmax_ex", "softmax", draw_softmax},
     {"tuff_layer_norm", "norm", draw_row_norm},

@@ -31,6 +31,8 @@ GROUPS = {
     ("scatter", "op"): ("tuff_scatter_op",),
     ("attention", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),
+    ("fft", "kind"): ("tuff_fft_kind",),
+    ("fft", "norm"): ("tuff_fft_norm",),
     ("cholesky", "triangle"): ("tuff_triangle",),
     ("triangular_solve", "side"): ("tuff_side",),
     ("triangular_solve", "triangle"): ("tuff_triangle",),
@@ -38,7 +40,7 @@ GROUPS = {
     ("lu_solve", "transpose"): ("tuff_transpose",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Linear algebra")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Linear algebra")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 

@@ -34,6 +34,7 @@ import random_numbers  # noqa: E402, F401
 import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
 import sorting  # noqa: E402, F401
+import transforms  # noqa: E402, F401
 import windows  # noqa: E402, F401
 
 

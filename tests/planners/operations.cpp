@@ -9,6 +9,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/fft/fft.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/norm/norm.hpp"
@@ -494,6 +495,60 @@ void draw_random(Call& call) {
   call.tell("dtype", args.dtype), call.tell("distribution", args.distribution), call.tell("offset", args.offset);
   args.output = call.output("output", args.n, dtype_size(args.dtype));
   set(call, tuff::operations::random, args);
+}
+
+void draw_fft(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::FftArgs& args = call.keep(tuff::FftArgs{});
+  args.dtype = n.coin(6) ? int32_t{TUFF_F64} : call.float_type();
+  args.kind = static_cast<int32_t>(TUFF_FFT_COMPLEX + static_cast<int32_t>(n.below(3)));
+  args.inverse = static_cast<int32_t>(n.below(2)), args.norm = static_cast<int32_t>(n.below(3));
+  args.rank = shape.rank, args.axes = n.coin() ? 1u << shape.axis : static_cast<uint32_t>(n.below(1u << shape.rank));
+  const uint32_t axes = args.axes != 0 ? args.axes : 1u << (shape.rank - 1);
+  uint32_t last = 0;
+  for (uint32_t i = 0; i < shape.rank; ++i) last = (axes >> i & 1) != 0 ? i : last;
+  args.shape = shape.sizes.data();
+  call.tell("dtype", args.dtype), call.tell("kind", args.kind), call.tell("axes", args.axes);
+  // A number of zeros stands for a dense operand.
+  struct Numbered {
+    std::array<uint64_t, 8> strides{};
+    uint64_t elements = 1;
+    bool dense = true;
+  };
+  const auto place = [&](int32_t real, int32_t half, bool may_repeat) {
+    Numbered& numbered = call.keep(Numbered{});
+    std::array<uint64_t, 8> sizes = shape.sizes;
+    if (args.kind == half) sizes[last] = sizes[last] / 2 + 1;
+    const uint64_t elements = args.kind == real ? 1 : 2;
+    uint64_t numbers = 1, next = 1;
+    for (uint32_t i = 0; i < shape.rank; ++i) numbers = sizes[i] == 0 ? 0 : times(numbers, sizes[i]);
+    for (uint32_t i = 0; i < shape.rank; ++i) numbers = sizes[i] == 0 ? 0 : numbers;
+    numbered.elements = times(numbers, elements);
+    if (n.coin(3) && numbers != 0) {
+      numbered.dense = false;
+      next = 1 + n.below(2);
+      uint64_t reach = 0;
+      for (uint32_t i = 0; i < shape.rank; ++i) {
+        const bool repeated = may_repeat && i + 1 == shape.rank && shape.rank > 1 && n.coin(4);
+        numbered.strides[i] = repeated ? 0 : next;
+        reach = plus(reach, times(sizes[i] - 1, numbered.strides[i]));
+        next = plus(times(next, sizes[i]), n.below(3));
+      }
+      numbered.elements = times(plus(reach, 1), elements);
+      call.tell("strides", numbered.strides);
+    }
+    return &numbered;
+  };
+  const Numbered* const input = place(TUFF_FFT_REAL, TUFF_FFT_TO_REAL, true);
+  const Numbered* const output = place(TUFF_FFT_TO_REAL, TUFF_FFT_REAL, false);
+  args.input_strides = input->strides.data(), args.output_strides = output->strides.data();
+  args.input = call.input("input", input->elements, dtype_size(args.dtype));
+  if (!input->dense) call.read_partly(args.input);
+  const bool in_place = args.kind == TUFF_FFT_COMPLEX && input->dense && output->dense;
+  args.output = in_place ? call.output_or(args.input, "output", output->elements, dtype_size(args.dtype))
+                         : call.output("output", output->elements, dtype_size(args.dtype), output->dense);
+  set(call, tuff::operations::fft, args);
 }
 
 // A formula of two inputs, a scalar and two outputs, of which each input may be repeated along any axes.
@@ -1112,6 +1167,7 @@ constexpr DrawnOperation kOperations[] = {
     {"resize", 6, draw_resize},
     {"rope", 4, draw_rope},
     {"random", 2, draw_random},
+    {"fft", 6, draw_fft},
     {"unary", 2, draw_unary},
     {"binary", 6, draw_binary},
     {"permute", 5, draw_permute},

@@ -1,0 +1,123 @@
+// Argument checks of Fourier transforms, and the operands' sizes and strides.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "kernels/common/check.hpp"
+#include "kernels/fft/fft.hpp"
+
+namespace tuff {
+namespace {
+
+// The numbers of an operand whose sizes are set, with the strides that were given.
+void set_strides(fft::Operand& operand, const uint64_t* given, uint32_t rank, std::string_view name) {
+  const bool dense = std::all_of(given, given + rank, [](uint64_t stride) { return stride == 0; });
+  const std::string_view shape = "shape";
+  const uint64_t count = checked_product({operand.sizes.data(), rank}, shape);
+  uint64_t next = 1;
+  for (uint32_t i = rank; i-- > 0;) {
+    operand.strides[i] = dense ? next : given[i];
+    // With a size of 0 the others may be of any size, and their product beyond 64 bits.
+    if (dense && count != 0) next = checked_mul(next, operand.sizes[i], shape);
+  }
+  operand.span = 0;
+  if (count == 0) return;
+  operand.span = 1;
+  for (uint32_t i = 0; i < rank; ++i) {
+    operand.span = checked_add(operand.span, checked_mul(operand.sizes[i] - 1, operand.strides[i], name), name);
+  }
+}
+
+// The numbers are distinct.
+void require_distinct(const fft::Operand& output, uint32_t rank) {
+  struct Axis {
+    uint64_t stride, size;
+  };
+  std::array<Axis, 8> axes{};  // by stride
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if (output.sizes[i] <= 1) continue;
+    uint32_t at = count++;
+    for (; at > 0 && axes[at - 1].stride > output.strides[i]; --at) axes[at] = axes[at - 1];
+    axes[at] = {output.strides[i], output.sizes[i]};
+  }
+  uint64_t reach = 0;  // bounded by the span, which is checked
+  for (uint32_t i = 0; i < count; ++i) {
+    require(axes[i].stride > reach, "output_strides has {} for an axis, needs more than {}: numbers of output coincide",
+            axes[i].stride, reach);
+    reach += axes[i].stride * (axes[i].size - 1);
+  }
+}
+
+}  // namespace
+
+bool fft::is_direct(uint64_t n) {
+  for (uint64_t p = 2; p <= kMaxPrime; ++p) {
+    while (n % p == 0) n /= p;
+  }
+  return n == 1;
+}
+
+fft::Shape fft::shape_of(const FftArgs& args) {
+  require(args.rank >= 1 && args.rank <= 8, "rank is {}, needs 1 to 8", args.rank);
+  require(args.kind >= TUFF_FFT_COMPLEX && args.kind <= TUFF_FFT_TO_REAL, "kind is {}, needs a TUFF_FFT_*", args.kind);
+  require(args.inverse == 0 || args.inverse == 1, "inverse is {}, needs 0 or 1", args.inverse);
+  require(args.norm >= TUFF_FFT_NORM_NONE && args.norm <= TUFF_FFT_NORM_ROOT, "norm is {}, needs a TUFF_FFT_NORM_*",
+          args.norm);
+  Shape shape{};
+  shape.axes = args.axes != 0 ? args.axes : 1u << (args.rank - 1);
+  require(shape.axes >> args.rank == 0, "axes is {:#x}, needs bits below rank {}", shape.axes, args.rank);
+  shape.length = 1;
+  for (uint32_t i = 0; i < args.rank; ++i) {
+    if ((shape.axes >> i & 1) == 0) continue;
+    require(args.shape[i] > 0, "shape[{}] is 0, and the axis is transformed", i);
+    shape.length = checked_mul(shape.length, args.shape[i], "shape");
+    shape.last = i;
+  }
+  const auto length = static_cast<double>(shape.length);
+  shape.scale = args.norm == TUFF_FFT_NORM_SIZE   ? 1 / length
+                : args.norm == TUFF_FFT_NORM_ROOT ? 1 / std::sqrt(length)
+                                                  : 1;
+  const auto fill = [&](Operand& operand, const uint64_t* strides, int32_t real, int32_t half, std::string_view name) {
+    std::copy_n(args.shape, args.rank, operand.sizes.begin());
+    if (args.kind == half) operand.sizes[shape.last] = args.shape[shape.last] / 2 + 1;
+    operand.elements = args.kind == real ? 1 : 2;
+    set_strides(operand, strides, args.rank, name);
+  };
+  fill(shape.input, args.input_strides, TUFF_FFT_REAL, TUFF_FFT_TO_REAL, "input_strides");
+  fill(shape.output, args.output_strides, TUFF_FFT_TO_REAL, TUFF_FFT_REAL, "output_strides");
+  if (shape.output.span != 0) require_distinct(shape.output, args.rank);
+  return shape;
+}
+
+void check_fft(const FftArgs& args) {
+  check_type(args.dtype, fft::kTypes, "fft");
+  const fft::Shape shape = fft::shape_of(args);
+  for (uint32_t i = 0; i < args.rank; ++i) {
+    if ((shape.axes >> i & 1) == 0) continue;
+    const uint64_t n = args.shape[i];
+    if (n > fft::kMaxLength) {
+      fail(TUFF_ERROR_UNSUPPORTED, "shape[{}] is {}, and at most 2^29 numbers are transformed along an axis", i, n);
+    }
+    if (n > fft::kMaxBluestein && !fft::is_direct(n)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "shape[{}] is {}, and beyond 2^28 a size has no prime factor above {}", i, n,
+           fft::kMaxPrime);
+    }
+  }
+  const auto operand = [&](const Buffer* buffer, const fft::Operand& numbers, std::string_view name) {
+    const uint64_t elements = checked_mul(numbers.span, numbers.elements, name);
+    check_operand(buffer, name, elements, args.dtype,
+                  [&] { return fmt::format("{} numbers of {} elements", numbers.span, numbers.elements); });
+    return checked_mul(elements, dtype_size(args.dtype), name);
+  };
+  const uint64_t input = operand(args.input, shape.input, "input");
+  const uint64_t output = operand(args.output, shape.output, "output");
+  if (output == 0) return;
+  const bool same =
+      args.kind == TUFF_FFT_COMPLEX &&
+      std::equal(shape.input.strides.begin(), shape.input.strides.begin() + args.rank, shape.output.strides.begin());
+  check_overlap(args.output, "output", output, args.input, "input", input, same);
+}
+
+}  // namespace tuff

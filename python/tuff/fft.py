@@ -1,0 +1,264 @@
+"""Fourier transforms, with the names and norms of numpy.fft.
+
+There are no complex arrays: complex numbers are arrays of float32, float64, float16 or bfloat16 whose last axis is
+(real part, imaginary part). `pairs` uploads NumPy's complex numbers as such an array, and `numbers` downloads one. In
+all functions `axis` and `axes` count without that last axis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._checked import real, whole, wholes
+from ._default import default_context
+from ._error import check
+from ._namespace import roll
+from ._operands import MAX_AXES, dtype_of, require_array, whole_axis
+from ._shape import concat
+
+if TYPE_CHECKING:
+    from ._array import Array
+    from ._context import Context
+
+    Axes = Optional[Sequence[int]]
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "numbers",
+    "pairs",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+_FORWARD = {None: raw.FFT_NORM_NONE, "backward": raw.FFT_NORM_NONE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_SIZE}
+_INVERSE = {None: raw.FFT_NORM_SIZE, "backward": raw.FFT_NORM_SIZE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_NONE}
+
+
+def pairs(values: object, *, context: Optional[Context] = None, dtype: object = None) -> Array:
+    """Uploads complex numbers as an array whose last axis is (real part, imaginary part).
+
+    dtype is that of the parts: float32 by default, and float64 for complex128.
+    """
+    source = np.asarray(values)
+    if source.dtype.kind not in "fciu":
+        raise TypeError(f"the values are {source.dtype}, not numbers")
+    if dtype is None:
+        dtype = np.float64 if source.dtype == np.complex128 else np.float32
+    parts = np.stack([source.real, source.imag], axis=-1)
+    return (context or default_context()).array(parts, dtype)
+
+
+def numbers(x: Array) -> np.ndarray:
+    """Downloads an array whose last axis is (real part, imaginary part) as NumPy's complex numbers."""
+    _complex_shape(x)
+    parts = x.numpy()
+    result = np.empty(parts.shape[:-1], np.complex128 if parts.dtype == np.float64 else np.complex64)
+    result.real, result.imag = parts[..., 0], parts[..., 1]
+    return result
+
+
+def fft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The discrete Fourier transform along one axis, of n numbers: a is cut, or padded with zeros."""
+    return _along(a, n, axis, norm, _FORWARD, raw.FFT_COMPLEX, False)
+
+
+def ifft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The inverse of fft."""
+    return _along(a, n, axis, norm, _INVERSE, raw.FFT_COMPLEX, True)
+
+
+def rfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The first n // 2 + 1 numbers of the transform of real numbers, which are an array without pairs."""
+    return _along(a, n, axis, norm, _FORWARD, raw.FFT_REAL, False)
+
+
+def irfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The inverse of rfft: n real numbers, by default 2 (m - 1) from m."""
+    return _along(a, n, axis, norm, _INVERSE, raw.FFT_TO_REAL, True)
+
+
+def hfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The real transform of n numbers that mirror each other, given the first n // 2 + 1."""
+    return _along(a, n, axis, norm, _FORWARD, raw.FFT_TO_REAL, False)
+
+
+def ihfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
+    """The inverse of hfft."""
+    return _along(a, n, axis, norm, _INVERSE, raw.FFT_REAL, True)
+
+
+def fftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
+    """The transform along several axes, all by default, of s numbers each."""
+    return _transform(a, s, axes, norm, _FORWARD, raw.FFT_COMPLEX, False)
+
+
+def ifftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
+    """The inverse of fftn."""
+    return _transform(a, s, axes, norm, _INVERSE, raw.FFT_COMPLEX, True)
+
+
+def rfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
+    """The transform of real numbers along several axes, of which the last given one keeps n // 2 + 1 numbers."""
+    return _transform(a, s, axes, norm, _FORWARD, raw.FFT_REAL, False)
+
+
+def irfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
+    """The inverse of rfftn."""
+    return _transform(a, s, axes, norm, _INVERSE, raw.FFT_TO_REAL, True)
+
+
+def fft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
+    """fftn along two axes."""
+    return fftn(a, s, axes, norm)
+
+
+def ifft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
+    """ifftn along two axes."""
+    return ifftn(a, s, axes, norm)
+
+
+def rfft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
+    """rfftn along two axes."""
+    return rfftn(a, s, axes, norm)
+
+
+def irfft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
+    """irfftn along two axes."""
+    return irfftn(a, s, axes, norm)
+
+
+def fftfreq(n: int, d: float = 1.0, *, context: Optional[Context] = None) -> Array:
+    """The frequencies of a transform of n numbers that are d apart, as float32."""
+    return (context or default_context()).array(np.fft.fftfreq(whole(n, "n", 1), real(d, "d")).astype(np.float32))
+
+
+def rfftfreq(n: int, d: float = 1.0, *, context: Optional[Context] = None) -> Array:
+    """The frequencies of rfft's result, as float32."""
+    return (context or default_context()).array(np.fft.rfftfreq(whole(n, "n", 1), real(d, "d")).astype(np.float32))
+
+
+def fftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = True) -> Array:
+    """Moves the number of frequency 0 to the middle of each axis; paired=False: x has real numbers, without pairs."""
+    return _shifted(x, axes, paired, lambda n: n // 2)
+
+
+def ifftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = True) -> Array:
+    """The inverse of fftshift."""
+    return _shifted(x, axes, paired, lambda n: -(n // 2))
+
+
+def _shifted(x: Array, axes: object, paired: bool, by: object) -> Array:
+    if paired:
+        shape = _complex_shape(x)
+    else:
+        require_array(x, "x")
+        shape = x.shape
+    if axes is None:
+        chosen: Tuple[int, ...] = tuple(range(len(shape)))
+    else:
+        given = (axes,) if isinstance(axes, int) else tuple(axes)
+        chosen = tuple(whole_axis(axis, len(shape)) for axis in given)
+    return roll(x, tuple(by(shape[axis]) for axis in chosen), chosen) if chosen else x.copy()
+
+
+def _complex_shape(a: Array) -> Tuple[int, ...]:
+    require_array(a, "a")
+    if a.ndim == 0 or a.shape[-1] != 2:
+        raise ValueError(f"a has shape {a.shape}: complex numbers have a last axis of 2, their parts (tuff.fft.pairs)")
+    return a.shape[:-1]
+
+
+def _along(a: Array, n: Optional[int], axis: int, norm: Optional[str], norms: dict, kind: int, inverse: bool) -> Array:
+    return _transform(a, None if n is None else (n,), (axis,), norm, norms, kind, inverse)
+
+
+def _resized(a: Array, axis: int, size: int) -> Array:
+    """Padded with zeros along the axis."""
+    if a.shape[axis] >= size:
+        return a
+    shape = list(a.shape)
+    shape[axis] = size - shape[axis]
+    return concat([a, a.context.zeros(tuple(shape), a.dtype)], axis=axis)
+
+
+def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[str], norms: dict, kind: int,
+               inverse: bool) -> Array:  # fmt: skip
+    if norm not in norms:
+        raise ValueError(f'norm is {norm!r}, needs "backward", "ortho" or "forward"')
+    if kind == raw.FFT_REAL:
+        require_array(a, "a")
+        shape = list(a.shape)
+    else:
+        shape = list(_complex_shape(a))
+    rank = len(shape)
+    if not 1 <= rank <= MAX_AXES:
+        raise ValueError(f"a has {rank} axes of numbers, needs 1 to {MAX_AXES}")
+    counts = None if s is None else wholes(s, "s", 1)
+    if axes is None:
+        chosen = list(range(rank)) if counts is None else list(range(rank - len(counts), rank))
+        if chosen and chosen[0] < 0:
+            raise ValueError(f"s has {len(counts or ())} sizes, a has {rank} axes")
+    else:
+        chosen = [whole_axis(axis, rank) for axis in axes]
+    if not chosen:
+        raise ValueError("axes is empty")
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"axes has an axis twice: {tuple(chosen)}")
+    if counts is not None and len(counts) != len(chosen):
+        raise ValueError(f"s has {len(counts)} sizes for {len(chosen)} axes")
+    last = chosen[-1]
+    # The sizes of the transform, and the numbers of `a` that it takes: the first ones along each axis.
+    sizes = list(shape)
+    for i, axis in enumerate(chosen):
+        if counts is not None:
+            sizes[axis] = counts[i]
+        elif kind == raw.FFT_TO_REAL and axis == last:
+            sizes[axis] = 2 * (shape[axis] - 1)
+        if sizes[axis] < 1:
+            raise ValueError(f"axis {axis} has {shape[axis]} numbers: a transform of {max(sizes[axis], 0)} is not defined")
+        taken = sizes[axis] // 2 + 1 if kind == raw.FFT_TO_REAL and axis == last else sizes[axis]
+        a = _resized(a, axis, taken)
+    dense = list(a.shape) if kind == raw.FFT_REAL else list(a.shape[:-1])
+    result_sizes = list(sizes)
+    if kind == raw.FFT_REAL:
+        result_sizes[last] = sizes[last] // 2 + 1
+    parts = () if kind == raw.FFT_TO_REAL else (2,)
+    result = a.context.empty((*result_sizes, *parts), a.dtype)
+    # The axis that keeps half of its numbers is the last of those given, which is to be the last of the mask.
+    order = [axis for axis in range(rank) if axis != last]
+    order.append(last)
+    desc = raw.FftDesc(dtype=dtype_of(a), kind=kind, inverse=int(inverse), norm=norms[norm], rank=rank)
+    desc.input, desc.output = a.buffer.handle, result.buffer.handle
+    from_strides, to_strides = _strides(dense), _strides(result_sizes)
+    for i, axis in enumerate(order):
+        desc.shape[i], desc.input_strides[i], desc.output_strides[i] = sizes[axis], from_strides[axis], to_strides[axis]
+        if axis in chosen:
+            desc.axes |= 1 << i
+    check(raw.tuff_fft(a.context.stream_handle, desc))
+    return result
+
+
+def _strides(sizes: Sequence[int]) -> Tuple[int, ...]:
+    result, step = [], 1
+    for size in reversed(sizes):
+        result.append(step)
+        step *= size
+    return tuple(reversed(result))

@@ -1,0 +1,117 @@
+"""Fourier transforms against numpy.fft in double precision (f64: a sum by the definition in long double)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from case import TYPES, Case, Draw, Handle, operand, oracle
+from elements import U32, U64, Near
+
+COMPLEX, REAL, TO_REAL = 1, 2, 3
+NAMES = {"complex": COMPLEX, "real": REAL, "to real": TO_REAL}
+
+
+def _direct(n: int) -> bool:
+    for p in range(2, 32):
+        while n % p == 0:
+            n //= p
+    return n == 1
+
+
+def _along(x: np.ndarray, axis: int, sign: int) -> np.ndarray:
+    """By the definition, in long double; n at most a few hundred."""
+    n = x.shape[axis]
+    turn = np.outer(np.arange(n), np.arange(n)) % n * (2 * np.longdouble("3.14159265358979323846264338327950288") / n)
+    matrix = np.cos(turn) + sign * 1j * np.sin(turn)
+    return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
+
+
+def _mirrored(x: np.ndarray, axis: int, n: int) -> np.ndarray:
+    """n numbers along the axis from the first n // 2 + 1."""
+    x = np.moveaxis(x, axis, -1).copy()
+    x[..., 0] = x[..., 0].real
+    if n % 2 == 0:
+        x[..., n // 2] = x[..., n // 2].real
+    second = np.conj(x[..., np.arange(n - x.shape[-1], 0, -1)])
+    return np.moveaxis(np.concatenate([x, second], -1), -1, axis)
+
+
+@oracle("fft", ["tuff_fft"], ("f32", "f16", "bf16", "f64"), tuple(NAMES))
+def fft(draw: Draw, kind: str, form: str) -> Case:
+    t, mode = TYPES[kind], NAMES[form]
+    inverse, norm = int(draw.maybe(0.5)), draw.pick([0, 1, 2])
+    rank = draw.option([1, 2, 2, 3, 4, 8])
+    axes = [i for i in range(rank) if draw.maybe(0.3)] or [rank - 1]
+    shape = draw.sizes(rank, 60 if rank < 4 else 6, 6000 if kind != "f64" else 1500, 0.01)
+    if kind != "f64" and draw.flip(0.15):
+        shape[axes[0]] = draw.size(4200 // max(1, int(np.prod(shape)) // max(1, shape[axes[0]])) or 1)
+    for axis in axes:
+        shape[axis] = max(shape[axis], 1)
+    last = axes[-1]
+    half = [n // 2 + 1 if i == last else n for i, n in enumerate(shape)]
+    from_shape, to_shape = (half if mode == TO_REAL else shape), (half if mode == REAL else shape)
+    in_place = mode == COMPLEX and draw.flip(0.2)
+    strided = draw.flip(0.4)
+
+    def strides(sizes: list[int], repeat: bool) -> list[int]:
+        """In numbers: axes in any order, with gaps."""
+        order = list(range(rank))
+        draw.fast.shuffle(order)
+        result, step = [0] * rank, draw.between(1, 2)
+        for axis in order:
+            result[axis], step = step, step * max(sizes[axis], 1) + draw.between(0, 2)
+        free = [i for i in range(rank) if i not in axes]
+        if repeat and free and draw.flip(0.3):
+            result[free[0]] = 0
+        return result
+
+    from_strides = strides(from_shape, not in_place) if strided else None
+    to_strides = (from_strides if in_place else strides(to_shape, False)) if strided else None
+
+    def stored(sizes, steps, real):
+        """Shape and strides in elements."""
+        if real:
+            return sizes, steps
+        return [*sizes, 2], None if steps is None else [*(2 * s for s in steps), 1]
+
+    in_shape, in_steps = stored(from_shape, from_strides, mode == REAL)
+    out_shape, out_steps = stored(to_shape, to_strides, mode == TO_REAL)
+    operands = {"input": operand(draw, t, draw.values(in_shape), in_steps, output=in_place)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, out_shape, out_steps, output=True)
+    z = x if mode == REAL else x[..., 0] + 1j * x[..., 1]
+    length = float(np.prod([shape[a] for a in axes]))
+    scale = [1.0, 1 / length, 1 / np.sqrt(length)][norm]
+    sign = 1 if inverse else -1
+
+    def reference() -> dict:
+        y = np.asarray(z, np.clongdouble if kind == "f64" else np.complex128)
+        for axis in axes:
+            if mode == TO_REAL and axis == last:
+                continue
+            y = _transformed(y, axis)
+        if mode == TO_REAL:
+            y = _transformed(_mirrored(y, last, shape[last]), last)
+        size = np.sqrt(np.sum(np.abs(y) ** 2, axis=tuple(axes), keepdims=True)) * scale
+        if mode == REAL:
+            y = y[tuple(slice(0, n) for n in half)]
+        y = y * scale
+        digits = max(np.log2(length), 1.0) * (4 if all(_direct(shape[a]) for a in axes) else 12)
+        bound = np.broadcast_to(digits * (U64 if kind == "f64" else U32) * size, y.shape)
+        value = y.real if mode == TO_REAL else np.stack([y.real, y.imag], -1)
+        bound = bound if mode == TO_REAL else np.stack([bound, bound], -1)
+        return {"input" if in_place else "output": Near(np.asarray(value, np.float64), np.asarray(bound, np.float64))}
+
+    def _transformed(y: np.ndarray, axis: int) -> np.ndarray:
+        if kind == "f64":
+            return _along(y, axis, sign)
+        return np.fft.ifft(y, axis=axis, norm="forward") if inverse else np.fft.fft(y, axis=axis)
+
+    desc = {"dtype": t.code, "kind": mode, "inverse": inverse, "norm": norm, "rank": rank, "input": Handle("input"),
+            "output": Handle("input" if in_place else "output"), "shape": shape}  # fmt: skip
+    if axes != [rank - 1] or draw.flip(0.5):
+        desc["axes"] = sum(1 << a for a in axes)
+    if strided:
+        desc |= {"input_strides": from_strides, "output_strides": to_strides}
+    return Case("tuff_fft", desc, operands, {"numpy": reference})
