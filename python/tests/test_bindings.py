@@ -166,6 +166,12 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc = raw.KernelDesc(language=language, source=ctypes.cast(SOURCE, ctypes.c_void_p))
         return raw.tuff_kernel_create(h, desc, made)
 
+    def triangular_solve(**fields):
+        desc = raw.TriangularSolveDesc(dtype=raw.F32, m=2, n=2, a=a, b=b, batch_count=1)
+        for name, value in fields.items():
+            setattr(desc, name, value)
+        return raw.tuff_triangular_solve(h, desc)
+
     calls = {
         "tuff_dtype": (raw.F32, lambda x: raw.tuff_unary(h, x, raw.UNARY_RELU, a, b, 4)),
         "tuff_transpose": (
@@ -183,6 +189,8 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_resize_mode": (raw.RESIZE_LINEAR, resize),
         "tuff_pad_mode": (raw.PAD_EDGE, pad),
         "tuff_scatter_op": (raw.SCATTER_ADD, scatter),
+        "tuff_triangle": (raw.TRIANGLE_UPPER, lambda x: triangular_solve(triangle=x)),
+        "tuff_side": (raw.SIDE_RIGHT, lambda x: triangular_solve(side=x)),
         "tuff_log_level": (raw.LOG_OFF, lambda x: raw.tuff_set_log(raw.LogCallback(), None, x)),
         "tuff_kernel_language": (raw.KERNEL_GLSL, kernel),
         "tuff_random_distribution": (

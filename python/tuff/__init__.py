@@ -10,13 +10,14 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views, fft, raw
+from . import _attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views, fft, linalg, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
 from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
 from ._convolution import *  # noqa: F403
 from ._default import default_context
+from ._einsum import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._error import TuffError, check, last_error
 from ._expression import *  # noqa: F403
@@ -63,11 +64,12 @@ __all__ = [
     "fft",
     "last_error",
     "lib",
+    "linalg",
     "raw",
     "set_log",
     "version",
 ]
-for _module in (_attention, _convolution, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views):
+for _module in (_attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _operations, _pool, _position, _random, _resize, _searching, _shape, _sorting, _views):
     # Except those that would shadow Python's built-ins.
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module

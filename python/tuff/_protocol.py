@@ -125,6 +125,7 @@ def _where(condition: object, *values: object) -> Array:
 #: What Array[key] and Array[key] = value do: "get" and "put", from _indexing, which needs Array.
 INDEXING: Dict[str, Callable[..., Any]] = {}
 
+#: By the names after "numpy.". Modules that import this one add theirs.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
     "amax": _reduction("max"),
@@ -183,9 +184,9 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
 
 def function(called: Callable[..., object], arguments: Tuple[object, ...], options: Dict[str, object]) -> object:
     """Array.__array_function__"""
-    name = called.__name__
-    if called.__module__ != "numpy" or name not in FUNCTIONS:
-        _refuse(name if called.__module__ == "numpy" else f"{called.__module__.removeprefix('numpy.')}.{name}")
+    name = called.__name__ if called.__module__ == "numpy" else f"{called.__module__.removeprefix('numpy.')}.{called.__name__}"
+    if name not in FUNCTIONS:
+        _refuse(name)
     if arguments and isinstance(arguments[0], np.ndarray):
         require_array(arguments[0], "the first operand")
     return FUNCTIONS[name](*arguments, **options)

@@ -51,7 +51,9 @@ DIFFERENT = {
     "cumsum": "no dtype argument; exclusive and reverse are new",
     "cumulative_prod": "no out",
     "cumulative_sum": "no out",
+    "diagonal": "of the last two axes; a new array",
     "divide": "integers give float32",
+    "einsum": "letters and an ellipsis, no lists of axes; integers give int64 or uint64",
     "empty": "float32 by default",
     "exp": "integers give float32, as of every function of floats; float64 is refused",
     "eye": "float32 by default",
@@ -67,6 +69,7 @@ DIFFERENT = {
     "std": "tuff.std and a.std() have correction instead of ddof; integers give float32",
     "sum": "no dtype, no where, no initial",
     "take": "the axis is 0 by default in tuff.take; indices out of range give zeros, no error",
+    "trace": "of the last two axes",
     "var": "tuff.var and a.var() have correction instead of ddof; integers give float32",
     "where": "three arguments; nonzero is for one",
     "zeros": "float32 by default",
@@ -202,7 +205,8 @@ def page() -> str:
     for name in ("linalg", "fft"):
         path = PACKAGE / f"{name}.py"
         own = exported(path) if path.is_file() else set()
-        parts.append((f"numpy.{name}", f"tuff.{name}", own, set(), numpy[f"numpy.{name}"]))
+        # linalg.py adds whatever it exports to _protocol.FUNCTIONS.
+        parts.append((f"numpy.{name}", f"tuff.{name}", own, own if name == "linalg" else set(), numpy[f"numpy.{name}"]))
     generator = "numpy.random.Generator"
     parts.append((generator, "Generator", methods("_random.py", "Generator"), set(), numpy[generator]))
     summary, body = "", ""

@@ -1,0 +1,289 @@
+"""Linear algebra and sums of products against NumPy in float64, on both backends."""
+
+import numpy as np
+import pytest
+import tuff
+from tuff import linalg
+
+
+@pytest.fixture(params=[np.float32, np.float64])
+def dtype(request, ctx):
+    if request.param == np.float64 and not ctx.supports("lu.f64"):
+        pytest.skip("the device does not compute float64")
+    return request.param
+
+
+@pytest.fixture
+def near(dtype):
+    """Whether an array has NumPy's shape, the dtype, and values that differ by little: the matrices here are well-conditioned
+    and have up to 20 rows, so that errors are below some hundred roundings of the largest element."""
+
+    def compare(got, wanted):
+        wanted = np.asarray(wanted)
+        assert got.shape == wanted.shape and got.dtype == dtype
+        bound = 400 * np.finfo(dtype).eps * max(1.0, np.abs(wanted).max(initial=0.0))
+        assert np.abs(got.numpy().astype(np.float64) - wanted).max(initial=0.0) <= bound
+
+    return compare
+
+
+@pytest.fixture
+def problem(ctx, rng, dtype):
+    """A stack of three matrices with right sides: on the host in float64, and on the device."""
+    a = (rng.standard_normal((3, 20, 20)) + 10 * np.eye(20)).astype(dtype)
+    b = rng.standard_normal((3, 20, 4)).astype(dtype)
+    return a.astype(np.float64), b.astype(np.float64), ctx.array(a, dtype), ctx.array(b, dtype)
+
+
+def test_cholesky(ctx, dtype, near, rng):
+    a = rng.standard_normal((2, 3, 20, 20))
+    s = (a @ a.swapaxes(-1, -2) / 20 + np.eye(20)).astype(dtype)
+    wanted = np.linalg.cholesky(s.astype(np.float64))
+    x = ctx.array(s, dtype)
+    near(linalg.cholesky(x), wanted)
+    near(linalg.cholesky(x, upper=True), wanted.swapaxes(-1, -2))
+    near(linalg.cholesky(ctx.array(np.tril(s), dtype)), wanted)  # the other triangle is not read
+    near(x, s)  # nor is x changed
+
+
+def test_solve_in_all_shapes(problem, near):
+    a, b, A, B = problem
+    near(linalg.solve(A, B), np.linalg.solve(a, b))
+    near(linalg.solve(A[0], B[0]), np.linalg.solve(a[0], b[0]))
+    near(linalg.solve(A[0], B), np.linalg.solve(a[:1], b))
+    near(linalg.solve(A, B[0]), np.linalg.solve(a, np.broadcast_to(b[0], b.shape)))
+    vector = B[0].transpose().copy()[1]
+    near(linalg.solve(A[0], vector), np.linalg.solve(a[0], b[0, :, 1]))
+    near(linalg.solve(A, vector), np.linalg.inv(a) @ b[0, :, 1])
+    near(A, a)
+    near(B, b)
+
+
+def test_factors_and_triangles(problem, near):
+    a, b, A, B = problem
+    factors, pivots = linalg.lu_factor(A)
+    assert pivots.dtype == np.int32 and pivots.shape == (3, 20)
+    near(linalg.lu_solve((factors, pivots), B), np.linalg.solve(a, b))
+    near(linalg.lu_solve((factors, pivots), B, trans=1), np.linalg.solve(a.swapaxes(-1, -2), b))
+    near(linalg.lu_solve((factors[1], pivots[1]), B, trans="T"), np.linalg.solve(a[1].T[None], b))
+    lower, upper = np.tril(a), np.triu(a)
+    near(linalg.solve_triangular(A, B), np.linalg.solve(upper, b))
+    near(linalg.solve_triangular(A, B, trans=1), np.linalg.solve(upper.swapaxes(-1, -2), b))
+    near(linalg.solve_triangular(A[2], B, lower=True), np.linalg.solve(lower[2:], b))
+    tall = linalg.lu_factor(A.reshape(1, 60, 20))
+    assert tall[0].shape == (1, 60, 20) and tall[1].shape == (1, 20)
+
+
+def test_unit_diagonals(ctx, near, dtype):
+    a = np.array([[9, 0], [0.5, 7]], dtype)
+    near(linalg.solve_triangular(ctx.array(a, dtype), ctx.array(np.ones(2), dtype), lower=True, unit_diagonal=True), [1, 0.5])
+
+
+def test_inverses_and_powers(problem, near):
+    a, _, A, _ = problem
+    near(linalg.inv(A), np.linalg.inv(a))
+    small, S = a / 20, A / 20
+    for power in (-2, -1, 0, 1, 2, 3, 7):
+        near(linalg.matrix_power(S, power) * 0.01**abs(power), np.linalg.matrix_power(small, power) * 0.01**abs(power))
+    assert not linalg.matrix_power(S, 1).buffer.same_range(S.buffer)
+
+
+def test_determinants(problem, near, ctx, dtype):
+    a, _, A, _ = problem
+    near(linalg.det(A / 10), np.linalg.det(a / 10))
+    sign, logabsdet = linalg.slogdet(A)
+    near(sign, np.linalg.slogdet(a)[0])
+    near(logabsdet, np.linalg.slogdet(a)[1])
+    near(linalg.det(ctx.array([[0, 1], [1, 0]], dtype)), -1.0)
+    near(linalg.det(ctx.zeros((2, 0, 0), dtype)), np.ones(2))
+    assert linalg.slogdet(ctx.zeros((2, 2), dtype)).logabsdet.numpy() == -np.inf
+
+
+def test_failures_are_linalg_errors(ctx):
+    zeros = ctx.zeros((2, 3, 3))
+    for function in (linalg.inv, lambda x: linalg.solve(x, x), lambda x: linalg.matrix_power(x, -1)):
+        with pytest.raises(np.linalg.LinAlgError, match="matrix 0 is singular: element 1"):
+            function(zeros)
+    indefinite = ctx.array([[[1, 0], [0, 1]], [[1, 0], [0, -1]]])
+    with pytest.raises(linalg.LinAlgError, match="matrix 1 is not positive definite: its leading 2 x 2"):
+        linalg.cholesky(indefinite)
+    unchecked = linalg.cholesky(indefinite, check=False).numpy()
+    assert (unchecked[0] == np.eye(2)).all() and np.isnan(unchecked[1, 1, 1])
+    assert not np.isfinite(linalg.inv(zeros, check=False).numpy()).all()
+    assert linalg.det(zeros).numpy().tolist() == [0, 0]
+
+
+def test_arguments_are_checked(ctx):
+    x = ctx.ones((3, 4))
+    for function in (linalg.cholesky, linalg.inv, linalg.det, linalg.slogdet, lambda x: linalg.solve(x, x)):
+        with pytest.raises(np.linalg.LinAlgError, match=r"\(3, 4\), needs square"):
+            function(x)
+        with pytest.raises(np.linalg.LinAlgError, match="at least two axes"):
+            function(x[0])
+        with pytest.raises(TypeError, match="float16"):
+            function(ctx.ones((2, 2), np.float16))
+        with pytest.raises(TypeError, match="NumPy"):
+            function(np.eye(2))
+    square = ctx.ones((3, 3))
+    for right in (ctx.ones((4, 3)), ctx.ones(4), ctx.ones(())):
+        with pytest.raises(ValueError, match="needs 3 rows"):
+            linalg.solve(square, right)
+    with pytest.raises(ValueError):
+        linalg.solve(ctx.ones((2, 3, 3)), ctx.ones((5, 3, 1)))
+    with pytest.raises(ValueError, match="trans"):
+        linalg.solve_triangular(square, square, trans="X")
+    with pytest.raises(TypeError, match="lu_factor"):
+        linalg.lu_solve(square, square)
+    with pytest.raises(ValueError, match="pivots"):
+        linalg.lu_solve((square, ctx.zeros(2, np.int32)), square)
+    with pytest.raises(TypeError, match="n is"):
+        linalg.matrix_power(square, 0.5)
+    with pytest.raises(ValueError, match="ord"):
+        linalg.matrix_norm(square, ord=2)
+    # Integers become float32.
+    assert linalg.det(ctx.array(np.array([[2, 0], [0, 3]]))).numpy() == np.float32(6)
+
+
+def test_empty_matrices(ctx):
+    assert linalg.inv(ctx.zeros((0, 0))).shape == (0, 0)
+    assert linalg.solve(ctx.zeros((0, 0)), ctx.zeros((0, 3))).shape == (0, 3)
+    assert linalg.cholesky(ctx.zeros((0, 4, 4))).shape == (0, 4, 4)
+
+
+def test_norms(ctx, dtype, near, rng):
+    x = rng.standard_normal((2, 5, 7)).astype(dtype)
+    x[0, 0, 0] = 0
+    X, wide = ctx.array(x, dtype), x.astype(np.float64)
+    for axis in (None, 0, -1, (0, 2), (2, 1)):
+        for keepdims in (False, True):
+            axes = tuple(range(3)) if axis is None else (axis,) if isinstance(axis, int) else axis
+            size = np.abs(wide)
+            near(linalg.vector_norm(X, axis=axis, keepdims=keepdims), np.sqrt(np.sum(wide**2, axes, keepdims=keepdims)))
+            near(linalg.vector_norm(X, axis=axis, keepdims=keepdims, ord=1), np.sum(size, axes, keepdims=keepdims))
+            near(linalg.vector_norm(X, axis=axis, keepdims=keepdims, ord=np.inf), np.max(size, axes, keepdims=keepdims))
+            near(linalg.vector_norm(X, axis=axis, keepdims=keepdims, ord=-np.inf), np.min(size, axes, keepdims=keepdims))
+            near(linalg.vector_norm(X, axis=axis, keepdims=keepdims, ord=0), np.sum(wide != 0, axes, keepdims=keepdims))
+    if dtype == np.float32:
+        near(linalg.vector_norm(X, ord=3), np.sum(np.abs(wide) ** 3) ** (1 / 3))
+    for ord_ in ("fro", 1, -1, np.inf, -np.inf):
+        for keepdims in (False, True):
+            wanted = np.linalg.norm(wide, ord_, axis=(1, 2), keepdims=keepdims)
+            near(linalg.matrix_norm(X, ord=ord_, keepdims=keepdims), wanted)
+
+
+EINSUMS = [
+    ("ij,jk->ik", [(4, 5), (5, 6)]),
+    ("ij,jk", [(4, 5), (5, 6)]),
+    ("ij,kj->ik", [(4, 5), (6, 5)]),
+    ("ji,jk->ki", [(5, 4), (5, 6)]),
+    ("bij,bjk->bik", [(3, 4, 5), (3, 5, 6)]),
+    ("bij,bkj->bki", [(3, 4, 5), (3, 6, 5)]),
+    ("ibj,bjk->kbi", [(4, 3, 5), (3, 5, 6)]),
+    ("...ij,...jk->...ik", [(2, 3, 4, 5), (3, 5, 6)]),
+    ("...ij,...jk", [(3, 4, 5), (5, 6)]),
+    ("i,i->", [(7,), (7,)]),
+    ("i,j->ji", [(4,), (5,)]),
+    ("i,j->", [(4,), (5,)]),
+    ("ij,ij->ij", [(4, 5), (4, 5)]),
+    ("ij,ij->i", [(4, 5), (4, 5)]),
+    ("ij->ji", [(4, 5)]),
+    ("ij->", [(4, 5)]),
+    ("ij->j", [(4, 5)]),
+    ("ba", [(4, 5)]),
+    ("ii->i", [(4, 4)]),
+    ("ii", [(4, 4)]),
+    ("bii->b", [(3, 4, 4)]),
+    ("iji->j", [(4, 5, 4)]),
+    ("iii->i", [(3, 3, 3)]),
+    ("ij,jk,kl->il", [(4, 5), (5, 6), (6, 3)]),
+    ("ab,ac,ad->bcd", [(3, 2), (3, 4), (3, 5)]),
+    ("ij,j,i->", [(4, 5), (5,), (4,)]),
+    ("bqhd,bkhd->bhqk", [(2, 3, 4, 5), (2, 6, 4, 5)]),
+    ("ij,kl->ijkl", [(2, 3), (4, 5)]),
+    ("ij,ij->ij", [(1, 5), (4, 1)]),
+    ("i,i->", [(1,), (6,)]),
+    ("...->...", [(2, 3)]),
+    (",ij->ij", [(), (2, 3)]),
+    ("ij,jk->ik", [(4, 0), (0, 6)]),
+    ("ij,jk->ik", [(0, 5), (5, 6)]),
+    (" i j , j k -> i k ", [(4, 5), (5, 6)]),
+]
+
+
+def test_einsum(ctx, near, dtype, rng):
+    for subscripts, shapes in EINSUMS:
+        operands = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+        wanted = np.einsum(subscripts, *(x.astype(np.float64) for x in operands))
+        arrays = [ctx.array(x, dtype) for x in operands]
+        got = tuff.einsum(subscripts, *arrays)
+        near(got, wanted)
+        assert not any(got.size and got.buffer.same_range(x.buffer) for x in arrays)  # a new array, as all results
+        out = ctx.empty(wanted.shape, dtype)
+        assert tuff.einsum(subscripts, *arrays, out=out) is out
+        near(out, wanted)
+
+
+def test_einsum_of_integers_is_exact(ctx, rng):
+    a, b = rng.integers(-99, 99, (4, 5)).astype(np.int8), rng.integers(0, 99, (5, 6)).astype(np.int32)
+    got = tuff.einsum("ij,jk->ik", ctx.array(a), ctx.array(b))
+    assert got.dtype == np.int64 and (got.numpy() == a.astype(int) @ b).all()
+    small = tuff.einsum("ij->i", ctx.array(a))
+    assert small.dtype == np.int64 and (small.numpy() == a.sum(axis=1)).all()
+
+
+def test_einsum_refuses(ctx):
+    x = ctx.ones((4, 5))
+    for subscripts, operands in (
+        ("ij,jk->ik", (x,)),
+        ("i", (x,)),
+        ("ijk", (x,)),
+        ("ij,jk", (x, x)),
+        ("ij->k", (x,)),
+        ("ij->ii", (x,)),
+        ("i1->i", (x,)),
+        ("...", (ctx.ones((2, 2)), x)),
+        ("i...j...", (x,)),
+        ("...->", (x,)),
+    ):
+        with pytest.raises(ValueError):
+            tuff.einsum(subscripts, *operands)
+    with pytest.raises(TypeError, match="subscripts"):
+        tuff.einsum(x, "ij")
+    with pytest.raises(TypeError, match="NumPy"):
+        tuff.einsum("ij", np.ones((4, 5)))
+    with pytest.raises(ValueError, match="out"):
+        tuff.einsum("ij", x, out=ctx.empty((5, 4)))
+
+
+def test_products(ctx, near, dtype, rng):
+    a, b = rng.standard_normal((3, 4, 5)).astype(dtype), rng.standard_normal((4, 3, 2)).astype(dtype)
+    A, B, x, y = ctx.array(a, dtype), ctx.array(b, dtype), a.astype(np.float64), b.astype(np.float64)
+    near(tuff.tensordot(A, B, axes=([1, 0], [0, 1])), np.tensordot(x, y, axes=([1, 0], [0, 1])))
+    near(tuff.tensordot(A, A, axes=0), np.tensordot(x, x, axes=0))
+    near(tuff.vecdot(A, A), (x * x).sum(-1))
+    near(tuff.vecdot(A, A[0], axis=-2), (x * x[0]).sum(-2))
+    near(tuff.outer(A[0], B[0]), np.outer(x[0], y[0]))
+    near(tuff.kron(A, B), np.kron(x, y))
+    near(tuff.kron(A[0], B), np.kron(x[0], y))
+    near(tuff.matrix_transpose(A), x.swapaxes(-1, -2))
+    for offset in (0, 1, -2, 4, -9, 9):
+        near(linalg.diagonal(A, offset), np.diagonal(x, offset, 1, 2))
+        near(tuff.trace(A, offset), np.trace(x, offset, 1, 2))
+    for bad in (5, (0,), ([0], [0, 1]), ([0, 0], [0, 1]), ([2], [2])):
+        with pytest.raises(ValueError):
+            tuff.tensordot(A, B, axes=bad)
+    with pytest.raises(ValueError):
+        tuff.vecdot(A, B)
+    with pytest.raises(ValueError):
+        linalg.diagonal(A[0, 0])
+
+
+def test_numpys_functions_run_on_the_device(ctx, near, dtype, problem):
+    a, b, A, B = problem
+    near(np.linalg.solve(A, B), np.linalg.solve(a, b))
+    near(np.linalg.inv(A), np.linalg.inv(a))
+    near(np.einsum("bij,bjk->bik", A, B), a @ b)
+    near(np.kron(A[0], B[0]), np.kron(a[0], b[0]))
+    near(np.tensordot(A[0], B[0], axes=1), a[0] @ b[0])
+    with pytest.raises(TypeError, match="linalg.svd"):
+        np.linalg.svd(A)

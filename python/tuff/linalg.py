@@ -1,0 +1,313 @@
+"""Linear algebra on arrays, with the names of the array API's linalg and of SciPy: stacks of matrices in float32 or, where
+the device computes it, float64.
+
+Functions that can fail because of a matrix's values (a singular one) raise numpy.linalg.LinAlgError, for which they wait
+for the device. With check=False they do not wait, and such matrices give NaN and infinities.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _functions as functions
+from . import _operations as operations
+from . import _protocol as protocol
+from . import raw
+from ._checked import choice, is_number, is_whole, whole
+from ._einsum import diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
+from ._elementwise import is_float
+from ._error import check as require
+from ._operands import dtype_of, require_array, same_kind, whole_axis
+from ._operations import matmul
+
+if TYPE_CHECKING:
+    from ._array import Array, Axis
+
+LinAlgError = np.linalg.LinAlgError
+
+__all__ = [
+    "LinAlgError",
+    "cholesky",
+    "det",
+    "diagonal",
+    "inv",
+    "kron",
+    "lu_factor",
+    "lu_solve",
+    "matmul",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_transpose",
+    "outer",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of a determinant and the logarithm of its magnitude."""
+
+    sign: Array
+    logabsdet: Array
+
+
+_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def _floats(x: Array, name: str) -> Array:
+    """An array of float32 or float64; integers and bools become float32."""
+    require_array(x, name)
+    if not is_float(x.dtype):
+        return x.astype(np.float32)
+    if x.dtype not in _TYPES:
+        raise TypeError(f"{name} is {x.dtype}, and linear algebra takes float32 and float64; .astype() converts")
+    return x
+
+
+def _matrices(x: Array, name: str, square: bool = True) -> Array:
+    x = _floats(x, name)
+    if x.ndim < 2:
+        raise LinAlgError(f"{name} has shape {x.shape}, needs at least two axes")
+    if square and x.shape[-1] != x.shape[-2]:
+        raise LinAlgError(f"{name} has shape {x.shape}, needs square matrices")
+    return x
+
+
+def _count(x: Array) -> int:
+    return math.prod(x.shape[:-2])
+
+
+def _owned(x: Array, given: Array) -> Array:
+    """An array that a factorisation may overwrite."""
+    return x.copy() if x is given else x
+
+
+def _raise_if(info: Optional[Array], what: str) -> None:
+    if info is None:
+        return
+    failures = info.numpy().ravel()
+    first = np.flatnonzero(failures)
+    if first.size:
+        where = "the matrix" if failures.size == 1 else f"matrix {first[0]}"
+        raise LinAlgError(f"{where} is {what.format(failures[first[0]])}")
+
+
+def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
+    """The Cholesky factors of symmetric positive definite matrices: L with x = L @ L.mT, or U with x = U.mT @ U. Only that
+    triangle of x is read."""
+    given, x = x, _matrices(x, "x")
+    result = _owned(x, given)
+    info = x.context.empty((_count(x),), np.int32) if check else None
+    n = x.shape[-1]
+    desc = raw.CholeskyDesc(dtype=dtype_of(x), triangle=raw.TRIANGLE_UPPER if upper else raw.TRIANGLE_LOWER, n=n)
+    desc.a, desc.stride_a, desc.batch_count = result.buffer.handle, n * n, _count(x)
+    desc.info = info.buffer.handle if info is not None else 0
+    require(raw.tuff_cholesky(x.context.stream_handle, desc))
+    _raise_if(info, "not positive definite: its leading {0} x {0} part is not")
+    return result
+
+
+def _factor(x: Array, given: Array, check: bool) -> Tuple[Array, Array]:
+    result = _owned(x, given)
+    m, n = x.shape[-2:]
+    pivots = x.context.empty((*x.shape[:-2], min(m, n)), np.int32)
+    info = x.context.empty((_count(x),), np.int32) if check else None
+    desc = raw.LuDesc(dtype=dtype_of(x), m=m, n=n, a=result.buffer.handle, stride_a=m * n, batch_count=_count(x))
+    desc.pivots, desc.info = pivots.buffer.handle, info.buffer.handle if info is not None else 0
+    require(raw.tuff_lu(x.context.stream_handle, desc))
+    _raise_if(info, "singular: element {0} of U's diagonal, counted from 1, is 0")
+    return result, pivots
+
+
+def lu_factor(a: Array) -> Tuple[Array, Array]:
+    """The LU factorisation with partial pivoting, as scipy.linalg.lu_factor: L below the diagonal and U on it and above, in
+    one array, and the row that each row was exchanged with, one after another, as int32. A singular matrix has a 0 on U's
+    diagonal; nothing is raised."""
+    return _factor(_matrices(a, "a", square=False), a, False)
+
+
+def _sides(a: Array, b: Array) -> Tuple[Array, Array, List[int]]:
+    """a, a new array with the right sides as a stack of matrices, and the shape of the result."""
+    same = _floats(b, "b")
+    if a.dtype != same.dtype:
+        a, same = (x if x.dtype == np.float64 else x.astype(np.float64) for x in (a, same))
+    same_kind(a, same)
+    n = a.shape[-1]
+    if same.ndim == 0 or same.shape[max(same.ndim - 2, 0)] != n:
+        raise ValueError(f"a has shape {a.shape} and b {b.shape}: needs {n} rows")
+    vector = same.ndim == 1
+    matrices = same.reshape(n, 1) if vector else same
+    stack = np.broadcast_shapes(a.shape[:-2], matrices.shape[:-2])
+    if math.prod(a.shape[:-2]) != 1 and a.shape[:-2] != stack:
+        a = operations.broadcast_to(a, (*stack, n, n))
+    wide = operations.broadcast_to(matrices, (*stack, *matrices.shape[-2:]))
+    fresh = wide.copy() if wide.buffer.same_range(b.buffer) else wide
+    shape = [*stack, n] if vector else [*stack, n, matrices.shape[-1]]
+    return a, fresh, shape
+
+
+def _solve_factored(a: Array, pivots: Array, sides: Array, transpose: int) -> None:
+    n, nrhs = sides.shape[-2:]
+    single = _count(a) == 1
+    desc = raw.LuSolveDesc(dtype=dtype_of(a), transpose=transpose, n=n, nrhs=nrhs)
+    desc.a, desc.pivots, desc.b = a.buffer.handle, pivots.buffer.handle, sides.buffer.handle
+    desc.stride_a, desc.stride_b, desc.batch_count = 0 if single else n * n, n * nrhs, _count(sides)
+    require(raw.tuff_lu_solve(a.context.stream_handle, desc))
+
+
+_TRANSPOSES = {0: raw.NO_TRANS, 1: raw.TRANS, 2: raw.CONJ_TRANS, "N": raw.NO_TRANS, "T": raw.TRANS, "C": raw.CONJ_TRANS}
+
+
+def lu_solve(lu_and_pivots: Tuple[Array, Array], b: Array, trans: Union[int, str] = 0) -> Array:
+    """Solves a @ x = b, or a.mT @ x = b if trans is 1, from the factors of lu_factor. b is a vector, or a stack of
+    matrices that broadcasts with a."""
+    try:
+        factors, pivots = lu_and_pivots
+    except (TypeError, ValueError):
+        raise TypeError("lu_and_pivots is not the pair that lu_factor returns") from None
+    transpose = choice(trans, "trans", _TRANSPOSES)
+    lu = _matrices(factors, "lu")
+    require_array(pivots, "pivots")
+    if pivots.dtype != np.int32 or pivots.shape != lu.shape[:-1] or pivots.context is not lu.context:
+        raise ValueError(f"pivots are {pivots.shape} {pivots.dtype}, need {lu.shape[:-1]} int32 of lu's context")
+    a, sides, shape = _sides(lu, b)
+    if a.shape != lu.shape:
+        pivots = operations.broadcast_to(pivots, a.shape[:-1])
+    _solve_factored(a, pivots, sides, transpose)
+    return sides.reshape(shape)
+
+
+def solve(a: Array, b: Array, *, check: bool = True) -> Array:
+    """Solves a @ x = b. b is a vector if it has one axis, otherwise a stack of matrices; stacks broadcast."""
+    given, a = a, _matrices(a, "a")
+    a, sides, shape = _sides(a, b)
+    factors, pivots = _factor(a, given, check)
+    _solve_factored(factors, pivots, sides, raw.NO_TRANS)
+    return sides.reshape(shape)
+
+
+def solve_triangular(
+    a: Array, b: Array, *, lower: bool = False, trans: Union[int, str] = 0, unit_diagonal: bool = False
+) -> Array:
+    """Solves a @ x = b, or a.mT @ x = b if trans is 1, with a triangle of a: the upper one, or the lower. The other one is
+    not read, nor is the diagonal if it consists of ones. A zero on the diagonal gives infinities and NaN."""
+    transpose = choice(trans, "trans", _TRANSPOSES)
+    a, sides, shape = _sides(_matrices(a, "a"), b)
+    m, n = sides.shape[-2:]
+    desc = raw.TriangularSolveDesc(dtype=dtype_of(a), transpose=transpose, unit_diagonal=int(bool(unit_diagonal)), m=m, n=n)
+    desc.side, desc.triangle = raw.SIDE_LEFT, raw.TRIANGLE_LOWER if lower else raw.TRIANGLE_UPPER
+    desc.a, desc.b, desc.batch_count = a.buffer.handle, sides.buffer.handle, _count(sides)
+    desc.stride_a, desc.stride_b = 0 if _count(a) == 1 else m * m, m * n
+    require(raw.tuff_triangular_solve(a.context.stream_handle, desc))
+    return sides.reshape(shape)
+
+
+def _identity(x: Array) -> Array:
+    n = x.shape[-1]
+    one = x.context.array(np.eye(n, dtype=x.dtype), x.dtype)
+    wide = operations.broadcast_to(one, (*x.shape[:-2], n, n))
+    return wide.copy() if wide.buffer.same_range(one.buffer) else wide
+
+
+def inv(x: Array, *, check: bool = True) -> Array:
+    """The inverses of square matrices."""
+    given, x = x, _matrices(x, "x")
+    factors, pivots = _factor(x, given, check)
+    result = _identity(x)
+    _solve_factored(factors, pivots, result, raw.NO_TRANS)
+    return result
+
+
+def _determinants(x: Array, names: Tuple[str, ...]) -> List[Array]:
+    given, x = x, _matrices(x, "x")
+    factors, pivots = _factor(x, given, False)
+    results = [x.context.empty(x.shape[:-2], x.dtype) for _ in names]
+    n = x.shape[-1]
+    desc = raw.LuDeterminantDesc(dtype=dtype_of(x), n=n, a=factors.buffer.handle, pivots=pivots.buffer.handle)
+    desc.stride_a, desc.batch_count = n * n, _count(x)
+    for name, result in zip(names, results):
+        setattr(desc, name, result.buffer.handle)
+    require(raw.tuff_lu_determinant(x.context.stream_handle, desc))
+    return results
+
+
+def det(x: Array) -> Array:
+    """The determinants of square matrices."""
+    return _determinants(x, ("determinant",))[0]
+
+
+def slogdet(x: Array) -> SlogdetResult:
+    """The signs of determinants, and the natural logarithms of their magnitudes, which neither overflow nor underflow; 0
+    and -inf of a singular matrix."""
+    return SlogdetResult(*_determinants(x, ("sign", "log_magnitude")))
+
+
+def matrix_power(x: Array, n: int) -> Array:
+    """Square matrices to an integer power; of the inverses if n is negative."""
+    power = whole(n, "n", -(2**62), 2**62)
+    x = _matrices(x, "x") if power < 0 else x
+    require_array(x, "x")
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
+    if power == 0:
+        return _identity(x)
+    square, result = inv(x) if power < 0 else x, None
+    power = abs(power)
+    while power:
+        if power & 1:
+            result = square if result is None else matmul(result, square)
+        power >>= 1
+        square = matmul(square, square) if power else square
+    return result.copy() if result is x else result
+
+
+def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:  # noqa: A002
+    """The norm of order `ord` over axes, by default all: the sum of |x|**ord to the power 1 / ord; inf and -inf: the largest
+    and the smallest |x|; 0: how many elements are not 0."""
+    x = _floats(x, "x")
+    if not is_number(ord):
+        raise TypeError(f"ord is {ord!r}, not a number")
+    axes = list(range(x.ndim)) if axis is None else [whole_axis(one, x.ndim) for one in ((axis,) if is_whole(axis) else axis)]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} names one axis twice")
+    rest = [one for one in range(x.ndim) if one not in axes]
+    moved = x if [*rest, *axes] == list(range(x.ndim)) else x.transpose([*rest, *axes])
+    flat = moved.reshape((*(x.shape[one] for one in rest), math.prod(x.shape[one] for one in axes)))
+    last = len(rest)
+    if ord == 0:
+        result = operations.count_nonzero(flat, last).astype(x.dtype)
+    elif math.isinf(ord):
+        size = functions.abs(flat)
+        result = size.max(axis=last) if ord > 0 else size.min(axis=last)
+    elif ord in (1, 2):
+        result = operations.reduce(raw.REDUCE_L1 if ord == 1 else raw.REDUCE_L2, flat, last)
+    else:
+        result = functions.power(functions.power(functions.abs(flat), float(ord)).sum(axis=last), 1 / float(ord))
+    return result.reshape([1 if one in axes else size for one, size in enumerate(x.shape)]) if keepdims else result
+
+
+def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "fro") -> Array:  # noqa: A002
+    """The norms of matrices: "fro", the root of the sum of squares; 1 and -1: the largest and the smallest sum of a column's
+    magnitudes; inf and -inf: of a row's. Those of singular values (2, -2, "nuc") are a ValueError."""
+    x = _floats(x, "x")
+    if x.ndim < 2:
+        raise ValueError(f"x has shape {x.shape}, needs at least two axes")
+    if ord == "fro":
+        result = vector_norm(x, axis=(x.ndim - 2, x.ndim - 1))
+    elif ord in (1, -1, math.inf, -math.inf):
+        sums = operations.reduce(raw.REDUCE_L1, x, x.ndim - (1 if math.isinf(ord) else 2))
+        result = sums.max(axis=sums.ndim - 1) if ord > 0 else sums.min(axis=sums.ndim - 1)
+    else:
+        raise ValueError(f'ord is {ord!r}, not "fro", 1, -1, inf or -inf')
+    return result.reshape((*x.shape[:-2], 1, 1)) if keepdims else result
+
+
+protocol.FUNCTIONS.update({f"linalg.{name}": globals()[name] for name in __all__ if name != "LinAlgError"})
