@@ -13,6 +13,8 @@ namespace {
 using tuff_test::gamma;
 using tuff_test::kU;
 
+constexpr uint64_t kMaxHeadDim = 1024;  // longer rows are unsupported
+
 // Draws [batch][heads][seq][size], or [batch][seq][heads][size] with gaps, and sets strides unless it is dense.
 std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64_t batch, uint64_t heads, uint64_t seq,
                               uint64_t size) {
@@ -31,8 +33,8 @@ void draw_attention(Draft& d) {
   const uint64_t kv_heads = d.extent(draw.between(1, 2), 1, 2);
   const uint64_t heads = shared * kv_heads, seq_q = d.extent(draw.between(1, 9), 1);
   const uint64_t seq_kv = d.extent(draw.between(1, draw.one_in(4) ? 40 : 9), 1);
-  const uint64_t size = d.extent(draw.between(1, 20), 1);
-  const uint64_t values = desc && draw.one_in(3) ? d.extent(draw.between(1, 20), 1) : size;
+  const uint64_t size = std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim);
+  const uint64_t values = desc && draw.one_in(3) ? std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim) : size;
   const double scale = desc && draw.one_in(4) ? 0 : draw.of({1.0, 0.5, 0.25});
   d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq_q", seq_q), d.set("seq_kv", seq_kv);
   d.set("head_dim", size), d.real("scale", scale);

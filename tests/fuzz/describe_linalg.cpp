@@ -102,6 +102,13 @@ bool finite(const Operand& operand) {
 }
 
 int32_t draw_type(Draft& d) { return d.shape.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F64}); }
+
+// An extent of a matrix. Steps are cubic in it, here and in the host backend: a test that sets sizes of thousands would
+// wait for minutes.
+uint64_t draw_extent(Draft& d, uint64_t drawn, uint64_t usual = 40) {
+  return std::min<uint64_t>(d.extent(drawn, 0, usual), 300);
+}
+
 uint64_t draw_batch(Draft& d) { return d.extent(d.shape.one_in(12) ? 0 : d.shape.between(1, 5), 0, 5); }
 
 // Sets a leading dimension, which 0 stands for if rows are dense.
@@ -147,7 +154,7 @@ bool predict_cholesky(Matrix& a, uint64_t n, bool upper, double unit) {
 void draw_cholesky(Draft& d) {
   const int32_t dtype = draw_type(d);
   const bool upper = d.shape.one_in(2);
-  const uint64_t n = d.extent(draw_size(d.shape, 70), 0, 40), batch = draw_batch(d);
+  const uint64_t n = draw_extent(d, draw_size(d.shape, 70)), batch = draw_batch(d);
   const Stored a = stored(d, n, n, batch, d.shape.one_in(2), false);
   d.set("dtype", dtype), d.set("triangle", upper ? TUFF_TRIANGLE_UPPER : TUFF_TRIANGLE_LOWER);
   d.set("n", n), d.set("batch_count", batch), d.set("stride_a", a.stride);
@@ -204,8 +211,8 @@ bool predict_lu(Matrix& a, uint64_t m, uint64_t n, double unit) {
 
 void draw_lu(Draft& d) {
   const int32_t dtype = draw_type(d);
-  const uint64_t m = d.extent(draw_size(d.shape, 70), 0, 40),
-                 n = d.extent(d.shape.one_in(2) ? m : draw_size(d.shape, 70), 0, 40), batch = draw_batch(d);
+  const uint64_t m = draw_extent(d, draw_size(d.shape, 70)),
+                 n = draw_extent(d, d.shape.one_in(2) ? m : draw_size(d.shape, 70)), batch = draw_batch(d);
   const Stored a = stored(d, m, n, batch, d.shape.one_in(2), false);
   const uint64_t steps = std::min(m, n), gap = d.shape.one_in(3) ? d.loose().below(4) : 0;
   d.set("dtype", dtype), d.set("m", m), d.set("n", n), d.set("batch_count", batch), d.set("stride_a", a.stride);
@@ -250,7 +257,7 @@ void draw_triangular_solve(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(d), transpose = static_cast<int32_t>(draw.below(3));
   const bool right = draw.one_in(2), upper = draw.one_in(2), unit_diagonal = draw.one_in(3);
-  const uint64_t m = d.extent(draw_size(draw, 70), 0, 40), n = d.extent(draw_size(draw, 70), 0, 40),
+  const uint64_t m = draw_extent(d, draw_size(draw, 70)), n = draw_extent(d, draw_size(draw, 70)),
                  batch = draw_batch(d), extent = right ? n : m;
   const bool padded = draw.one_in(2), empty = m == 0 || n == 0;
   const Stored a = stored(d, extent, extent, batch, padded, draw.one_in(4)), b = stored(d, m, n, batch, padded, false);
@@ -308,7 +315,7 @@ uint64_t pivots_stride(const Draft& d, uint64_t n, const Stored& a) {
 void draw_lu_solve(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(d), transpose = static_cast<int32_t>(draw.below(3));
-  const uint64_t n = d.extent(draw_size(draw, 70), 0, 40), nrhs = d.extent(draw_size(draw, 40), 0, 20),
+  const uint64_t n = draw_extent(d, draw_size(draw, 70)), nrhs = draw_extent(d, draw_size(draw, 40), 20),
                  batch = draw_batch(d);
   const bool padded = draw.one_in(2), empty = n == 0 || nrhs == 0;
   const Stored a = stored(d, n, n, batch, padded, draw.one_in(4)), b = stored(d, n, nrhs, batch, padded, false);
@@ -344,7 +351,7 @@ void draw_lu_solve(Draft& d) {
 
 void draw_lu_determinant(Draft& d) {
   const int32_t dtype = draw_type(d);
-  const uint64_t n = d.extent(draw_size(d.shape, 70), 0, 40), batch = draw_batch(d);
+  const uint64_t n = draw_extent(d, draw_size(d.shape, 70)), batch = draw_batch(d);
   const Stored a = stored(d, n, n, batch, d.shape.one_in(2), d.shape.one_in(4));
   d.set("dtype", dtype), d.set("n", n), d.set("batch_count", batch), d.set("stride_a", a.stride);
   set_leading(d, "lda", a);

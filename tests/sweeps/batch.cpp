@@ -88,10 +88,10 @@ std::pair<uint64_t, uint64_t> Coverage::count(const std::map<std::string, Bits>&
   return result;
 }
 
-Runner::Runner(const Forced& forced) : forced_(forced), mirror_(kBytes) {
+Runner::Runner(const Forced& forced, bool host) : forced_(forced), host_(host), mirror_(kBytes) {
   for (size_t s = 0; s < 2; ++s) {
     tuff_context_desc desc{};
-    desc.struct_size = sizeof desc, desc.backend = kBackends[s];
+    desc.struct_size = sizeof desc, desc.backend = host ? kBackends[0] : kBackends[s];
     check(tuff_context_create(&desc, &contexts_[s]), "tuff_context_create");
     tuff_alloc_desc memory{};
     memory.struct_size = sizeof memory, memory.bytes = kBytes;
@@ -119,6 +119,7 @@ void Runner::hear(void* user, int32_t level, const char* message) {
 }
 
 void Runner::limit(uint64_t device) {
+  if (host_) return;
   if (!limited_) limited_.emplace(contexts_[1]);
   limited_->limit(device);
   if (verbose) std::printf("  %s\n", limited_->text().c_str());

@@ -39,7 +39,8 @@ struct Tally {
 
 class Runner {
  public:
-  explicit Runner(const Forced& forced);
+  // `host`: both sides are the host backend, which shows whether calls are valid.
+  explicit Runner(const Forced& forced, bool host = false);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
@@ -48,7 +49,7 @@ class Runner {
   // wrong, or an empty text. A variant that the device cannot run sets `absent`.
   std::string run(const Cases& cases, const Cases::Request& request, std::span<const uint64_t> turns);
 
-  // From now on the device has the limits that this seed draws. It may then refuse calls.
+  // From now on the device has the limits that this seed draws. It may then refuse calls. The host backend has none.
   void limit(uint64_t device);
   uint64_t kernels() const;
   // Whether the variant needs cooperative matrices, which this device lacks. GEMM and convolution then compute every
@@ -75,6 +76,7 @@ class Runner {
   static void hear(void* user, int32_t level, const char* message);
 
   const Forced& forced_;
+  const bool host_;
   std::optional<LimitedDevice> limited_;  // of a context that ends after it
   std::array<uint64_t, 2> contexts_{}, memories_{};
   std::vector<uint8_t> mirror_, written_;

@@ -77,9 +77,9 @@ std::vector<uint64_t> draw_sizes(Draw& draw, size_t count, size_t swept, uint64_
   return sizes;
 }
 
-// Makes one size longer than all that are swept, one time in four. The product stays below the elements that the
+// Makes one size longer than all that are swept, one time in `times`. The product stays below the elements that the
 // shortest descriptor of a limited device holds: planners rely on rows that are shorter than that.
-void lengthen(Draw& draw, std::vector<uint64_t>& sizes) {
+void lengthen(Draw& draw, std::vector<uint64_t>& sizes, uint64_t times) {
   constexpr uint64_t kMaxElements = 120'000;
   const auto others = [&](size_t which) {
     uint64_t product = 1;
@@ -89,7 +89,7 @@ void lengthen(Draw& draw, std::vector<uint64_t>& sizes) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     sizes[i] = std::min(sizes[i], std::max<uint64_t>(kMaxElements / others(i), 1));
   }
-  if (!draw.one_in(4)) return;
+  if (!draw.one_in(times)) return;
   const size_t which = draw.below(sizes.size());
   const uint64_t length = kLargest + 1 + draw.below(uint64_t{64} << draw.below(8));
   sizes[which] = std::max(sizes[which], std::min(length, kMaxElements / others(which)));
@@ -169,7 +169,7 @@ Cases::Case Cases::at(const Request& request, uint64_t turn) const {
       extents.values = draw_sizes(draw, request.extents, extents.swept, value, vectors);
     }
   }
-  if (lengths_ && !extents.values.empty()) lengthen(draw, extents.values);
+  if (lengths_ != 0 && !extents.values.empty()) lengthen(draw, extents.values, lengths_);
   result.draft = std::make_unique<Draft>(tuff_fuzz::function_of(request.description->function), Draw(request.shapes),
                                          Draw(mix(seed, 2)));
   result.draft->extents = &extents;

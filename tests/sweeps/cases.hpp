@@ -18,8 +18,9 @@ inline constexpr uint64_t kRequestCases = 2176;  // cases of a request: 64 times
 
 class Cases {
  public:
-  // `pool`: requests are taken from so many; 0: from all. `lengths`: some sizes are beyond kLargest.
-  Cases(const Forced& forced, uint64_t seed, uint64_t pool, bool lengths)
+  // `pool`: requests are taken from so many; 0: from all. `lengths`: one case in so many has a size beyond kLargest;
+  // 0: none.
+  Cases(const Forced& forced, uint64_t seed, uint64_t pool, uint64_t lengths)
       : forced_(forced), seed_(seed), pool_(pool), lengths_(lengths) {}
 
   struct Request {
@@ -41,8 +42,7 @@ class Cases {
 
  private:
   const Forced& forced_;
-  uint64_t seed_, pool_;
-  bool lengths_;
+  uint64_t seed_, pool_, lengths_;
 };
 
 // The sizes of GEMM in a turn that has some, seven of eight: a permutation of all 34^3.

@@ -4,11 +4,13 @@
 //   tuff_variant_sweep --count 40000                      so many cases of each variant
 //   tuff_variant_sweep --family conv --seconds 60
 //   tuff_variant_sweep --limits                           whatever planners choose on devices with lower limits
+//   tuff_variant_sweep --limits --host --seconds 20       whether all of these calls are valid
 //   tuff_variant_sweep --only conv/tile_32x32:1:2:17      one case by itself, with its dispatches
 //
 // Each variant has a process of its own, since variables are read once. In each case one size is swept; the others are
 // drawn. The sizes of GEMM are a permutation of all 34^3. Cases share requests (types, options) so that few kernels are
 // compiled.
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,8 +39,11 @@ using Number = unsigned long long;
 struct Options {
   uint64_t count = ~uint64_t{0}, seed = 0, pool = 0;
   double seconds = 0;  // for all variants together; 0: no limit
-  bool seeded = false, limits = false;
+  bool seeded = false, limits = false, host = false;
   std::string family, variant, only;
+
+  // One case in so many has a long size; 0: none. Without a device all do, for what functions refuse are long ones.
+  uint64_t lengths() const { return !limits ? 0 : host ? 1 : 4; }
 };
 
 constexpr uint64_t kBatch = 34;                 // cases between two comparisons
@@ -46,7 +51,9 @@ constexpr uint64_t kKernels = 64;               // compiled for a request
 constexpr uint64_t kLimitedCases = 2 * kBatch;  // of a request on a limited device
 constexpr double kRequests = 12;                // that share the time of a variant
 constexpr uint64_t kUselessRequests = 64;       // without one that the variant computes
-constexpr unsigned kBatchSeconds = 240;         // compiling a kernel may take ten seconds on a busy CPU
+// A batch that takes longer hangs. Seconds of the CPU tell a loop even where other programs take most of it; the others
+// are for what waits, and are many, since a batch of kernels to compile may have to share a CPU with twenty programs.
+constexpr unsigned kBatchCpuSeconds = 600, kBatchSeconds = 1800;
 constexpr int kFine = 0, kWrong = 77, kAbsent = 78, kUnused = 79;
 
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -59,8 +66,9 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
                "  --seconds  for all variants together\n"
                "  --seed     of the cases; without it a fresh one\n"
                "  --limits   the device has the limits that each request draws, and planners choose the variants\n"
+               "  --host     the host backend in place of the device: shows in little time whether calls are valid\n"
                "  --pool     so many sets of options of each variant, whose kernels are cached after a few runs\n"
-               "tuff_variant_sweep --only CASE    one case by itself, with its dispatches\n"
+               "tuff_variant_sweep --only CASE    one case by itself, with its dispatches; --limits if it had it\n"
                "tuff_variant_sweep --list         the variants\n",
                wrong.c_str());
   std::exit(2);
@@ -77,20 +85,33 @@ extern "C" void on_signal(int number) {
   std::raise(number);
 }
 
+// SIGPROF after so many seconds of this process's threads, SIGALRM after so many of the clock; 0: never.
+void limit_time(unsigned cpu, unsigned clock) {
+  itimerval timer{};
+  timer.it_value.tv_sec = cpu;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(clock);
+}
+
 // Runs the batch's cases again one by one, for the one that is wrong by itself.
 std::string alone(const Forced& forced, const Cases& cases, const Cases::Request& request,
-                  const std::vector<uint64_t>& turns, const std::string& together, bool limits) {
-  Runner runner(forced);
+                  const std::vector<uint64_t>& turns, const std::string& together, const Options& options) {
+  Runner runner(forced, options.host);
   for (const uint64_t turn : turns) {
     const uint64_t one[] = {turn};
-    if (limits) runner.limit(request.device);
+    if (options.limits) runner.limit(request.device);
     if (const std::string wrong = runner.run(cases, request, one); !wrong.empty()) return wrong;
   }
   return together + "\n  not by itself: only among the batch's " + std::to_string(turns.size()) + " cases";
 }
 
-void summarise(const Runner& runner, const Forced& forced, double took, uint64_t requests) {
+void summarise(const Runner& runner, const Forced& forced, double took, uint64_t requests, bool host) {
   const Tally& tally = runner.tally;
+  if (host) {
+    std::printf("%-28s %7llu valid calls of %llu requests in %5.1f s\n", forced.name().c_str(),
+                static_cast<Number>(tally.cases), static_cast<Number>(requests), took);
+    return;
+  }
   const auto [offsets, all_offsets] = Coverage::count(runner.coverage.offsets);
   const auto [sizes, all_sizes] = Coverage::count(runner.coverage.sizes);
   std::printf(
@@ -112,12 +133,12 @@ void summarise(const Runner& runner, const Forced& forced, double took, uint64_t
 
 int run_variant(const Options& options, const Forced& forced, double seconds) {
   const Clock::time_point begin = Clock::now();
-  Runner runner(forced);
+  Runner runner(forced, options.host);
   if (runner.lacks_matrices()) return kAbsent;
   if (seconds > 0) {
     runner.deadline = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
-  const Cases cases(forced, options.seed, options.pool, options.limits);
+  const Cases cases(forced, options.seed, options.pool, options.lengths());
   uint64_t requests = 0, turn = 0;
   for (uint64_t number = 0; runner.tally.cases < options.count; ++number) {
     if (number > 0 && Clock::now() >= runner.deadline) break;
@@ -134,12 +155,12 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
       std::iota(turns.begin(), turns.end(), turn);
       std::snprintf(current, sizeof current, "%s:%llu:%llu:%llu", forced.name().c_str(),
                     static_cast<Number>(options.seed), static_cast<Number>(number), static_cast<Number>(turn));
-      alarm(kBatchSeconds);
+      limit_time(kBatchCpuSeconds, kBatchSeconds);
       const std::string wrong = runner.run(cases, request, turns);
-      alarm(0);
+      limit_time(0, 0);
       if (runner.absent) return kAbsent;
       if (!wrong.empty()) {
-        std::printf("FOUND: %s\n", alone(forced, cases, request, turns, wrong, options.limits).c_str());
+        std::printf("FOUND: %s\n", alone(forced, cases, request, turns, wrong, options).c_str());
         return kWrong;
       }
       if (runner.kernels() - kernels > kKernels) break;
@@ -152,15 +173,15 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
       if (Clock::now() >= runner.deadline || (seconds > 0 && since(start) > least)) break;
     }
     // Some requests may be of a kind that the variant does not compute; not all, unless a pool holds just that kind.
-    if (runner.tally.chosen == 0 && requests == kUselessRequests) {
+    if (!options.host && runner.tally.chosen == 0 && requests == kUselessRequests) {
       if (options.pool != 0) break;
       std::printf("FOUND: %s: the planner chose it for none of %llu requests\n", forced.name().c_str(),
                   static_cast<Number>(requests));
       return kWrong;
     }
   }
-  summarise(runner, forced, since(begin), requests);
-  return runner.tally.chosen == 0 ? kUnused : kFine;
+  summarise(runner, forced, since(begin), requests, options.host);
+  return (options.host ? runner.tally.cases : runner.tally.chosen) == 0 ? kUnused : kFine;
 }
 
 int repeat(const Options& options) {
@@ -174,9 +195,9 @@ int repeat(const Options& options) {
   if (found.empty()) usage("no such variant: " + options.only.substr(0, colon));
   const Forced& forced = found.front();
   if (forced.by_variable()) setenv(forced.family->variable.c_str(), forced.variant.c_str(), 1);
-  Runner runner(forced);
+  Runner runner(forced, options.host);
   runner.verbose = true;
-  const Cases cases(forced, seed, pool, options.limits);
+  const Cases cases(forced, seed, pool, options.lengths());
   const uint64_t one[] = {index};
   const Cases::Request requested = cases.request(request);
   if (options.limits) runner.limit(requested.device);
@@ -194,7 +215,8 @@ int in_child(const Options& options, const Forced& forced, double seconds) {
   const pid_t child = fork();
   if (child == 0) {
     if (forced.by_variable()) setenv(forced.family->variable.c_str(), forced.variant.c_str(), 1);
-    for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM}) std::signal(number, on_signal);
+    for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGALRM, SIGPROF})
+      std::signal(number, on_signal);
     int status = kWrong;
     try {
       status = run_variant(options, forced, seconds);
@@ -259,8 +281,8 @@ Options parse(int count, char** arguments) {
       for (const Forced& each : all_variants("", "")) std::printf("%s\n", each.name().c_str());
       std::exit(0);
     }
-    if (name == "--limits") {
-      options.limits = true;
+    if (name == "--limits" || name == "--host") {
+      (name == "--limits" ? options.limits : options.host) = true;
       continue;
     }
     if (i + 1 == count) usage("no value for " + name);
