@@ -58,6 +58,9 @@ typedef struct {
   tuff_status (*unary)(tuff_stream, const tuff_unary_desc*);
   tuff_status (*binary)(tuff_stream, const tuff_binary_desc*);
   tuff_status (*expr_run)(tuff_stream, tuff_expr, const tuff_expr_run_desc*);
+  tuff_status (*reduce)(tuff_stream, const tuff_reduce_desc*);
+  tuff_status (*cast)(tuff_stream, const tuff_cast_desc*);
+  tuff_status (*gemm)(tuff_stream, const tuff_batched_gemm_desc*);
 } Library;
 
 extern Library library;
@@ -100,6 +103,9 @@ void forget_formulas(Session* session);
 
 PyObject* call_unary(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 PyObject* call_binary(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+PyObject* call_reduce(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+PyObject* call_cast(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+PyObject* call_matmul(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 
 int add_objects(PyObject* module);
 int add_formulas(PyObject* module);

@@ -482,6 +482,9 @@ static PyMethodDef functions[] = {
     {"streams_are_used", streams_are_used, METH_NOARGS, NULL},
     {"unary", (PyCFunction)(void (*)(void))call_unary, METH_FASTCALL, NULL},
     {"binary", (PyCFunction)(void (*)(void))call_binary, METH_FASTCALL, NULL},
+    {"reduce", (PyCFunction)(void (*)(void))call_reduce, METH_FASTCALL, NULL},
+    {"cast", (PyCFunction)(void (*)(void))call_cast, METH_FASTCALL, NULL},
+    {"matmul", (PyCFunction)(void (*)(void))call_matmul, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -491,7 +494,7 @@ int add_objects(PyObject* module) {
   PyObject* array = PyType_FromSpec(&array_spec);
   if (session_type == NULL || buffer == NULL || array == NULL) return -1;
   Py_INCREF(session_type);
-  if (PyModule_AddIntConstant(module, "VERSION", 1) < 0) return -1; /* that of tuff/_core.py */
+  if (PyModule_AddIntConstant(module, "VERSION", 2) < 0) return -1; /* that of tuff/_core.py */
   if (PyModule_AddObject(module, "SessionCore", (PyObject*)session_type) < 0) return -1;
   if (PyModule_AddObject(module, "BufferCore", buffer) < 0 || PyModule_AddObject(module, "ArrayCore", array) < 0)
     return -1;

@@ -165,6 +165,46 @@ def test_memory_that_is_refused_is_an_error(backend):
             ctx.zeros((2**40, 2**20))
 
 
+def test_reductions_products_and_conversions(ctx):
+    a, b = np.arange(12, dtype=np.float32).reshape(3, 4) - 5, np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+    x, y = ctx.array(a), ctx.array(b)
+    cube = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
+    z = ctx.array(cube)
+    for axis in (None, 0, 1, -1, 2, -3):
+        for keepdims in (False, True):
+            assert outcome(lambda: z.sum(axis, keepdims)) == (np.dtype(np.int64), *shape_and_bytes(cube.sum(axis, keepdims=keepdims)))
+            assert outcome(lambda: z.max(axis, keepdims))[1:] == shape_and_bytes(cube.max(axis, keepdims=keepdims))
+            assert (z.argmax(axis, keepdims).numpy() == cube.argmax(axis, keepdims=keepdims)).all()
+    assert np.allclose((x @ y).numpy(), a @ b) and np.allclose((y.T @ x.T).numpy(), b.T @ a.T)
+    assert np.allclose((x @ x.T).numpy(), a @ a.T) and np.allclose((x.T @ x).numpy(), a.T @ a)
+    assert np.allclose((x[0] @ y).numpy(), a[0] @ b) and np.allclose((x @ x[1]).numpy(), a @ a[1])
+    assert (x[0] @ x[1]).shape == () and np.allclose((x[0] @ x[1]).numpy(), a[0] @ a[1])
+    assert (ctx.zeros((3, 0)) @ ctx.zeros((0, 2))).numpy().tolist() == [[0, 0]] * 3
+    half = x.astype(np.float16) @ y.astype("float16")
+    assert half.dtype == np.float16 and (x.astype(np.float16) @ y).dtype == np.float32
+    assert (x.astype(np.int8).numpy() == a.astype(np.int8)).all() and (x.astype(bool).numpy() == a.astype(bool)).all()
+    assert ctx.zeros((0, 3)).sum(0).numpy().tolist() == [0, 0, 0] and ctx.ones(()).sum().item() == 1
+    for use, error in (
+        (lambda: z.sum(3), ValueError),
+        (lambda: z.sum(-4), ValueError),
+        (lambda: z.sum(1.0), TypeError),
+        (lambda: x @ x, ValueError),
+        (lambda: x @ y @ 1.0, TypeError),
+        (lambda: z @ z, (ValueError, tuff.TuffError)),
+        (lambda: tuff.matmul(x, y, alpha="1"), TypeError),
+        (lambda: tuff.matmul(x, y, bias=a), TypeError),
+        (lambda: ctx.ones(()) @ y, ValueError),
+        (lambda: x.astype("complex64"), TypeError),
+    ):
+        for _ in range(2):
+            with pytest.raises(error):
+                use()
+
+
+def shape_and_bytes(array):
+    return array.shape, array.tobytes()
+
+
 def test_results_are_freed(ctx):
     x = ctx.array(np.linspace(-1, 1, 1000, dtype=np.float32))
 

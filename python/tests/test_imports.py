@@ -31,6 +31,7 @@ LAYERS = [
     ("_context",),
     ("_default",),
     ("_namespace",),
+    ("_composed", "_standard"),
     ("__init__",),
 ]
 

@@ -73,3 +73,10 @@ for _module in (_attention, _convolution, _einsum, _elementwise, _expression, _f
     # Except those that would shadow Python's built-ins.
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module
+
+# These are made of the others.
+from . import _composed, _standard  # noqa: E402
+from ._composed import *  # noqa: E402, F403
+from ._standard import *  # noqa: E402, F403
+
+__all__ += [name for name in (*_composed.__all__, *_standard.__all__) if not hasattr(_builtins, name)]

@@ -49,6 +49,15 @@ class Array(Functions, Storage):
     def __array_function__(self, function: object, _types: object, arguments: tuple, options: dict) -> object:
         return protocol.function(function, arguments, options)
 
+    @property
+    def device(self) -> object:
+        """The context, as the array API calls it."""
+        return self.context
+
+    def to_device(self, device: object, /, *, stream: None = None) -> Array:
+        """The array itself if it is of this context, otherwise a copy there."""
+        return self if device is self.context else self.to(device)
+
     def assign(self, value: object) -> Array:
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
         if is_number(value):

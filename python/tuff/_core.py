@@ -15,9 +15,10 @@ from typing import Optional
 from . import _plain, raw
 
 #: The compiled part is built with the package's sources. One of another version is not used.
-_VERSION = 1
+_VERSION = 2
 
-_FUNCTIONS = ("tuff_alloc_ex", "tuff_free", "tuff_unary_ex", "tuff_binary_ex", "tuff_expr_run")
+_FUNCTIONS = ("tuff_alloc_ex", "tuff_free", "tuff_unary_ex", "tuff_binary_ex", "tuff_expr_run", "tuff_reduce_ex", "tuff_cast_ex",
+              "tuff_batched_gemm_ex")  # fmt: skip
 
 
 def _load(path: Path) -> Optional[ModuleType]:
@@ -47,9 +48,10 @@ _used = _plain if _fast is None else _fast
 COMPILED = _fast is not None
 
 SessionCore, BufferCore, ArrayCore, Formula = _used.SessionCore, _used.BufferCore, _used.ArrayCore, _used.Formula
-#: unary(op, x, alpha, out), binary(op, a, b, out) and allocate(context, session, shape, dtype, flags): the array, or None
+#: unary(op, x, alpha, out), binary(op, a, b, out), reduce(op, x, axis, keepdims, dtype), cast(x, dtype),
+#: matmul(a, a is transposed, b, b is transposed) and allocate(context, session, shape, dtype, flags): the array, or None
 #: where that is left to the general code, which does the same or raises the error.
-unary, binary, allocate = _used.unary, _used.binary, _used.allocate
+unary, binary, reduce, cast, matmul, allocate = _used.unary, _used.binary, _used.reduce, _used.cast, _used.matmul, _used.allocate
 #: To be called when a stream is entered: from then on, calls ask which stream is theirs.
 streams_are_used = _used.streams_are_used
 #: know_dtype(dtype, code, itemsize): arrays of this dtype are of this type of the library.

@@ -4,12 +4,12 @@ call is one kernel (docs/expressions.md)."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Optional, Union
+from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 import numpy as np
 
 from . import raw
-from ._checked import is_number
+from ._checked import is_number, real
 from ._expression import expr, repeated
 from ._operands import require_array
 from ._storage import DTYPES, Storage
@@ -30,29 +30,45 @@ __all__ = [
     "bitwise_xor",
     "clip",
     "copysign",
+    "deg2rad",
+    "degrees",
+    "divmod",
     "equal",
+    "float_power",
     "floor_divide",
+    "fmax",
+    "fmin",
     "fmod",
     "gcd",
     "greater",
     "greater_equal",
+    "heaviside",
     "hypot",
     "isclose",
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "lcm",
     "less",
     "less_equal",
     "logaddexp",
+    "logaddexp2",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "modf",
+    "nan_to_num",
     "nextafter",
     "not_equal",
+    "positive",
+    "rad2deg",
+    "radians",
     "remainder",
     "signbit",
+    "sinc",
     "where",
 ]
 
@@ -413,3 +429,103 @@ def clip(x: Array, min: Optional[Operand] = None, max: Optional[Operand] = None,
     formula = formula if max is None else f"min({formula}, high)"
     limits = {name: _adopted(value, kind) for name, value in bounds.items()}
     return expr(formula, dtype=kind if out is None else None, out=out, x=x, **limits)
+
+
+# What NumPy makes of those above.
+
+
+@repeated
+def fmax(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The larger of each pair of elements, or the one that is not NaN."""
+    return arithmetic("isnan(a) ? b : isnan(b) ? a : max(a, b)", a, b, out)
+
+
+@repeated
+def fmin(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """The smaller of each pair of elements, or the one that is not NaN."""
+    return arithmetic("isnan(a) ? b : isnan(b) ? a : min(a, b)", a, b, out)
+
+
+@repeated
+def float_power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """a to the power of b, in float32 for integers."""
+    return _floats("f32(a) ** f32(b)", a, b, out)
+
+
+@repeated
+def heaviside(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """0 where a < 0, 1 where a > 0, b where a is 0."""
+    return _floats("isnan(a) ? a : a < 0 ? 0 : a > 0 ? 1 : b", a, b, out)
+
+
+@repeated
+def logaddexp2(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
+    """log2(2**a + 2**b), without overflow in between."""
+    return _floats("a == b ? a + 1 : max(a, b) + 1.4426950408889634 * log1p(exp2(-abs(a - b)))", a, b, out)
+
+
+def _float_of(formula: str, x: Array, out: Optional[Array]) -> Array:
+    require_array(x, "x")
+    return expr(formula, dtype=(x.dtype if is_float(x.dtype) else np.float32) if out is None else None, out=out, x=x)
+
+
+@repeated
+def deg2rad(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Degrees as radians: x * pi / 180."""
+    return _float_of("x * (pi / 180)", x, out)
+
+
+@repeated
+def rad2deg(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Radians as degrees: x * 180 / pi."""
+    return _float_of("x * (180 / pi)", x, out)
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+@repeated
+def sinc(x: Array, *, out: Optional[Array] = None) -> Array:
+    """sin(pi * x) / (pi * x); 1 at 0."""
+    return _float_of("x == 0 ? 1 : sin(pi * x) / (pi * x)", x, out)
+
+
+@repeated
+def positive(x: Array, *, out: Optional[Array] = None) -> Array:
+    """A copy of x."""
+    return expr("x", out=out, x=x)
+
+
+@repeated
+def isposinf(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is +inf."""
+    return _truth("isinf(x) && x > 0", out, x=x)
+
+
+@repeated
+def isneginf(x: Array, *, out: Optional[Array] = None) -> Array:
+    """Whether an element is -inf."""
+    return _truth("isinf(x) && x < 0", out, x=x)
+
+
+def divmod(a: Operand, b: Operand) -> Tuple[Array, Array]:
+    """floor_divide(a, b) and remainder(a, b)."""
+    return floor_divide(a, b), remainder(a, b)
+
+
+def modf(x: Array) -> Tuple[Array, Array]:
+    """The fractions and the whole parts of x, both with its sign."""
+    return _float_of("copysign(isinf(x) ? 0 : x - trunc(x), x)", x, None), _float_of("trunc(x)", x, None)
+
+
+def nan_to_num(x: Array, nan: float = 0.0, posinf: Optional[float] = None, neginf: Optional[float] = None) -> Array:
+    """x with other numbers in place of NaN and the infinities; by default 0 and the type's largest magnitudes."""
+    require_array(x, "x")
+    if not is_float(x.dtype):
+        return positive(x)
+    if posinf is None or neginf is None:
+        info = np.finfo(x.dtype)
+        posinf, neginf = info.max if posinf is None else posinf, info.min if neginf is None else neginf
+    numbers = {name: real(value, name) for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf))}
+    wide = {name: np.float64(value) if x.dtype == np.float64 else value for name, value in numbers.items()}
+    return expr("isnan(x) ? c : isinf(x) ? (x > 0 ? p : n) : x", x=x, c=wide["nan"], p=wide["posinf"], n=wide["neginf"])

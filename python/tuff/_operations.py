@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -323,6 +323,12 @@ def matmul(
     count as scale_a * a and scale_b * b, and the result is multiplied by scale_out before it is rounded: each is a number
     or an array with one float32, which is read on the device.
     """
+    plain = out is bias is residual is activation is precision is scale_a is scale_b is scale_out is None
+    if plain and type(alpha) is type(beta) is float and alpha == 1.0 and beta == 0.0:
+        a_trans, b_trans = isinstance(a, TransposedStorage), isinstance(b, TransposedStorage)
+        done = core.matmul(a.base if a_trans else a, a_trans, b.base if b_trans else b, b_trans)
+        if done is not None:
+            return done
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
             require_array(value, name)
@@ -418,11 +424,23 @@ def reduced_type(op: int, dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float32)
 
 
+#: What reduced_type() has said before.
+_reduced_types: Dict[Tuple[int, np.dtype], np.dtype] = {}
+
+
 def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, correction: float = 0.0) -> Array:
     """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1. correction
     is that of raw.REDUCE_VAR and raw.REDUCE_STD."""
     require_array(x, "x")
     correction = real(correction, "correction")
+    if correction == 0 and type(op) is int:
+        key = (op, x.dtype)
+        dtype = _reduced_types.get(key)
+        if dtype is None:
+            dtype = _reduced_types[key] = reduced_type(op, x.dtype)
+        done = core.reduce(op, x, axis, keepdims, dtype)
+        if done is not None:
+            return done
     if axis is None:
         axes = list(range(x.ndim))
     else:

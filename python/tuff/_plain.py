@@ -91,6 +91,18 @@ def binary(op: int, a: object, b: object, out: object) -> None:
     return None
 
 
+def reduce(op: int, x: object, axis: object, keepdims: object, dtype: object) -> None:
+    return None
+
+
+def cast(x: object, dtype: object) -> None:
+    return None
+
+
+def matmul(a: object, a_transposed: bool, b: object, b_transposed: bool) -> None:
+    return None
+
+
 def allocate(context: object, session: SessionCore, shape: Tuple[int, ...], dtype: object, flags: int) -> Optional[object]:
     """An array of a shape and a dtype that are known to be valid, or the status if the library refuses."""
     nbytes = math.prod(shape) * dtype.itemsize

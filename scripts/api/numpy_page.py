@@ -21,6 +21,7 @@ ALIASES = {
     **{"around": "round", "invert": "bitwise_invert", "bitwise_not": "bitwise_invert", "left_shift": "bitwise_left_shift"},
     **{"right_shift": "bitwise_right_shift", "pow": "power", "concatenate": "concat", "transpose": "permute_dims"},
     **{"amax": "max", "amin": "min", "asanyarray": "asarray", "ascontiguousarray": "asarray", "fix": "trunc"},
+    **{"conjugate": "conj", "row_stack": "vstack", "trapz": "trapezoid"},
     "identity": "eye",
 }
 
@@ -73,6 +74,27 @@ DIFFERENT = {
     "var": "tuff.var and a.var() have correction instead of ddof; integers give float32",
     "where": "three arguments; nonzero is for one",
     "zeros": "float32 by default",
+}
+
+
+#: The same for functions that are made of others (_composed.py).
+COMPOSED = {
+    "average": "no returned",
+    "convolve": "integers are convolved in float32",
+    "correlate": "integers are correlated in float32",
+    "diff": "prepend and append are arrays",
+    "dot": "no stacks: matmul() multiplies those",
+    "ediff1d": "no to_begin, no to_end",
+    "float_power": "in float32, not float64",
+    "geomspace": "float32 by default; of numbers, not arrays",
+    "logspace": "float32 by default; of numbers, not arrays",
+    "nan_to_num": "no copy: the result is a new array",
+    "nanmax": "NaN without a warning where all are NaN",
+    "nanmin": "NaN without a warning where all are NaN",
+    "nanstd": "tuff.nanstd has correction instead of ddof",
+    "nanvar": "tuff.nanvar has correction instead of ddof",
+    "polyval": "the coefficients are numbers",
+    "vander": "integers give float32",
 }
 
 
@@ -178,7 +200,8 @@ def table(module: str, tuff: str, listed: list[str], there: set[str], run: set[s
             continue
         here = f"`{tuff}.{own}`" if own in there else f"`a.{method}`" if method else ""
         runs = f"`{module}.{name}`" if name in run else ""
-        rows.append(f"| `{name}` | {runs} | {here} | {DIFFERENT.get(name, DIFFERENT.get(own, '')) if module == 'numpy' else ''} |")
+        known = {**COMPOSED, **DIFFERENT} if module == "numpy" else {}
+        rows.append(f"| `{name}` | {runs} | {here} | {known.get(name, known.get(own, ''))} |")
     return rows, missing
 
 
@@ -198,7 +221,7 @@ def page() -> str:
     found = set.union(*(exported(PACKAGE / one) for one in UFUNC_MODULES))
     ufuncs = {name for name in UFUNCS if name in found or ALIASES.get(name) in found}
     everywhere = set.union(*(exported(path) for path in PACKAGE.glob("_*.py")))
-    unknown = [name for name in (*DIFFERENT, *HOST, *METHODS, *ALIASES) if name not in numpy["numpy"]]
+    unknown = [name for name in (*DIFFERENT, *COMPOSED, *HOST, *METHODS, *ALIASES) if name not in numpy["numpy"]]
     if unknown:
         raise Problem(f"numpy_page.py names what NumPy does not have: {unknown}")
     parts = [("numpy", "tuff", everywhere, dispatched() | ufuncs, [name for name in numpy["numpy"] if name not in HOST])]
