@@ -61,7 +61,7 @@ void parse(Formula& formula);
 // What a kernel needs of a device, and what its source needs (the defines of expression_functions.glsl).
 struct Needs {
   bool f64 = false, int64 = false;
-  uint32_t files = 0, own = 0;
+  uint32_t files = 0, own = 0, doubles = 0;
   double flops = 0;  // per element
 };
 

@@ -10,6 +10,7 @@
 //# TUFF_COMPUTES_F64 : 0|1 : 1: some value is f64
 //# TUFF_COMPUTES_INT64 : 0|1 : 1: some value is a 64-bit integer
 //# TUFF_FILES : 0.. : bit i: the file with this number of unary.def and binary.def (functions.def) is needed
+//# TUFF_DOUBLES : 0..127 : functions of f64: 1 exponentials, 2 logarithms, 4 trigonometry, 8 its inverse, 16 errors, 32 activations, 64 power
 //# TUFF_OWN : 0..15 : functions of this file that are needed: 1 atan2, 2 hypot, 4 logaddexp, 8 remainders of floats
 #if TUFF_COMPUTES_INT64
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
@@ -289,6 +290,34 @@ dvec4 expr_sign(dvec4 a) {
   const dvec4 y = mix(expr_copysign(dvec4(1.0LF), a), dvec4(0.0LF), equal(expr_size(a), uvec4(0u)));
   return mix(y, a, expr_nans(a));
 }
+#endif
+
+// A bit is set together with those of the files that it needs.
+#if TUFF_DOUBLES
+#include "kernels/expression/doubles/parts.glsl"
+#endif
+#if TUFF_DOUBLES & 1
+#include "kernels/expression/doubles/exponentials.glsl"
+#endif
+#if TUFF_DOUBLES & 2
+#include "kernels/expression/doubles/logarithms.glsl"
+#endif
+#if TUFF_DOUBLES & 4
+#include "kernels/expression/doubles/trigonometry.glsl"
+#endif
+#if TUFF_DOUBLES & 8
+#include "kernels/expression/doubles/inverse_trigonometry.glsl"
+dvec4 expr_atan2(dvec4 a, dvec4 b) { return tuff_atan2(a, b); }
+#endif
+#if TUFF_DOUBLES & 16
+#include "kernels/expression/doubles/errors.glsl"
+#endif
+#if TUFF_DOUBLES & 32
+#include "kernels/expression/doubles/activations.glsl"
+#endif
+#if TUFF_DOUBLES & 64
+#include "kernels/expression/doubles/power.glsl"
+dvec4 expr_hypot(dvec4 a, dvec4 b) { return tuff_hypot(a, b); }
 #endif
 
 // --- Remainders of floats: exact, by long division of the significands, 8 bits (f64: 11) at a time.

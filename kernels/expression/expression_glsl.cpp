@@ -216,15 +216,23 @@ class Writer {
     const Function& function = *node.function;
     const Value of = formula_.nodes[node.args[0]].type;
     needs_.flops += function.flops;
-    needs_.files |= file_bit(function.file);
+    if (of == Value::f64) {
+      needs_.doubles |= function.doubles;
+    } else {
+      needs_.files |= file_bit(function.file);
+    }
     const bool by_integers = !is_float(of);
-    if (function.own != kOwnRemainders || !by_integers) needs_.own |= function.own;
+    const bool by_doubles = of == Value::f64 && function.doubles != 0;
+    if ((function.own != kOwnRemainders || !by_integers) && !by_doubles) needs_.own |= function.own;
     if (function.own == kOwnLogaddexp) needs_.files |= file_bit(find_function("softplus")->file);
     if (function.own == kOwnRemainders && of == Value::f64) needs_.int64 = true;
     std::string args = fmt::format("v{}", node.args[0]);
     if (node.arg_count > 1) args += fmt::format(", v{}", node.args[1]);
     if (function.op == Op::unary && function.alpha != 0) {
-      args += fmt::format(", uintBitsToFloat({:#x}u)", std::bit_cast<uint32_t>(static_cast<float>(node.number)));
+      const auto bits = std::bit_cast<uint64_t>(node.number);
+      args += of == Value::f64
+                  ? fmt::format(", packDouble2x32(uvec2({:#x}u, {:#x}u))", static_cast<uint32_t>(bits), bits >> 32)
+                  : fmt::format(", uintBitsToFloat({:#x}u)", std::bit_cast<uint32_t>(static_cast<float>(node.number)));
     }
     if (function.op == Op::unary || function.op == Op::binary) return fmt::format("tuff_{}({})", function.name, args);
     if (function.op == Op::popcount && is_narrow(of)) {

@@ -109,6 +109,7 @@ void record_piece(const Task& task, const Piece& piece) {
   const uint64_t run = task.device.cpu ? task.device.items_each(vec4s, needs.flops < 20 ? 32 : 4) : 1;
   KernelRequest kernel = shaders::Expression::request({.computes_f64 = needs.f64,
                                                        .computes_int64 = needs.int64,
+                                                       .doubles = needs.doubles,
                                                        .exact_arithmetic = traits.cpu,
                                                        .files = needs.files,
                                                        .gathered = gathers,

@@ -9,6 +9,66 @@
 namespace tuff::expression {
 namespace {
 
+// The files of kernels/expression/doubles/, as bits of TUFF_DOUBLES, each with those that it needs.
+constexpr uint32_t kExponentials = 1, kLogarithms = 2, kTrigonometry = 4, kInverseTrigonometry = 8,
+                   kErrors = 16 | kExponentials | kLogarithms, kActivations = 32 | kExponentials | kLogarithms,
+                   kPower = 64 | kExponentials | kLogarithms;
+
+// The rows of unary.def and binary.def that have a function of f64.
+struct OfDoubles {
+  std::string_view name;
+  uint32_t files;
+};
+constexpr OfDoubles kOfDoubles[] = {
+    {"relu", kActivations},
+    {"sigmoid", kExponentials},
+    {"tanh", kExponentials},
+    {"exp", kExponentials},
+    {"log", kLogarithms},
+    {"gelu", kErrors},
+    {"gelu_tanh", kActivations},
+    {"silu", kActivations},
+    {"leaky_relu", kActivations},
+    {"elu", kActivations},
+    {"hardswish", kActivations},
+    {"softplus", kActivations},
+    {"sin", kTrigonometry},
+    {"cos", kTrigonometry},
+    {"erf", kErrors},
+    {"square", kActivations},
+    {"cube", kActivations},
+    {"reciprocal", kActivations},
+    {"rsqrt", kActivations},
+    {"cbrt", kActivations},
+    {"exp2", kExponentials},
+    {"expm1", kExponentials},
+    {"log2", kLogarithms},
+    {"log10", kLogarithms},
+    {"log1p", kLogarithms},
+    {"tan", kTrigonometry},
+    {"asin", kInverseTrigonometry},
+    {"acos", kInverseTrigonometry},
+    {"atan", kInverseTrigonometry},
+    {"sinh", kExponentials},
+    {"cosh", kExponentials},
+    {"asinh", kLogarithms},
+    {"acosh", kLogarithms},
+    {"atanh", kLogarithms},
+    {"erfc", kErrors},
+    {"selu", kActivations},
+    {"softsign", kActivations},
+    {"hardsigmoid", kActivations},
+    {"mish", kActivations},
+    {"erfinv", kErrors},
+    {"pow", kPower},
+};
+constexpr uint32_t doubles_of(std::string_view name) {
+  for (const OfDoubles& row : kOfDoubles) {
+    if (row.name == name) return row.files;
+  }
+  return 0;
+}
+
 constexpr Function kOwn[] = {
     {"add", Op::add, 2, Typing::numbers, 1, true},
     {"sub", Op::sub, 2, Typing::numbers, 1, true},
@@ -30,8 +90,8 @@ constexpr Function kOwn[] = {
     {"round", Op::round, 1, Typing::whole, 4},
     {"copysign", Op::copysign, 2, Typing::floats, 2},
     {"nextafter", Op::nextafter, 2, Typing::f32, 10},
-    {"atan2", Op::atan2, 2, Typing::f32, 40, false, kOwnAtan2},
-    {"hypot", Op::hypot, 2, Typing::f32, 20, false, kOwnHypot},
+    {"atan2", Op::atan2, 2, Typing::f32, 40, false, kOwnAtan2, 0, 0, "", kInverseTrigonometry},
+    {"hypot", Op::hypot, 2, Typing::f32, 20, false, kOwnHypot, 0, 0, "", kPower},
     {"logaddexp", Op::logaddexp, 2, Typing::f32, 60, false, kOwnLogaddexp},
     {"isnan", Op::isnan, 1, Typing::classifies, 1},
     {"isinf", Op::isinf, 1, Typing::classifies, 1},
@@ -56,10 +116,10 @@ constexpr Function kOwn[] = {
 
 constexpr Function kRows[] = {
 #define UNARY(number, NAME, name, file, ulps, measured, measured_gpu, flops, alpha, low, high, y, dy) \
-  {#name, Op::unary, 1, Typing::f32, flops, false, 0, number, alpha, #file},
+  {#name, Op::unary, 1, Typing::f32, flops, false, 0, number, alpha, #file, doubles_of(#name)},
 #include "kernels/elementwise/unary.def"
 #define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, integers, low, high, y) \
-  {#name, Op::binary, 2, Typing::f32, flops, false, 0, number, 0, #file},
+  {#name, Op::binary, 2, Typing::f32, flops, false, 0, number, 0, #file, doubles_of(#name)},
 #include "kernels/elementwise/binary.def"
 };
 

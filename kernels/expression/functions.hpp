@@ -12,7 +12,7 @@ namespace tuff::expression {
 enum class Typing : uint8_t {
   numbers,     // any numbers, converted to their common type, which the result has too; bool counts as i32
   floats,      // the same, and integers count as f32
-  f32,         // the same, without f64
+  f32,         // the same; f64 only if the function has `doubles`
   whole,       // floats and integers: an integer is its own result
   compares,    // as numbers, and bool stays bool; the result is bool
   classifies,  // of one float: the result is bool. For an integer it is known
@@ -76,6 +76,7 @@ struct Function {
   int32_t row = 0;        // TUFF_UNARY_* or TUFF_BINARY_*
   double alpha = 0;       // default of a unary function's alpha; 0: it has none
   const char* file = "";  // with the GLSL of a row
+  uint32_t doubles = 0;   // bits of TUFF_DOUBLES for f64; 0: it takes no f64, or needs none of those files
 };
 
 // Bits of TUFF_OWN (expression_functions.glsl).

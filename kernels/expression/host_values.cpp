@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "kernels/common/elements.hpp"
@@ -79,11 +80,32 @@ double log_add(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? a + b : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
 }
 
+// Activations whose formula in doubles would lose digits of an f64, or leave the range, far below 0.
+double activation_of_f64(int32_t op, double x) {
+  const long double wide = x;
+  const auto weighted = [wide](long double t) { return static_cast<double>(wide / (1 + std::exp(-t))); };
+  if (std::isinf(x)) return x < 0 ? -0.0 : x;
+  switch (op) {
+    case TUFF_UNARY_GELU:
+      return static_cast<double>(wide * std::erfc(-wide * std::numbers::sqrt2_v<long double> / 2) / 2);
+    case TUFF_UNARY_GELU_TANH:
+      return weighted(std::sqrt(8 / std::numbers::pi_v<long double>) * (wide + 0.044715L * wide * wide * wide));
+    case TUFF_UNARY_SILU: return weighted(wide);
+    default: return static_cast<double>(wide * std::tanh(std::log1p(std::exp(wide))));  // mish
+  }
+}
+
 double applied_to_floats(const Node& call, Value type, double a, double b) {
   switch (call.function->op) {
-    case Op::unary:
-      return elementwise::find(elementwise::kUnaryOps, call.function->row)
-          ->apply(a, double{static_cast<float>(call.number)});
+    case Op::unary: {
+      const int32_t row = call.function->row;
+      if (type == Value::f64 &&
+          (row == TUFF_UNARY_GELU || row == TUFF_UNARY_GELU_TANH || row == TUFF_UNARY_SILU || row == TUFF_UNARY_MISH)) {
+        return activation_of_f64(row, a);
+      }
+      const double alpha = type == Value::f64 ? call.number : double{static_cast<float>(call.number)};
+      return elementwise::find(elementwise::kUnaryOps, row)->apply(a, alpha);
+    }
     case Op::binary: return elementwise::find(elementwise::kBinaryOps, call.function->row)->apply(a, b);
     case Op::add: return a + b;
     case Op::sub: return a - b;

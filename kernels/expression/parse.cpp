@@ -198,6 +198,7 @@ class Parser : private FormulaText {
       case Typing::floats: return is_float(type) ? type : Value::f32;
       case Typing::f32:
         if (type == Value::f64) {
+          if (function.doubles != 0) return type;
           stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not take f64, only f32", shown(function));
         }
         return Value::f32;
@@ -564,7 +565,7 @@ class Parser : private FormulaText {
     if (found->op == Op::unary && found->alpha != 0 && args.size() == 2) {
       const Node& alpha = node(args[1]);
       if (alpha.weak == Node::strong) wrong(at, "the second argument of {} needs to be a number", name);
-      return call(*found, {args.data(), 1}, at, double{static_cast<float>(number_of(alpha))});
+      return call(*found, {args.data(), 1}, at, number_of(alpha));
     }
     require_args(name, args, found->arity, at);
     return call(*found, args, at, found->alpha);
