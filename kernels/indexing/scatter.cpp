@@ -41,11 +41,9 @@ void check_scatter(const ScatterArgs& args) {
   const uint64_t bytes = checked_mul(elements, size, "shape");
   if (elements == 0) return;
   const auto detail = [&] { return fmt::format("{} updates of {} elements", updates, elements); };
+  if (args.input != nullptr) check_operand(args.input, "input", elements, args.dtype, detail);
   check_operand(args.output, "output", elements, args.dtype, detail);
-  if (args.input != nullptr) {
-    check_operand(args.input, "input", elements, args.dtype, detail);
-    check_overlap(args.output, "output", bytes, args.input, "input", bytes, true);
-  }
+  if (args.input != nullptr) check_overlap(args.output, "output", bytes, args.input, "input", bytes, true);
   if (updates == 0) return;
   check_operand(args.index.indices, "indices", numbers, args.index.index_type, detail);
   check_operand(args.updates, "updates", updates, args.dtype, detail);
