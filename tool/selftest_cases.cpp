@@ -568,16 +568,19 @@ void add_shape_cases(std::vector<Case>& cases) {
         });
   }
   for (const bool set : {true, false}) {
-    // Integers as values, so that sums are exact in any order; indices from -300 to 300, so that some repeat and some
-    // are out of range.
+    // Updates are rounded to integers, so that sums are exact in any order. Indices from -300 to 300: some repeat, and
+    // some are out of range.
     add("scatter", set ? "5000 rows of 33 into 300, set" : "5000 rows of 33 into 300, add", 165'000, 9'900,
         [set](const tuff::Context& context, const Buffers& in, const auto& out) {
-          const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
+          const tuff::Buffer indices = context.alloc_bytes(4 * 5'000), whole = context.alloc_bytes(4 * 165'000),
+                             updates = context.alloc_bytes(4 * 165'000);
           context.cast(DType::f32, DType::i32, in[0], indices, 5'000);
+          context.cast(DType::f32, DType::i32, in[0], whole, 165'000);
+          context.cast(DType::i32, DType::f32, whole, updates, 165'000);
           context.fill<float>(out, 0.0f, 9'900);
           tuff_scatter_desc desc{};
           desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.op = set ? TUFF_SCATTER_SET : TUFF_SCATTER_ADD;
-          desc.indices = indices.handle(), desc.updates = in[0].handle(), desc.output = out.handle();
+          desc.indices = indices.handle(), desc.updates = updates.handle(), desc.output = out.handle();
           desc.rank = 2, desc.shape[0] = 300, desc.shape[1] = 33, desc.count = 5'000;
           context.scatter(desc);
         });

@@ -12,6 +12,7 @@
 
 #include "kernels/fft/fft.hpp"
 #include "planning/kernel_request.hpp"
+#include "platform/mutex.hpp"
 
 namespace tuff {
 namespace {
@@ -168,19 +169,20 @@ uint64_t hash_of(const std::string& text) {
 }  // namespace
 
 const std::shared_ptr<const KernelBody>& fft::codelet(uint32_t radix, bool f64) {
-  struct Slot {
-    std::once_flag written;
-    std::shared_ptr<const KernelBody> body;
+  struct Codelets {
+    Mutex mutex{LockRank::fft_codelets};
+    std::array<std::array<std::shared_ptr<const KernelBody>, kMaxRadix + 1>, 2> bodies;
   };
   // Never destroyed, because a thread may still use it while the process ends.
-  static auto& slots = *new std::array<std::array<Slot, kMaxRadix + 1>, 2>;
-  Slot& slot = slots[f64 ? 1 : 0][radix];
-  std::call_once(slot.written, [&] {
+  static Codelets& codelets = *new Codelets;
+  const std::lock_guard lock(codelets.mutex);
+  std::shared_ptr<const KernelBody>& body = codelets.bodies[f64 ? 1 : 0][radix];
+  if (body == nullptr) {
     std::string text = Writer(radix, f64).write();
     const uint64_t hash = hash_of(text);
-    slot.body = std::make_shared<const KernelBody>(KernelBody{std::move(text), hash});
-  });
-  return slot.body;
+    body = std::make_shared<const KernelBody>(KernelBody{std::move(text), hash});
+  }
+  return body;
 }
 
 }  // namespace tuff

@@ -15,9 +15,11 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/division.hpp"
+#include "kernels/common/sort_few.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/fft/fft.hpp"
 #include "planning/forced_variant.hpp"
@@ -369,7 +371,7 @@ class Planner {
     for (uint32_t i = 0; i < rank; ++i) {
       axes[i].near = std::max(axes[i].column && step == 0 ? input_stride : axes[i].input, axes[i].output);
     }
-    std::stable_sort(axes.begin(), axes.begin() + rank, [](const Axis& a, const Axis& b) { return a.near < b.near; });
+    sort_few(std::span(axes.data(), rank), [](const Axis& a, const Axis& b) { return a.near < b.near; });
 
     Table table;
     table.add64(columns * input_stride);

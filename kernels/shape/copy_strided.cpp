@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/common/sort_few.hpp"
 #include "kernels/common/strided_elements.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/shape/strided_copy.hpp"
@@ -38,7 +39,7 @@ StridedCopy copy_of(const CopyStridedArgs& args) {
   }
   const std::span used(axes.data(), count);
   const auto ordered = [&](auto key) {
-    std::stable_sort(used.begin(), used.end(), [&](const Axis& a, const Axis& b) { return key(a) > key(b); });
+    sort_few(used, [&](const Axis& a, const Axis& b) { return key(a) > key(b); });
     copy.axes = {};
     for (const Axis& axis : used) copy.axes.append(axis.size, {axis.input, axis.output});
   };

@@ -21,9 +21,10 @@ double tuff_d_pow(double a, double b) {
   if (tuff_d_negative(a) && !whole) return TUFF_D_NAN;
   if (power > 1.0e22LF) return x == 1.0LF ? 1.0LF : end;  // |ln a| is at least 2^-53
   TuffPairOfDoubles log_a = tuff_d_log_pair(x);
-  TuffPairOfDoubles y = tuff_d_product(b, log_a.head);
-  precise double tail = y.tail + b * log_a.tail;
-  y = tuff_d_ordered_sum(y.head, tail);
+  // A name for each step: glslang does not end where a precise value depends on a structure that is assigned from it.
+  TuffPairOfDoubles product = tuff_d_product(b, log_a.head);
+  precise double tail = product.tail + b * log_a.tail;
+  TuffPairOfDoubles y = tuff_d_ordered_sum(product.head, tail);
   double magnitude = tuff_d_exp_sum(y.head, y.tail);
   return sign < 0.0LF ? -magnitude : magnitude;
 }
