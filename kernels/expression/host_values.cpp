@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -80,10 +81,13 @@ double log_add(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? a + b : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
 }
 
-// Activations whose formula in doubles would lose digits of an f64, or leave the range, far below 0.
-double activation_of_f64(int32_t op, double x) {
+// Functions whose formula in doubles would lose digits of an f64: activations far below 0, and the tangent, for which
+// glibc 2.36 is 14 ULP off near a pole.
+constexpr int32_t kWider[] = {TUFF_UNARY_GELU, TUFF_UNARY_GELU_TANH, TUFF_UNARY_SILU, TUFF_UNARY_MISH, TUFF_UNARY_TAN};
+double wider_function(int32_t op, double x) {
   const long double wide = x;
   const auto weighted = [wide](long double t) { return static_cast<double>(wide / (1 + std::exp(-t))); };
+  if (op == TUFF_UNARY_TAN) return static_cast<double>(std::tan(wide));
   if (std::isinf(x)) return x < 0 ? -0.0 : x;
   switch (op) {
     case TUFF_UNARY_GELU:
@@ -99,9 +103,8 @@ double applied_to_floats(const Node& call, Value type, double a, double b) {
   switch (call.function->op) {
     case Op::unary: {
       const int32_t row = call.function->row;
-      if (type == Value::f64 &&
-          (row == TUFF_UNARY_GELU || row == TUFF_UNARY_GELU_TANH || row == TUFF_UNARY_SILU || row == TUFF_UNARY_MISH)) {
-        return activation_of_f64(row, a);
+      if (type == Value::f64 && std::find(std::begin(kWider), std::end(kWider), row) != std::end(kWider)) {
+        return wider_function(row, a);
       }
       const double alpha = type == Value::f64 ? call.number : double{static_cast<float>(call.number)};
       return elementwise::find(elementwise::kUnaryOps, row)->apply(a, alpha);
