@@ -92,7 +92,7 @@ def _places(mask: Array) -> Array:
     counts = operations.cumsum(expr("m", dtype=np.int32, m=flat))
     total = int(counts[-1])
     result = mask.context.empty((total,), np.int32)
-    numbers = operations.cumsum(mask.context.ones(flat.shape, np.int32), exclusive=True)
+    numbers = operations.cumsum(mask.context.ones(flat.shape, np.int32), exclusive=True).astype(np.int32)
     _scatter_rows(result, expr("m ? c - 1 : -1", dtype=np.int32, m=flat, c=counts), numbers, 0, 1, raw.SCATTER_SET, False)
     return result
 

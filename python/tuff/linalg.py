@@ -21,7 +21,9 @@ from ._einsum import diagonal, kron, matrix_transpose, outer, tensordot, trace, 
 from ._elementwise import is_float
 from ._error import check as require
 from ._operands import dtype_of, require_array, same_kind, whole_axis
+from ._layout import Strided
 from ._operations import matmul
+from ._views import broadcast_to
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
@@ -147,9 +149,9 @@ def _sides(a: Array, b: Array) -> Tuple[Array, Array, List[int]]:
     matrices = same.reshape(n, 1) if vector else same
     stack = np.broadcast_shapes(a.shape[:-2], matrices.shape[:-2])
     if math.prod(a.shape[:-2]) != 1 and a.shape[:-2] != stack:
-        a = operations.broadcast_to(a, (*stack, n, n))
-    wide = operations.broadcast_to(matrices, (*stack, *matrices.shape[-2:]))
-    fresh = wide.copy() if wide.buffer.same_range(b.buffer) else wide
+        a = broadcast_to(a, (*stack, n, n))
+    wide = broadcast_to(matrices, (*stack, *matrices.shape[-2:]))
+    fresh = wide.copy() if isinstance(wide, Strided) or wide.buffer.same_range(b.buffer) else wide
     shape = [*stack, n] if vector else [*stack, n, matrices.shape[-1]]
     return a, fresh, shape
 
@@ -180,7 +182,7 @@ def lu_solve(lu_and_pivots: Tuple[Array, Array], b: Array, trans: Union[int, str
         raise ValueError(f"pivots are {pivots.shape} {pivots.dtype}, need {lu.shape[:-1]} int32 of lu's context")
     a, sides, shape = _sides(lu, b)
     if a.shape != lu.shape:
-        pivots = operations.broadcast_to(pivots, a.shape[:-1])
+        pivots = broadcast_to(pivots, a.shape[:-1])
     _solve_factored(a, pivots, sides, transpose)
     return sides.reshape(shape)
 
@@ -213,8 +215,7 @@ def solve_triangular(
 def _identity(x: Array) -> Array:
     n = x.shape[-1]
     one = x.context.array(np.eye(n, dtype=x.dtype), x.dtype)
-    wide = operations.broadcast_to(one, (*x.shape[:-2], n, n))
-    return wide.copy() if wide.buffer.same_range(one.buffer) else wide
+    return broadcast_to(one, (*x.shape[:-2], n, n)).copy()
 
 
 def inv(x: Array, *, check: bool = True) -> Array:
