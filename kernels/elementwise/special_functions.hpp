@@ -49,7 +49,7 @@ inline double erfinv(double x) {
     const double l = std::log1p(-a * a), t = 2 / (std::numbers::pi * 0.147) + l / 2;
     y = std::sqrt(std::sqrt(t * t - l / 0.147) - t);
   }
-  for (int step = 0; step < 2; ++step) {
+  for (int step = 0; step < 4; ++step) {
     const double error = a < 0.5 ? std::erf(y) - a : (1 - a) - std::erfc(y);
     const double e = error * kHalfRootPi * std::exp(y * y);
     y -= e / (1 + y * e);

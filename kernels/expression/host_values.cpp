@@ -81,12 +81,15 @@ double log_add(double a, double b) {
   return std::isnan(a) || std::isnan(b) ? a + b : std::fmax(a, b) + std::log1p(std::exp(-std::fabs(a - b)));
 }
 
-// Functions whose formula in doubles would lose digits of an f64: activations far below 0, and the tangent, for which
-// glibc 2.36 is 14 ULP off near a pole.
-constexpr int32_t kWider[] = {TUFF_UNARY_GELU, TUFF_UNARY_GELU_TANH, TUFF_UNARY_SILU, TUFF_UNARY_MISH, TUFF_UNARY_TAN};
+// Functions whose formula in doubles would lose digits of an f64: activations far below 0, and the circular functions,
+// in which glibc 2.36 is up to 14 ULP off beside multiples of pi / 2.
+constexpr int32_t kWider[] = {TUFF_UNARY_GELU, TUFF_UNARY_GELU_TANH, TUFF_UNARY_SILU, TUFF_UNARY_MISH,
+                              TUFF_UNARY_SIN,  TUFF_UNARY_COS,       TUFF_UNARY_TAN};
 double wider_function(int32_t op, double x) {
   const long double wide = x;
   const auto weighted = [wide](long double t) { return static_cast<double>(wide / (1 + std::exp(-t))); };
+  if (op == TUFF_UNARY_SIN) return static_cast<double>(std::sin(wide));
+  if (op == TUFF_UNARY_COS) return static_cast<double>(std::cos(wide));
   if (op == TUFF_UNARY_TAN) return static_cast<double>(std::tan(wide));
   if (std::isinf(x)) return x < 0 ? -0.0 : x;
   switch (op) {

@@ -98,7 +98,8 @@ bool keep(const Matrix& matrix, const Stored& stored, uint64_t index, std::vecto
 }
 
 bool finite(const Operand& operand) {
-  return std::all_of(operand.values.begin(), operand.values.end(), [](double x) { return std::fabs(x) < 1e10; });
+  return operand.values.size() >= operand.elements &&
+         std::all_of(operand.values.begin(), operand.values.end(), [](double x) { return std::fabs(x) < 1e10; });
 }
 
 int32_t draw_type(Draft& d) { return d.shape.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F64}); }
@@ -302,7 +303,7 @@ template <typename Body>
 void each_exchange(const Operand& pivots, uint64_t first, uint64_t n, bool reverse, const Body& body) {
   for (uint64_t step = 0; step < n; ++step) {
     const uint64_t k = reverse ? n - 1 - step : step;
-    const double pivot = pivots.values[first + k];
+    const double pivot = first + k < pivots.values.size() ? pivots.values[first + k] : -1;
     if (pivot >= 0 && pivot < static_cast<double>(n)) body(k, static_cast<uint64_t>(pivot));
   }
 }
@@ -330,7 +331,7 @@ void draw_lu_solve(Draft& d) {
     radii->assign(sides.elements, 0);
     const bool flipped = transpose != TUFF_NO_TRANS;
     for (uint64_t i = 0; i < batch && n != 0 && nrhs != 0; ++i) {
-      if (!finite(factors) || !finite(sides)) return false;
+      if (!finite(factors) || !finite(sides) || pivots.values.size() < pivots.elements) return false;
       const Matrix lu(factors, a, i);
       Matrix x(sides, b, i);
       const uint64_t first = i * pivots_stride(d, n, a);
