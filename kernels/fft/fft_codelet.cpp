@@ -2,8 +2,9 @@
 // (Cooley and Tukey 1965); a prime is computed by its definition, from sums and differences of the numbers that mirror
 // each other. Sines and cosines are literals.
 #include <array>
+#include <atomic>
 #include <cmath>
-#include <mutex>
+#include <memory>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -12,7 +13,6 @@
 
 #include "kernels/fft/fft.hpp"
 #include "planning/kernel_request.hpp"
-#include "platform/mutex.hpp"
 
 namespace tuff {
 namespace {
@@ -169,20 +169,19 @@ uint64_t hash_of(const std::string& text) {
 }  // namespace
 
 const std::shared_ptr<const KernelBody>& fft::codelet(uint32_t radix, bool f64) {
-  struct Codelets {
-    Mutex mutex{LockRank::fft_codelets};
-    std::array<std::array<std::shared_ptr<const KernelBody>, kMaxRadix + 1>, 2> bodies;
-  };
-  // Never destroyed, because a thread may still use it while the process ends.
-  static Codelets& codelets = *new Codelets;
-  const std::lock_guard lock(codelets.mutex);
-  std::shared_ptr<const KernelBody>& body = codelets.bodies[f64 ? 1 : 0][radix];
-  if (body == nullptr) {
+  // Threads that write the same one at once write the same text; one of them is kept. None is destroyed, because a
+  // thread may still use it while the process ends.
+  using Body = std::shared_ptr<const KernelBody>;
+  static std::array<std::array<std::atomic<const Body*>, kMaxRadix + 1>, 2> bodies{};
+  std::atomic<const Body*>& body = bodies[f64 ? 1 : 0][radix];
+  const Body* found = body.load(std::memory_order_acquire);
+  if (found == nullptr) {
     std::string text = Writer(radix, f64).write();
     const uint64_t hash = hash_of(text);
-    body = std::make_shared<const KernelBody>(KernelBody{std::move(text), hash});
+    auto written = std::make_unique<const Body>(std::make_shared<const KernelBody>(KernelBody{std::move(text), hash}));
+    if (body.compare_exchange_strong(found, written.get(), std::memory_order_acq_rel)) found = written.release();
   }
-  return body;
+  return *found;
 }
 
 }  // namespace tuff
