@@ -274,6 +274,26 @@ TEST_P(LinearAlgebra, Features) {
   EXPECT_OK(tuff_supports(context(), "lu.f16", &yes));
   EXPECT_EQ(yes, 0);
 }
+// Empty matrices take no memory and no time, however many they are.
+TEST_P(LinearAlgebra, EmptyMatricesOfAnyCount) {
+  constexpr uint64_t kMany = uint64_t{1} << 62;
+  tuff_cholesky_desc cholesky{};
+  cholesky.struct_size = sizeof cholesky, cholesky.dtype = TUFF_F32, cholesky.batch_count = kMany;
+  EXPECT_OK(tuff_cholesky(context(), &cholesky));
+  tuff_lu_desc lu{};
+  lu.struct_size = sizeof lu, lu.dtype = TUFF_F32, lu.n = 3, lu.batch_count = kMany;
+  EXPECT_OK(tuff_lu(context(), &lu));
+  tuff_triangular_solve_desc triangular{};
+  triangular.struct_size = sizeof triangular, triangular.dtype = TUFF_F32, triangular.batch_count = kMany;
+  EXPECT_OK(tuff_triangular_solve(context(), &triangular));
+  tuff_lu_solve_desc solve{};
+  solve.struct_size = sizeof solve, solve.dtype = TUFF_F32, solve.n = 2, solve.batch_count = kMany;
+  EXPECT_OK(tuff_lu_solve(context(), &solve));
+  tuff_lu_determinant_desc determinant{};
+  determinant.struct_size = sizeof determinant, determinant.dtype = TUFF_F32, determinant.batch_count = kMany;
+  EXPECT_OK(tuff_lu_determinant(context(), &determinant));
+}
+
 TUFF_ON_BACKENDS(LinearAlgebra);
 
 }  // namespace
