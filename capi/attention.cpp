@@ -82,8 +82,8 @@ tuff_status tuff_attention(tuff_stream stream, int32_t dtype, tuff_buffer q, tuf
 tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc) {
   return guarded("tuff_attention_ex", [&] {
     const tuff_attention_desc wanted = read_structure(desc, "desc");
-    tuff::require(wanted.reserved == 0, "desc->reserved is {}, needs 0", wanted.reserved);
-    tuff::require(wanted.reserved2 == 0, "desc->reserved2 is {}, needs 0", wanted.reserved2);
+    tuff::require_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved2, "desc->reserved2");
     attention(stream, wanted, true);
   });
 }

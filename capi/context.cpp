@@ -23,10 +23,10 @@ namespace {
 ContextOptions context_options(const tuff_context_desc& desc) {
   ContextOptions options;
   options.device = desc.device != nullptr ? desc.device : tuff::platform::environment("TUFF_DEVICE").value_or("");
-  tuff::require(desc.validation == 0 || desc.validation == 1, "desc->validation is {}, needs 0 or 1", desc.validation);
+  tuff::require_flag(desc.validation, "desc->validation");
   options.validation = desc.validation == 1 || tuff::platform::environment("TUFF_VALIDATION") == "1";
-  tuff::require(desc.prewarm == 0 || desc.prewarm == 1, "desc->prewarm is {}, needs 0 or 1", desc.prewarm);
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_flag(desc.prewarm, "desc->prewarm");
+  tuff::require_reserved(desc.reserved);
   options.prewarm = desc.prewarm == 1 || tuff::platform::environment("TUFF_PREWARM") == "1";
   return options;
 }
@@ -167,7 +167,7 @@ tuff_status tuff_context_set_limits(tuff_context context, const tuff_limits* lim
   return guarded("tuff_context_set_limits", [&] {
     const auto object = acquire_context(context);
     const tuff_limits wanted = tuff::capi::read_structure(limits, "limits");
-    tuff::require(wanted.reserved == 0, "limits->reserved is {}, needs 0", wanted.reserved);
+    tuff::require_reserved(wanted.reserved, "limits->reserved");
     object->backend().set_limits(wanted);
   });
 }

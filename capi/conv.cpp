@@ -41,7 +41,7 @@ tuff::ConvArgs conv_args(const Desc& desc) {
   if constexpr (requires { desc.precision; }) {
     args.precision = desc.precision;
   } else {
-    tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+    tuff::require_reserved(desc.reserved);
   }
   args.rank = std::size(desc.stride);
   args.dtype = desc.dtype;
@@ -59,7 +59,7 @@ tuff::ConvArgs conv_args(const Desc& desc) {
 
 template <typename Desc>
 void set_padding_end(tuff::ConvArgs& args, const Desc& desc) {
-  tuff::require(desc.asymmetric == 0 || desc.asymmetric == 1, "asymmetric is {}, needs 0 or 1", desc.asymmetric);
+  tuff::require_flag(desc.asymmetric, "asymmetric");
   const tuff::ConvExtents end = extents_of(desc.padding_end, 0);
   if (desc.asymmetric == 1) {
     args.padding_end = end;

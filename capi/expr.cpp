@@ -17,6 +17,7 @@ using tuff::ExpressionOperand;
 using tuff::HandleKind;
 using tuff::Ref;
 using tuff::require;
+using tuff::require_reserved;
 using tuff::capi::acquire_context;
 using tuff::capi::acquire_stream;
 using tuff::capi::Context;
@@ -82,7 +83,7 @@ void check_names(const Formula& formula) {
 }
 
 Formula read_formula(const tuff_expr_desc& desc) {
-  require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  require_reserved(desc.reserved);
   require(desc.formula != nullptr, "desc->formula is null");
   const size_t length = strnlen(desc.formula, kMaxFormula + 1);
   if (length > kMaxFormula) tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "desc->formula is longer than {} bytes", kMaxFormula);

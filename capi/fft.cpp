@@ -12,7 +12,7 @@ using tuff::capi::read_structure;
 extern "C" tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* given) {
   return guarded("tuff_fft", [&] {
     const tuff_fft_desc desc = read_structure(given, "desc");
-    tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+    tuff::require_reserved(desc.reserved);
     const auto target = acquire_stream(stream);
     const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
     target->run(tuff::operations::fft({desc.dtype, desc.kind, desc.inverse, desc.norm, input, output, desc.shape,

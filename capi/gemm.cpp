@@ -18,8 +18,6 @@ using tuff::capi::StreamRef;
 
 namespace {
 
-void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
-
 // In descriptors, a zero leading dimension means dense: the length of a stored row. (The operation's check rejects an
 // unknown ta or tb.)
 template <typename Desc>
@@ -70,7 +68,7 @@ class SharedArgs {
  public:
   template <typename Desc>
   SharedArgs(const StreamRef& target, Desc& desc)
-      : args_((check_reserved(desc.reserved), fill_types(desc), gemm_args(desc))),
+      : args_((tuff::require_reserved(desc.reserved), fill_types(desc), gemm_args(desc))),
         a_(target, desc.a, "a"),
         b_(target, desc.b, "b"),
         c_(target, desc.c, "c"),

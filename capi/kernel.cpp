@@ -15,6 +15,7 @@ using tuff::KernelOptions;
 using tuff::LaunchArgs;
 using tuff::Ref;
 using tuff::require;
+using tuff::require_reserved;
 using tuff::capi::acquire_context;
 using tuff::capi::acquire_stream;
 using tuff::capi::Context;
@@ -127,7 +128,7 @@ KernelOptions read_options(const tuff_kernel_desc& desc) {
   require(desc.language >= TUFF_KERNEL_GLSL && desc.language <= TUFF_KERNEL_PTX,
           "desc->language is {}, needs TUFF_KERNEL_GLSL, TUFF_KERNEL_SPIRV or TUFF_KERNEL_PTX", desc.language);
   check_flags(desc);
-  require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  require_reserved(desc.reserved);
   const uint64_t most = desc.max_source_bytes != 0 ? desc.max_source_bytes : kDefaultSourceBytes;
   require(most <= kMaxSourceBytes, "desc->max_source_bytes is {}, at most {}", most, kMaxSourceBytes);
   KernelOptions options;

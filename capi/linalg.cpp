@@ -13,8 +13,6 @@ using tuff::capi::read_structure;
 
 namespace {
 
-void check_reserved(int32_t reserved) { tuff::require(reserved == 0, "desc->reserved is {}, needs 0", reserved); }
-
 // A leading dimension of 0 stands for dense rows.
 uint64_t leading(uint64_t given, uint64_t columns) { return given != 0 ? given : columns; }
 
@@ -30,7 +28,7 @@ extern "C" {
 tuff_status tuff_cholesky(tuff_stream stream, const tuff_cholesky_desc* desc) {
   return guarded("tuff_cholesky", [&] {
     const tuff_cholesky_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     const auto target = acquire_stream(stream);
     const Operand a(target, wanted.a, "a"), info(target, wanted.info, "info");
     target->run(tuff::operations::cholesky({wanted.dtype,
@@ -62,6 +60,7 @@ tuff_status tuff_lu(tuff_stream stream, const tuff_lu_desc* desc) {
 tuff_status tuff_triangular_solve(tuff_stream stream, const tuff_triangular_solve_desc* desc) {
   return guarded("tuff_triangular_solve", [&] {
     const tuff_triangular_solve_desc wanted = read_structure(desc, "desc");
+    tuff::require_flag(wanted.unit_diagonal, "desc->unit_diagonal");
     const auto target = acquire_stream(stream);
     const Operand a(target, wanted.a, "a"), b(target, wanted.b, "b");
     const uint64_t extent = wanted.side == TUFF_SIDE_RIGHT ? wanted.n : wanted.m;
@@ -81,7 +80,7 @@ tuff_status tuff_triangular_solve(tuff_stream stream, const tuff_triangular_solv
 tuff_status tuff_lu_solve(tuff_stream stream, const tuff_lu_solve_desc* desc) {
   return guarded("tuff_lu_solve", [&] {
     const tuff_lu_solve_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     const auto target = acquire_stream(stream);
     const Operand a(target, wanted.a, "a"), pivots(target, wanted.pivots, "pivots"), b(target, wanted.b, "b");
     target->run(tuff::operations::lu_solve({wanted.dtype,

@@ -15,7 +15,7 @@ namespace {
 // Fields that all descriptors have.
 template <typename Desc>
 void check_common(const Desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
 }
 
 template <typename Desc>

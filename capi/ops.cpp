@@ -20,10 +20,6 @@ using tuff::capi::read_structure;
 
 namespace {
 
-void check_reserved(int64_t reserved, const char* name = "reserved") {
-  tuff::require(reserved == 0, "desc->{} is {}, needs 0", name, reserved);
-}
-
 // The shape is passed separately: a flat caller's array has rank sizes, a descriptor's has eight.
 void reduce(tuff_stream stream, const tuff_reduce_desc& desc, const uint64_t* shape) {
   const auto target = acquire_stream(stream);
@@ -85,7 +81,7 @@ tuff_status tuff_reduce(tuff_stream stream, int32_t dtype, int32_t op, tuff_buff
 tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc) {
   return guarded("tuff_reduce_ex", [&] {
     const tuff_reduce_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     reduce(stream, wanted, wanted.shape);
   });
 }
@@ -130,7 +126,7 @@ tuff_status tuff_unary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buffe
 tuff_status tuff_unary_ex(tuff_stream stream, const tuff_unary_desc* desc) {
   return guarded("tuff_unary_ex", [&] {
     const tuff_unary_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     unary(stream, wanted);
   });
 }
@@ -145,8 +141,8 @@ tuff_status tuff_binary(tuff_stream stream, int32_t dtype, int32_t op, tuff_buff
 tuff_status tuff_binary_ex(tuff_stream stream, const tuff_binary_desc* desc) {
   return guarded("tuff_binary_ex", [&] {
     const tuff_binary_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
-    check_reserved(wanted.reserved2, "reserved2");
+    tuff::require_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved2, "desc->reserved2");
     binary(stream, wanted);
   });
 }
@@ -175,7 +171,7 @@ tuff_status tuff_softmax_ex(tuff_stream stream, const tuff_softmax_desc* desc) {
 tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc) {
   return guarded("tuff_random", [&] {
     const tuff_random_desc wanted = read_structure(desc, "desc");
-    check_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     const auto target = acquire_stream(stream);
     const Operand output(target, wanted.output, "output");
     target->run(tuff::operations::random(

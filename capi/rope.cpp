@@ -26,7 +26,7 @@ std::array<uint64_t, 3> strides_of(const uint64_t strides[3], const tuff_rope_de
 }
 
 void rope(tuff_stream stream, const tuff_rope_desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
       positions(target, desc.positions, "positions");

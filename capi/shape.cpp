@@ -27,14 +27,14 @@ void permute(tuff_stream stream, const tuff_permute_desc& desc) {
 }
 
 void cast(tuff_stream stream, const tuff_cast_desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
   target->run(tuff::operations::cast({desc.input_type, desc.output_type, input, output, desc.n}));
 }
 
 void slice(tuff_stream stream, tuff_slice_desc desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
   std::replace(std::begin(desc.step), std::end(desc.step), int64_t{0}, int64_t{1});
@@ -43,7 +43,7 @@ void slice(tuff_stream stream, tuff_slice_desc desc) {
 }
 
 void concat(tuff_stream stream, const tuff_concat_desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   const auto target = acquire_stream(stream);
   tuff::require(desc.count == 0 || desc.inputs != nullptr, "inputs is null");
   tuff::require(desc.count == 0 || desc.sizes != nullptr, "sizes is null");
@@ -56,14 +56,13 @@ void concat(tuff_stream stream, const tuff_concat_desc& desc) {
 // The fields of gather and scatter that say which indices there are.
 template <typename Desc>
 void check_index_fields(const Desc& desc) {
-  tuff::require(desc.elementwise == 0 || desc.elementwise == 1, "desc->elementwise is {}, needs 0 or 1",
-                desc.elementwise);
+  tuff::require_flag(desc.elementwise, "desc->elementwise");
   tuff::require(desc.elementwise == 0 || desc.count == 0, "desc->count is {}, needs 0 if elementwise", desc.count);
-  tuff::require(desc.negative == 0 || desc.negative == 1, "desc->negative is {}, needs 0 or 1", desc.negative);
+  tuff::require_flag(desc.negative, "desc->negative");
 }
 
 void scatter(tuff_stream stream, const tuff_scatter_desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   check_index_fields(desc);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
@@ -86,7 +85,7 @@ void pad(tuff_stream stream, const tuff_pad_desc& desc) {
 }
 
 void copy_strided(tuff_stream stream, const tuff_copy_strided_desc& desc) {
-  tuff::require(desc.reserved == 0, "desc->reserved is {}, needs 0", desc.reserved);
+  tuff::require_reserved(desc.reserved);
   const auto target = acquire_stream(stream);
   const Operand input(target, desc.input, "input"), output(target, desc.output, "output");
   target->run(tuff::operations::copy_strided({desc.dtype, input, output, desc.input_first, desc.output_first,
@@ -123,7 +122,7 @@ tuff_status tuff_permute(tuff_stream stream, int32_t dtype, tuff_buffer input, t
 tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc* desc) {
   return guarded("tuff_permute_ex", [&] {
     const tuff_permute_desc wanted = read_structure(desc, "desc");
-    tuff::require(wanted.reserved == 0, "desc->reserved is {}, needs 0", wanted.reserved);
+    tuff::require_reserved(wanted.reserved);
     permute(stream, wanted);
   });
 }

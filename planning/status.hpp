@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tuff/tuff.h"
@@ -35,6 +36,17 @@ void require(bool condition, fmt::format_string<Args...> format, Args&&... args)
   if (!condition) [[unlikely]] {
     fail(TUFF_ERROR_INVALID_ARGUMENT, format, std::forward<Args>(args)...);
   }
+}
+
+// A field that later versions may give a meaning.
+template <typename T>
+void require_reserved(T value, std::string_view name = "desc->reserved") {
+  require(value == 0, "{} is {}, needs 0", name, value);
+}
+
+template <typename T>
+void require_flag(T value, std::string_view name) {
+  require(value == 0 || value == 1, "{} is {}, needs 0 or 1", name, value);
 }
 
 }  // namespace tuff

@@ -103,6 +103,7 @@ TEST_P(LinearAlgebraMisuse, TriangularSolve) {
             {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_U8; }},
              {"side", kArgument, [](D& d) { d.side = 2; }},
              {"triangle", kArgument, [](D& d) { d.triangle = 7; }},
+             {"unit_diagonal", kArgument, [](D& d) { d.unit_diagonal = 2; }},
              {"transpose", kArgument, [](D& d) { d.transpose = 3; }},
              {"lda", kArgument, [](D& d) { d.lda = 7; }},
              {"lda", kArgument, [](D& d) { d.side = TUFF_SIDE_RIGHT, d.lda = 3; }},

@@ -61,11 +61,9 @@ PoolShape pool_shape(const PoolArgs& args) {
 void check_pool(const PoolArgs& args) {
   check_float_type(args.dtype);
   require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);
-  for (const auto& [value, name] : {std::pair{args.ceil_mode, "ceil_mode"},
-                                    {args.count_include_pad, "count_include_pad"},
-                                    {args.adaptive, "adaptive"}}) {
-    require(value == 0 || value == 1, "{} is {}, needs 0 or 1", name, value);
-  }
+  require_flag(args.ceil_mode, "ceil_mode");
+  require_flag(args.count_include_pad, "count_include_pad");
+  require_flag(args.adaptive, "adaptive");
   require(args.maximum || args.indices == nullptr, "indices are given, and a mean has none");
   require(!args.maximum || args.count_include_pad == 0, "count_include_pad is set, and a maximum counts nothing");
   for (uint32_t i = 0; i < args.spatial; ++i) {

@@ -39,7 +39,7 @@ void check_rope(const RopeArgs& args) {
   require(args.rotary_dim % 2 == 0 && args.rotary_dim <= args.head_dim,
           "rotary_dim is {}, needs an even number up to head_dim={}", args.rotary_dim, args.head_dim);
   require(args.base > 1 && std::isfinite(args.base), "base is {}, needs to be finite and above 1", args.base);
-  require(args.interleaved == 0 || args.interleaved == 1, "interleaved is {}, needs 0 or 1", args.interleaved);
+  require_flag(args.interleaved, "interleaved");
   const bool fits = args.offset >= INT32_MIN && args.offset <= INT32_MAX &&
                     (args.positions != nullptr || args.seq <= static_cast<uint64_t>(INT32_MAX - args.offset) + 1);
   require(fits, "offset is {} and seq {}, positions need to fit 32 bits", args.offset, args.seq);

@@ -73,7 +73,7 @@ void check_resize(const ResizeArgs& args) {
           args.mode);
   require(args.layout == TUFF_LAYOUT_NCHW || args.layout == TUFF_LAYOUT_NHWC, "layout is {}, not a TUFF_LAYOUT_*",
           args.layout);
-  require(args.align_corners == 0 || args.align_corners == 1, "align_corners is {}, needs 0 or 1", args.align_corners);
+  require_flag(args.align_corners, "align_corners");
   require(args.align_corners == 0 || args.mode == TUFF_RESIZE_LINEAR,
           "align_corners is set, and mode is {}, not TUFF_RESIZE_LINEAR", args.mode);
   require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);

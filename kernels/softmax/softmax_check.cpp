@@ -12,7 +12,7 @@ void check_softmax(const SoftmaxArgs& args) {
   const uint64_t elements = checked_mul(checked_mul(view.outer, view.axis, "shape"), view.inner, "shape");
   const float scale = static_cast<float>(args.scale);
   require(std::isfinite(scale) && scale != 0, "scale is {}, needs to be finite and not zero in f32", args.scale);
-  require(args.logarithm == 0 || args.logarithm == 1, "logarithm is {}, needs 0 or 1", args.logarithm);
+  require_flag(args.logarithm, "logarithm");
   const SoftmaxMask& mask = args.mask;
   require(mask.type == args.dtype || mask.type == TUFF_U8, "mask_type is {}, needs dtype or TUFF_U8", mask.type);
   if (elements == 0) return;
