@@ -1,8 +1,20 @@
 #include "planning/kernel_request.hpp"
 
 #include <string_view>
+#include <utility>
 
 namespace tuff {
+namespace {
+
+uint64_t hash_of(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+KernelBody::KernelBody(std::string generated) : text(std::move(generated)), hash(hash_of(text)) {}
 
 void check_defines(const KernelRequest& request) {
   for (const DefineInfo& info : request.source().defines) {

@@ -27,10 +27,12 @@ enum class Matrices : uint8_t { none, f16, bf16, int8 };
 // uniform across lanes.
 enum class Reads : uint8_t { tiles, streams, packed };
 
-// GLSL that is generated for a caller's formula. It takes the place of the source's line TUFF_BODY.
+// GLSL that is generated, such as a caller's formula. It takes the place of the source's line TUFF_BODY.
 struct KernelBody {
+  explicit KernelBody(std::string generated);
+
   std::string text;
-  uint64_t hash;
+  uint64_t hash;  // of the text
 };
 
 // Identifies a kernel: source, #defines (integers) and specialisation constants. Small, of fixed size, hashable.

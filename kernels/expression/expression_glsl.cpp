@@ -248,19 +248,11 @@ class Writer {
   std::string text_;
 };
 
-uint64_t hash_of(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 }  // namespace
 
 Expression::Expression(Formula formula) : formula_(std::move(formula)) {
   parse(formula_);
-  std::string text = Writer(formula_, needs_).write();
-  const uint64_t hash = hash_of(text);
-  body_ = std::make_shared<const KernelBody>(KernelBody{std::move(text), hash});
+  body_ = std::make_shared<const KernelBody>(Writer(formula_, needs_).write());
   for (const Variable& input : formula_.inputs) scalars_ += input.scalar ? 1 : 0;
 }
 

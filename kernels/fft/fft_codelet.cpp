@@ -160,12 +160,6 @@ class Writer {
   int next_ = 0;
 };
 
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 }  // namespace
 
 const std::shared_ptr<const KernelBody>& fft::codelet(uint32_t radix, bool f64) {
@@ -176,9 +170,7 @@ const std::shared_ptr<const KernelBody>& fft::codelet(uint32_t radix, bool f64) 
   std::atomic<const Body*>& body = bodies[f64 ? 1 : 0][radix];
   const Body* found = body.load(std::memory_order_acquire);
   if (found == nullptr) {
-    std::string text = Writer(radix, f64).write();
-    const uint64_t hash = hash_of(text);
-    auto written = std::make_unique<const Body>(std::make_shared<const KernelBody>(KernelBody{std::move(text), hash}));
+    auto written = std::make_unique<const Body>(std::make_shared<const KernelBody>(Writer(radix, f64).write()));
     if (body.compare_exchange_strong(found, written.get(), std::memory_order_acq_rel)) found = written.release();
   }
   return *found;
