@@ -13,6 +13,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/sort_few.hpp"
 
 namespace tuff {
 
@@ -59,27 +60,35 @@ StridedElements strided_elements(const Buffer& buffer, uint64_t first, std::span
   return found;
 }
 
-// An axis along which an element is repeated or overlaps another. Nothing if each stride, by magnitude, is larger than
-// the reach of the smaller ones.
-inline std::optional<uint32_t> repeated_axis(const StridedElements& elements, std::span<const uint64_t> shape) {
-  // Insertion into the axes so far, by magnitude of the stride.
+// An axis along which elements coincide, and the least stride with which they would not: the reach of the axes with
+// smaller strides, or the width of an element.
+struct Coincidence {
+  uint32_t axis;
+  uint64_t reach;
+};
+inline std::optional<Coincidence> coincidence(std::span<const uint64_t> strides, std::span<const uint64_t> sizes,
+                                              uint64_t width) {
   std::array<uint32_t, 8> axes{};
   uint32_t count = 0;
-  for (uint32_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 1) continue;
-    uint32_t place = count++;
-    for (; place > 0 && std::abs(elements.strides[axes[place - 1]]) > std::abs(elements.strides[d]); --place) {
-      axes[place] = axes[place - 1];
-    }
-    axes[place] = d;
+  for (uint32_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) axes[count++] = d;
   }
-  uint64_t reach = elements.size;
+  sort_few(std::span(axes.data(), count), [&](uint32_t a, uint32_t b) { return strides[a] < strides[b]; });
+  uint64_t reach = width;
   for (uint32_t i = 0; i < count; ++i) {
-    const auto stride = static_cast<uint64_t>(std::abs(elements.strides[axes[i]]));
-    if (stride < reach) return axes[i];
-    reach += stride * (shape[axes[i]] - 1);
+    const uint32_t d = axes[i];
+    if (strides[d] < reach) return Coincidence{d, reach};
+    reach += strides[d] * (sizes[d] - 1);
   }
   return std::nullopt;
+}
+
+// An axis along which an element is repeated or overlaps another.
+inline std::optional<uint32_t> repeated_axis(const StridedElements& elements, std::span<const uint64_t> shape) {
+  std::array<uint64_t, 8> distances{};
+  for (size_t d = 0; d < shape.size(); ++d) distances[d] = static_cast<uint64_t>(std::abs(elements.strides[d]));
+  const auto found = coincidence({distances.data(), shape.size()}, shape, elements.size);
+  return found ? std::optional(found->axis) : std::nullopt;
 }
 
 // Whether both are the same elements in the same order.

@@ -1,10 +1,10 @@
 // Argument checks of Fourier transforms, and the operands' sizes and strides.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/strided_elements.hpp"
 #include "kernels/fft/fft.hpp"
 
 namespace tuff {
@@ -29,25 +29,12 @@ void set_strides(fft::Operand& operand, const uint64_t* given, uint32_t rank, st
   }
 }
 
-// The numbers are distinct.
+// The numbers are distinct. Their reach is bounded by the span, which is checked.
 void require_distinct(const fft::Operand& output, uint32_t rank) {
-  struct Axis {
-    uint64_t stride, size;
-  };
-  std::array<Axis, 8> axes{};  // by stride
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < rank; ++i) {
-    if (output.sizes[i] <= 1) continue;
-    uint32_t at = count++;
-    for (; at > 0 && axes[at - 1].stride > output.strides[i]; --at) axes[at] = axes[at - 1];
-    axes[at] = {output.strides[i], output.sizes[i]};
-  }
-  uint64_t reach = 0;  // bounded by the span, which is checked
-  for (uint32_t i = 0; i < count; ++i) {
-    require(axes[i].stride > reach, "output_strides has {} for an axis, needs more than {}: numbers of output coincide",
-            axes[i].stride, reach);
-    reach += axes[i].stride * (axes[i].size - 1);
-  }
+  const auto found = coincidence({output.strides.data(), rank}, {output.sizes.data(), rank}, 1);
+  if (!found) return;
+  fail(TUFF_ERROR_INVALID_ARGUMENT, "output_strides has {} for an axis, needs more than {}: numbers of output coincide",
+       output.strides[found->axis], found->reach - 1);
 }
 
 }  // namespace
@@ -62,7 +49,7 @@ bool fft::is_direct(uint64_t n) {
 fft::Shape fft::shape_of(const FftArgs& args) {
   require(args.rank >= 1 && args.rank <= 8, "rank is {}, needs 1 to 8", args.rank);
   require(args.kind >= TUFF_FFT_COMPLEX && args.kind <= TUFF_FFT_TO_REAL, "kind is {}, needs a TUFF_FFT_*", args.kind);
-  require(args.inverse == 0 || args.inverse == 1, "inverse is {}, needs 0 or 1", args.inverse);
+  require_flag(args.inverse, "inverse");
   require(args.norm >= TUFF_FFT_NORM_NONE && args.norm <= TUFF_FFT_NORM_ROOT, "norm is {}, needs a TUFF_FFT_NORM_*",
           args.norm);
   Shape shape{};
