@@ -294,29 +294,29 @@ dvec4 expr_sign(dvec4 a) {
 
 // A bit is set together with those of the files that it needs.
 #if TUFF_DOUBLES
-#include "kernels/expression/doubles/parts.glsl"
+#include "kernels/elementwise/doubles/parts.glsl"
 #endif
 #if TUFF_DOUBLES & 1
-#include "kernels/expression/doubles/exponentials.glsl"
+#include "kernels/elementwise/doubles/exponentials.glsl"
 #endif
 #if TUFF_DOUBLES & 2
-#include "kernels/expression/doubles/logarithms.glsl"
+#include "kernels/elementwise/doubles/logarithms.glsl"
 #endif
 #if TUFF_DOUBLES & 4
-#include "kernels/expression/doubles/trigonometry.glsl"
+#include "kernels/elementwise/doubles/trigonometry.glsl"
 #endif
 #if TUFF_DOUBLES & 8
-#include "kernels/expression/doubles/inverse_trigonometry.glsl"
+#include "kernels/elementwise/doubles/inverse_trigonometry.glsl"
 dvec4 expr_atan2(dvec4 a, dvec4 b) { return tuff_atan2(a, b); }
 #endif
 #if TUFF_DOUBLES & 16
-#include "kernels/expression/doubles/errors.glsl"
+#include "kernels/elementwise/doubles/errors.glsl"
 #endif
 #if TUFF_DOUBLES & 32
-#include "kernels/expression/doubles/activations.glsl"
+#include "kernels/elementwise/doubles/activations.glsl"
 #endif
 #if TUFF_DOUBLES & 64
-#include "kernels/expression/doubles/power.glsl"
+#include "kernels/elementwise/doubles/power.glsl"
 dvec4 expr_hypot(dvec4 a, dvec4 b) { return tuff_hypot(a, b); }
 #endif
 

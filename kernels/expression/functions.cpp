@@ -9,7 +9,7 @@
 namespace tuff::expression {
 namespace {
 
-// The files of kernels/expression/doubles/, as bits of TUFF_DOUBLES, each with those that it needs.
+// The files of kernels/elementwise/doubles/, as bits of TUFF_DOUBLES, each with those that it needs.
 constexpr uint32_t kExponentials = 1, kLogarithms = 2, kTrigonometry = 4, kInverseTrigonometry = 8,
                    kErrors = 16 | kExponentials | kLogarithms, kActivations = 32 | kExponentials | kLogarithms,
                    kPower = 64 | kExponentials | kLogarithms;

@@ -7,12 +7,10 @@
 #include "kernels/common/order.glsl"
 #include "kernels/reduce/reduce.def"
 #define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
-#if TUFF_VALUE_TYPE == 4
-#include "kernels/elementwise/doubles.glsl"
-#else
-#define TUFF_VALUE_NAN TUFF_NAN
-#define TUFF_INFINITE_BITS 0x7f800000u
-uvec4 tuff_magnitude(vec4 x) { return floatBitsToUint(x) & 0x7fffffffu; }
+#include "kernels/common/bits.glsl"
+#if TUFF_VALUE_TYPE == 4 && (TUFF_PREPARE == 5 || TUFF_FINISH == 4)
+#include "kernels/elementwise/doubles/exponentials.glsl"
+#include "kernels/elementwise/doubles/logarithms.glsl"
 #endif
 
 // ---- What is accumulated: a function of each element, and of a center that an earlier reduction has computed.

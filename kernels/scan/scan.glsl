@@ -17,12 +17,7 @@
 #define TUFF_COMBINE(a, b) TUFF_MULTIPLY(a, b)
 #else
 #include "kernels/common/order.glsl"
-#if TUFF_VALUE_TYPE == 4
-#include "kernels/elementwise/doubles.glsl"
-#elif TUFF_VALUE_TYPE == 1
-#define TUFF_INFINITE_BITS 0x7f800000u
-uvec4 tuff_magnitude(vec4 x) { return floatBitsToUint(x) & 0x7fffffffu; }
-#endif
+#include "kernels/common/bits.glsl"
 // The larger or smaller one, or the first NaN.
 TUFF_VALUE4 better(TUFF_VALUE4 a, TUFF_VALUE4 b) {
 #if TUFF_OP == 3

@@ -2,8 +2,8 @@
 // log(1 + f) = 2 atanh(s) of s = f / (2 + f), whose series to s^25 is taken so that only small terms are rounded:
 // f - (f^2 / 2 - s (f^2 / 2 + R)).
 
-// (2 atanh(s) - 2 s) / s, of s^2
-double tuff_d_log_rest(double z) {
+// The series of (2 atanh(s) - 2 s) / s in z = s^2 is z (2/3 + z (2/5 + z (2/7 + ...))): from 2/7 on, and whole.
+double tuff_d_log_tail(double z) {
   precise double y = 0.08LF;
   y = y * z + 0.08695652173913043LF;
   y = y * z + 0.09523809523809523LF;
@@ -14,6 +14,10 @@ double tuff_d_log_rest(double z) {
   y = y * z + 0.18181818181818182LF;
   y = y * z + 0.2222222222222222LF;
   y = y * z + 0.2857142857142857LF;
+  return y;
+}
+double tuff_d_log_rest(double z) {
+  precise double y = tuff_d_log_tail(z);
   y = y * z + 0.4LF;
   y = y * z + 0.6666666666666666LF;
   return y * z;
@@ -121,18 +125,7 @@ TuffPairOfDoubles tuff_d_log_pair(double x) {
   TuffPairOfDoubles s = tuff_d_ordered_sum(quotient, rest);
   TuffPairOfDoubles z = tuff_d_pair_product(s, s);
   // The terms from s^7 on are small enough to be doubles.
-  double u = z.head;
-  precise double tail7 = 0.08LF;
-  tail7 = tail7 * u + 0.08695652173913043LF;
-  tail7 = tail7 * u + 0.09523809523809523LF;
-  tail7 = tail7 * u + 0.10526315789473684LF;
-  tail7 = tail7 * u + 0.11764705882352941LF;
-  tail7 = tail7 * u + 0.13333333333333333LF;
-  tail7 = tail7 * u + 0.15384615384615385LF;
-  tail7 = tail7 * u + 0.18181818181818182LF;
-  tail7 = tail7 * u + 0.2222222222222222LF;
-  tail7 = tail7 * u + 0.2857142857142857LF;
-  TuffPairOfDoubles sum = tuff_d_sum(0.4LF, tail7 * u);
+  TuffPairOfDoubles sum = tuff_d_sum(0.4LF, tuff_d_log_tail(z.head) * z.head);
   sum = TuffPairOfDoubles(sum.head, sum.tail - 2.220446049250313e-17LF);
   sum = tuff_d_pair_product(sum, z);
   sum = tuff_d_pair_sum(TuffPairOfDoubles(0.6666666666666666LF, 3.700743415417188e-17LF), sum);

@@ -41,6 +41,13 @@ double tuff_d_signed(double magnitude, double sign) {
   return packDouble2x32(uvec2(bits.x, (bits.y & 0x7fffffffu) | (tuff_d_high(sign) & 0x80000000u)));
 }
 
+// With the names that they have for f32 (kernels/elementwise/math.glsl).
+dvec4 tuff_divide(dvec4 a, dvec4 b) {
+  precise dvec4 q = a / b;
+  return q;
+}
+dvec4 tuff_sqrt(dvec4 x) { return sqrt(x); }
+
 double tuff_d_power_of_two(int n) { return packDouble2x32(uvec2(0u, uint(n + 1023) << 20)); }  // n from -1022 to 1023
 // y 2^n, in two steps, since the power may be outside the range although the result is inside.
 double tuff_d_scaled(double y, int n) {
