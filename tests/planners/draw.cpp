@@ -290,4 +290,20 @@ std::string Call::unread() const {
   return {};
 }
 
+Shape& draw_shape(Call& call, uint32_t rank) {
+  Numbers& n = call.numbers;
+  Shape shape;
+  shape.rank = rank != 0   ? rank
+               : n.coin(4) ? static_cast<uint32_t>(1 + n.below(8))
+                           : static_cast<uint32_t>(1 + n.below(4));
+  shape.axis = static_cast<uint32_t>(n.below(shape.rank));
+  for (uint32_t i = 0; i < shape.rank; ++i) {
+    const bool few = shape.rank > 2 && !n.coin(shape.rank);
+    shape.sizes[i] = few ? 1 + n.below(n.coin() ? 3 : 9) : call.size();
+  }
+  call.tell("shape", shape.span());
+  call.tell("axis", shape.axis);
+  return call.keep(shape);
+}
+
 }  // namespace tuff_test

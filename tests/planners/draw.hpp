@@ -17,6 +17,7 @@
 #include "planners/memory.hpp"
 #include "planners/recorder.hpp"
 #include "planning/element_type.hpp"
+#include "planning/operation.hpp"
 #include "planning/tuning_table.hpp"
 
 namespace tuff_test {
@@ -123,12 +124,56 @@ class Call {
   std::vector<std::shared_ptr<void>> kept_;
 };
 
+// The operation of a call. Sometimes it is described, too.
+template <typename Args>
+void set(Call& call, const tuff::OperationOf<Args>& operation, Args& args) {
+  const tuff::OperationInfo& info = operation.info();
+  call.check = [&info, &args] { info.check(&args); };
+  call.record = [&info, &args](tuff::Recorder& recorder) { info.record(recorder, &args); };
+  if (call.numbers.coin(16)) {
+    call.describe = [&info, &args](const tuff::Recorder& recorder) {
+      (void)info.describe(&args);
+      if (info.variants != nullptr) (void)info.variants(recorder, &args);
+    };
+  }
+}
+
+// A shape in which one to three axes have any size and the others are small.
+struct Shape {
+  std::array<uint64_t, 8> sizes{};
+  uint32_t rank = 1, axis = 0;
+  std::span<const uint64_t> span() const { return {sizes.data(), rank}; }
+  uint64_t elements() const { return product(span()); }
+};
+Shape& draw_shape(Call& call, uint32_t rank = 0);
+
 struct DrawnOperation {
   const char* name;
   uint32_t weight;
   void (*draw)(Call& call);
 };
 std::span<const DrawnOperation> drawn_operations();
+
+// operations_rows.cpp
+void draw_reduce(Call& call);
+void draw_scan(Call& call);
+void draw_sort(Call& call);
+void draw_random(Call& call);
+void draw_fft(Call& call);
+void draw_expression(Call& call);
+void draw_softmax(Call& call);
+void draw_norm(Call& call);
+void draw_batch_norm(Call& call);
+
+// operations_moves.cpp
+void draw_permute(Call& call);
+void draw_slice(Call& call);
+void draw_concat(Call& call);
+void draw_gather(Call& call);
+void draw_scatter(Call& call);
+void draw_pad(Call& call);
+void draw_copy_strided(Call& call);
+void draw_cast(Call& call);
 
 // operations_linalg.cpp
 void draw_cholesky(Call& call);

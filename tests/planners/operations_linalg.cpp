@@ -9,14 +9,6 @@ namespace {
 
 using tuff::dtype_size;
 
-template <typename Args>
-void set(Call& call, const tuff::OperationOf<Args>& operation, Args& args) {
-  const tuff::OperationInfo& info = operation.info();
-  call.check = [&info, &args] { info.check(&args); };
-  call.record = [&info, &args](tuff::Recorder& recorder) { info.record(recorder, &args); };
-  if (call.numbers.coin(16)) call.describe = [&info, &args](const tuff::Recorder&) { (void)info.describe(&args); };
-}
-
 // Matrices of a batch: where they are, and the operand that holds them.
 struct Matrices {
   uint64_t rows, cols, count, ld, stride;
