@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Uni
 import numpy as np
 
 from . import _convolution as convolution
+from . import _einsum as products
 from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _namespace as namespace
@@ -259,9 +260,7 @@ def inner(a: Union[Array, float], b: Union[Array, float]) -> Array:
         return functions.multiply(a, b)
     if a.shape[-1] != b.shape[-1]:
         raise ValueError(f"inner of shapes {a.shape} and {b.shape}: the last sizes differ")
-    size = a.shape[-1]
-    rows = operations.matmul(a.reshape(math.prod(a.shape[:-1]), size), b.reshape(math.prod(b.shape[:-1]), size).T)
-    return rows.reshape(*a.shape[:-1], *b.shape[:-1]) if a.ndim + b.ndim > 2 else rows.reshape(())
+    return products.tensordot(a, b, ((-1,), (-1,)))
 
 
 def vdot(a: Array, b: Array) -> Array:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple, U
 import numpy as np
 
 from . import _elementwise as elementwise
-from . import _operations as operations
 from . import _protocol as protocol
+from . import _searching as searching
 from . import raw
 from ._array import Array
 from ._checked import element, is_number, is_whole
@@ -79,24 +79,6 @@ def basic(x: Array, keys: Sequence[object]) -> Array:
     return viewed(Layout(base, 0 if empty else first, tuple(steps)), tuple(shape), x.dtype)
 
 
-# Masks.
-
-
-def _places(mask: Array) -> Array:
-    """The indices of the true elements of a flattened mask, as int32. Their number is downloaded."""
-    if mask.size >= 2**31:
-        raise ValueError(f"a mask of {mask.size} elements: at most 2**31 - 1")
-    flat = mask.ravel()
-    if flat.size == 0:
-        return mask.context.empty((0,), np.int32)
-    counts = operations.cumsum(expr("m", dtype=np.int32, m=flat))
-    total = int(counts[-1])
-    result = mask.context.empty((total,), np.int32)
-    numbers = operations.cumsum(mask.context.ones(flat.shape, np.int32), exclusive=True).astype(np.int32)
-    _scatter_rows(result, expr("m ? c - 1 : -1", dtype=np.int32, m=flat, c=counts), numbers, 0, 1, raw.SCATTER_SET, False)
-    return result
-
-
 def _numbered(key: object, shape: Tuple[int, ...], axis: int, x: Array) -> List[object]:
     """An array of indices as it is, a mask as the indices of its true elements along each of its axes."""
     if isinstance(key, TransposedStorage):
@@ -119,12 +101,9 @@ def _numbered(key: object, shape: Tuple[int, ...], axis: int, x: Array) -> List[
         raise IndexError(f"a mask has shape {key.shape}, and the axes that it indexes {shape[axis : axis + key.ndim]}")
     if isinstance(key, np.ndarray):
         return list(np.nonzero(key))
-    places = _places(key)
-    parts, stride = [], 1
-    for size in reversed(key.shape):
-        parts.insert(0, places if key.ndim == 1 else expr("p // s % n", dtype=np.int32, p=places, s=stride, n=max(size, 1)))
-        stride *= size
-    return parts
+    if key.size >= 2**31:
+        raise ValueError(f"a mask of {key.size} elements: at most 2**31 - 1")
+    return searching.coordinates(searching.true_places(key.ravel()), key.shape)
 
 
 class _Selection(NamedTuple):

@@ -43,7 +43,7 @@ UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indi
 # Elements that are not zero. How many there are is read from the device, because it is the result's size.
 
 
-def _places(mask: Array) -> Array:
+def true_places(mask: Array) -> Array:
     """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more)."""
     wide = mask.size >= 2**31
     count = int(mask.astype(np.int64).sum() if wide else operations.count_nonzero(mask))
@@ -62,7 +62,7 @@ def _mask(x: Array) -> Array:
 
 def flatnonzero(x: Array) -> Array:
     """The places of the elements of the flattened array that are not zero, as int64."""
-    return _places(_mask(x)).astype(np.int64)
+    return true_places(_mask(x)).astype(np.int64)
 
 
 def nonzero(x: Array) -> Tuple[Array, ...]:
@@ -70,20 +70,23 @@ def nonzero(x: Array) -> Tuple[Array, ...]:
     require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("nonzero of a 0-d array")
-    return tuple(one.astype(np.int64) for one in _coordinates(_places(_mask(x)), x.shape))
+    return tuple(one.astype(np.int64) for one in coordinates(true_places(_mask(x)), x.shape))
 
 
 def argwhere(x: Array) -> Array:
     """The indices of the elements that are not zero, as the rows of an int64 array (count, axes)."""
     require_array(x, "x")
-    places = _places(_mask(x))
+    places = true_places(_mask(x))
     if x.ndim == 0:
         return x.context.empty((places.size, 0), np.int64)
-    columns = _coordinates(places, x.shape)
+    columns = coordinates(places, x.shape)
     return shapes.concat([one.reshape(places.size, 1) for one in columns], 1).astype(np.int64)
 
 
-def _coordinates(places: Array, shape: Sequence[int]) -> List[Array]:
+def coordinates(places: Array, shape: Sequence[int]) -> List[Array]:
+    """Places in a flattened array as indices along each axis, of the same type."""
+    if len(shape) == 1:
+        return [places]
     found, stride = [], 1
     for size in reversed(shape):
         if places.size == 0:
@@ -103,7 +106,7 @@ def compress(condition: Array, x: Array, axis: Optional[int] = None) -> Array:
     if condition.ndim != 1:
         raise ValueError(f"condition has shape {condition.shape}, needs one axis")
     x, along = (x.ravel(), 0) if axis is None else (x, whole_axis(axis, x.ndim))
-    places = _places(_mask(condition))
+    places = true_places(_mask(condition))
     if condition.size > x.shape[along] and places.size and int(places[-1:].max()) >= x.shape[along]:
         raise IndexError(f"the condition is true beyond axis {along} of size {x.shape[along]}")
     return shapes.take(x, places, along)
@@ -115,7 +118,7 @@ def extract(condition: Array, x: Array) -> Array:
     require_array(condition, "condition")
     if condition.size != x.size:
         raise ValueError(f"condition has shape {condition.shape}, and x {x.shape}")
-    return shapes.take(x.ravel(), _places(_mask(condition)), 0)
+    return shapes.take(x.ravel(), true_places(_mask(condition)), 0)
 
 
 # Searching in sorted elements.
@@ -297,7 +300,7 @@ def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Arr
     first = context.zeros(1, np.bool_)
     differs = expr(formula, dtype=np.bool_, a=ordered[1:], b=ordered[:-1]) if size > 1 else context.empty(0, np.bool_)
     # The first element of each run of equal ones.
-    begins = shapes.concat([context.zeros(1, np.int32), expr("p + n", dtype=np.int32, p=_places(differs), n=np.int32(1))], 0)
+    begins = shapes.concat([context.zeros(1, np.int32), expr("p + n", dtype=np.int32, p=true_places(differs), n=np.int32(1))], 0)
     values = shapes.take(ordered, begins, 0)
     counts = _differences(begins, size) if counted else None
     if not places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from case import TYPES, Case, Draw, Handle, Operand, encode, operand, oracle
+from case import TYPES, Case, Draw, Handle, Operand, operand, oracle
 from elements import U32, U64, Near, gamma
 
 TYPES_TAKEN = ("f32", "f64")
