@@ -10,7 +10,13 @@
 //# TUFF_OP : 2..5 : TUFF_SCATTER_* of tuff.h
 //# TUFF_LEAF : 0|1 : 1: the entries are updates, in the order of P; 0: a list
 //# TUFF_LAST : 0|1 : 1: there is one chunk
+#if TUFF_TYPE == 13
+#define TUFF_VALUE_OF 6  // a bool is computed with as 0 or 1
+#else
+#define TUFF_VALUE_OF TUFF_TYPE
+#endif
 #include "kernels/common/types.glsl"
+#include "kernels/common/bits.glsl"
 
 layout(local_size_x_id = 0) in;
 
@@ -25,69 +31,26 @@ layout(push_constant, std430) uniform Push {
   uint from_stride, from_stride_high, to_stride, to_stride_high;  // of updates and output, from one outer index to the next
 } push;
 
-#if TUFF_TYPE == 9 || TUFF_TYPE == 10
-#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
-#endif
-#if TUFF_TYPE <= 3
-#define VALUE float
-#define BYTES 4
-#define LOWEST (-TUFF_INFINITY)
-#define HIGHEST TUFF_INFINITY
-#define NEGATIVE_ZERO uintBitsToFloat(0x80000000u)
-#elif TUFF_TYPE == 4
-#define VALUE double
-#define BYTES 8
-#define LOWEST packDouble2x32(uvec2(0u, 0xfff00000u))
-#define HIGHEST packDouble2x32(uvec2(0u, 0x7ff00000u))
-#define NEGATIVE_ZERO packDouble2x32(uvec2(0u, 0x80000000u))
-#elif TUFF_TYPE == 9
-#define VALUE int64_t
-#define BYTES 8
-#define LOWEST (int64_t(1) << 63)
-#define HIGHEST (~(int64_t(1) << 63))
-#elif TUFF_TYPE == 10
-#define VALUE uint64_t
-#define BYTES 8
-#define LOWEST uint64_t(0)
-#define HIGHEST (~uint64_t(0))
-#elif TUFF_TYPE == 5 || TUFF_TYPE == 7 || TUFF_TYPE == 11
-#define VALUE int
-#define BYTES 4
-#define LOWEST (-0x7fffffff - 1)
-#define HIGHEST 0x7fffffff
-#else
-#define VALUE uint
-#define BYTES 4
-#define LOWEST 0u
-#define HIGHEST 0xffffffffu
-#endif
-#if TUFF_TYPE == 9 || TUFF_TYPE == 10
-#define LOADED(x) VALUE(packUint2x32(x))
-#define ROUNDED(x) unpackUint2x32(uint64_t(x))
-#else
-#define LOADED(x) VALUE(TUFF_LOADED(TUFF_TYPE, x))
-#define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, x)
-#endif
+#define LOADED(x) TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, x)))
+#define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, x))
 
 TUFF_READ(0, K, uint, 4)
 TUFF_READ(1, P, uint, 4)
 #if TUFF_LEAF
 TUFF_READ(2, U, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 #else
-TUFF_READ(2, V, VALUE, BYTES)
+TUFF_READ(2, V, TUFF_VALUE, TUFF_VALUE_BYTES)
 #endif
 TUFF_READ_WRITE(3, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(4, K2, uint, 4)
-TUFF_WRITE(5, V2, VALUE, BYTES)
+TUFF_WRITE(5, V2, TUFF_VALUE, TUFF_VALUE_BYTES)
 
-#if TUFF_TYPE == 4
-bool is_nan(VALUE x) {
-  const uvec2 words = unpackDouble2x32(x);
-  return (words.y & 0x7fffffffu) + uint(words.x != 0u) > 0x7ff00000u;
-}
-#define BEFORE(a, b) ((a) < (b))
-#elif TUFF_TYPE <= 3
-bool is_nan(VALUE x) { return tuff_isnan(x); }
+#if TUFF_HAS_NAN
+bool is_nan(TUFF_VALUE x) { return tuff_isnan(x); }
+#else
+bool is_nan(TUFF_VALUE x) { return false; }
+#endif
+#if TUFF_VALUE_TYPE == 1
 // As integers, so that devices that flush denormals order them too, and -0 is below 0.
 int order(float x) {
   const int bits = floatBitsToInt(x);
@@ -95,26 +58,21 @@ int order(float x) {
 }
 #define BEFORE(a, b) (order(a) < order(b))
 #else
-bool is_nan(VALUE x) { return false; }
 #define BEFORE(a, b) ((a) < (b))
 #endif
 
 #if TUFF_OP == 2
-#ifdef NEGATIVE_ZERO
-#define IDENTITY NEGATIVE_ZERO
-#else
-#define IDENTITY VALUE(0)
-#endif
-VALUE combined(VALUE a, VALUE b) { return a + b; }
+#define IDENTITY (-TUFF_ZERO)  // of floats: -0, to which adding changes nothing
+TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return a + b; }
 #elif TUFF_OP == 3
-#define IDENTITY VALUE(1)
-VALUE combined(VALUE a, VALUE b) { return a * b; }
+#define IDENTITY TUFF_ONE
+TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return a * b; }
 #elif TUFF_OP == 4
-#define IDENTITY LOWEST
-VALUE combined(VALUE a, VALUE b) { return !is_nan(a) && (is_nan(b) || BEFORE(a, b)) ? b : a; }
+#define IDENTITY TUFF_LOWEST
+TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return !is_nan(a) && (is_nan(b) || BEFORE(a, b)) ? b : a; }
 #else
-#define IDENTITY HIGHEST
-VALUE combined(VALUE a, VALUE b) { return !is_nan(a) && (is_nan(b) || BEFORE(b, a)) ? b : a; }
+#define IDENTITY TUFF_HIGHEST
+TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return !is_nan(a) && (is_nan(b) || BEFORE(b, a)) ? b : a; }
 #endif
 
 #if TUFF_WIDE
@@ -140,7 +98,7 @@ void main() {
   bool head = true;
   while (e < end) {
     const uint key = TUFF_AT(K, TUFF_INDEX(e));
-    VALUE run = ENTRY(e);
+    TUFF_VALUE run = ENTRY(e);
     for (++e; e < end && TUFF_AT(K, TUFF_INDEX(e)) == key; ++e) run = combined(run, ENTRY(e));
     bool complete = true;
 #if !TUFF_LAST
