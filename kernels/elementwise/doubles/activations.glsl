@@ -89,13 +89,20 @@ double tuff_d_hardsigmoid(double x) {
   precise double y = (x + 3.0LF) / 6.0LF;
   return x <= -3.0LF ? 0.0LF : x >= 3.0LF ? 1.0LF : y;
 }
-// x tanh(log(1 + e^x)) = x u / (u + 2) with u = e^x (e^x + 2)
+// x tanh(log(1 + e^x)) = x u / (u + 2) with u = e^x (e^x + 2), which is a pair: seven roundings would add up to more than 4 ULP.
 double tuff_d_mish(double x) {
   if (tuff_d_size(x) >= 0x7ff00000u) return tuff_d_nan(x) || !tuff_d_negative(x) ? x : -0.0LF;
   if (x > 40.0LF) return x;
   if (x < -40.0LF) return tuff_d_below_zero(x, x, 0.0LF);
-  double e = tuff_d_exp_sum(x, 0.0LF);
-  precise double u = e * (e + 2.0LF), y = x * u / (u + 2.0LF);
+  int n;
+  TuffPairOfDoubles r = tuff_d_reduced(x, 0.0LF, n);
+  precise double small = r.head + (r.tail + r.head * r.head * tuff_d_exp_rest(r.head));
+  TuffPairOfDoubles e = tuff_d_ordered_sum(1.0LF, small);
+  double power = tuff_d_power_of_two(n);
+  precise double head = e.head * power, tail = e.tail * power;
+  TuffPairOfDoubles u = tuff_d_sum(2.0LF * head, head * head);
+  precise double rest = u.tail + 2.0LF * (tail + head * tail), below = u.head + 2.0LF;
+  precise double y = x * (u.head / below + 2.0LF * rest / (below * below));
   return y;
 }
 double tuff_d_leaky_relu(double x, double alpha) {
