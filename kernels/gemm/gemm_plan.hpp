@@ -187,6 +187,8 @@ void slice_k(Plan& plan, const DeviceTraits& traits, uint64_t groups, uint64_t w
 // Reserves scratch memory for the results if to_scratch is set, for the requested copies of A and B, and for the
 // kernel; records the copies.
 void take_scratch(Recorder& recorder, Plan& plan);
+// Whether the device has the workgroups that transpose copies.
+bool can_transpose(const DeviceTraits& traits);
 
 // Each kind of kernel has a function that offers its variants for a GEMM (none if it cannot compute it on this device),
 // and one that records the dispatch of the chosen variant.
@@ -220,10 +222,12 @@ void offer_dmma(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 bool is_dmma_variant(std::string_view name);
 bool record_dmma(Recorder& recorder, Plan& plan);
 
-// native/gemm_narrow_vulkan.cpp: few rows or columns of 16 bits.
+// native/gemm_narrow_vulkan.cpp: few rows or columns of 16 bits or 8-bit floats.
 void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers);
 bool is_narrow_variant(std::string_view name);
 bool record_narrow(Recorder& recorder, Plan& plan);
+CopyRequest narrow_copy_of_a(const Plan& plan);
+CopyRequest narrow_copy_of_b(const Plan& plan);
 
 // gemm_skinny_vulkan.cpp: at most sixteen rows or columns. is_few: so few that no other kernel is better.
 bool is_few(const GemmArgs& args);

@@ -167,6 +167,9 @@ void settle(const Recorder& recorder, Plan& plan) {
   } else if (plan.choice.offer.kind == Kind::native) {
     plan.a_request = native_copy_of_a(args);
     plan.b_request = native_copy_of_b(args);
+  } else if (plan.choice.offer.kind == Kind::narrow) {
+    plan.a_request = narrow_copy_of_a(plan);
+    plan.b_request = narrow_copy_of_b(plan);
   } else if (plan.choice.offer.kind == Kind::tiles || plan.choice.offer.kind == Kind::panels) {
     plan.a_request = {args.a_type != sums, sums};
     plan.b_request = {args.b_type != sums, sums};

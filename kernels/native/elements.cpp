@@ -31,6 +31,38 @@ B16 packed_bytes(int32_t dtype, const F32& low, const F32& high) {
       dtype == TUFF_F8_E5M2 ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32", high, low);
 }
 
+std::array<U32, 2> pairs_of_bytes(int32_t dtype, const U32& four, int32_t half_type) {
+  Writer& w = *four.writer;
+  const std::array<B16, 2> two = halves_of(four);
+  std::array<U32, 2> pairs;
+  for (uint32_t i = 0; i < 2; ++i) {
+    pairs[i] = w.result<Type::u32>(dtype == TUFF_F8_E5M2 ? "cvt.rn.f16x2.e5m2x2" : "cvt.rn.f16x2.e4m3x2", two[i]);
+    if (half_type != TUFF_BF16) continue;
+    const std::array<B16, 2> halves = halves_of(pairs[i]);
+    const F32 low = w.result<Type::f32>("cvt.f32.f16", halves[0]), high = w.result<Type::f32>("cvt.f32.f16", halves[1]);
+    pairs[i] = packed_pair(TUFF_BF16, low, high);
+  }
+  return pairs;
+}
+
+std::array<U64, 3> scale_pointers(Writer& w) {
+  return {w.pointer("scale_a"), w.pointer("scale_b"), w.pointer("scale_c")};
+}
+
+Scales read_scales(const std::array<U64, 3>& pointers, const F32& alpha) {
+  Writer& w = *alpha.writer;
+  const auto scale = [&](const U64& pointer) {
+    const F32 value = w.make<Type::f32>();
+    const Pred given = w.make<Type::pred>();
+    w.emit("mov.f32 {}, 0f3F800000;", value.text);
+    w.emit("setp.ne.u64 {}, {}, 0;", given.text, pointer.text);
+    w.emit(if_true(given), "ld.global.f32 {}, [{}];", value.text, pointer.text);
+    return value;
+  };
+  const F32 factor = w.variable(alpha * scale(pointers[0]) * scale(pointers[1]));
+  return {factor, scale(pointers[2])};
+}
+
 F32 rectified(const F32& x, int32_t activation) {
   if (activation == TUFF_ACTIVATION_NONE) return x;
   Writer& w = *x.writer;

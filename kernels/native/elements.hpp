@@ -16,6 +16,18 @@ U32 packed_pair(int32_t dtype, const F32& low, const F32& high);
 // Two neighbouring elements of an 8-bit float, rounded to nearest even and saturated.
 B16 packed_bytes(int32_t dtype, const F32& low, const F32& high);
 
+// Four 8-bit floats, the first in the lowest byte, as two pairs of f16 or bf16, which have all their values.
+std::array<U32, 2> pairs_of_bytes(int32_t dtype, const U32& four, int32_t half_type);
+
+// The scales of a GEMM's matrices: the parameters scale_a, scale_b and scale_c, of which those that are missing are
+// null.
+std::array<U64, 3> scale_pointers(Writer& w);
+struct Scales {
+  F32 factor;  // of sums: alpha times those of A and B
+  F32 after;   // of results
+};
+Scales read_scales(const std::array<U64, 3>& pointers, const F32& alpha);
+
 // The activation, of TUFF_ACTIVATION_NONE, _RELU and _RELU6. NaN and -0 stay as they are.
 F32 rectified(const F32& x, int32_t activation);
 // Whether it computes this one.

@@ -192,7 +192,8 @@ std::vector<gemm::Dmma> all_dmma_options() {
 }
 
 std::string text_of(const gemm::Narrow& kernel) {
-  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " along k " +
+  return "types " + std::to_string(kernel.type) + " " + std::to_string(kernel.short_type) + " c_type " +
+         std::to_string(kernel.c_type) + (kernel.scaled ? " scaled" : "") + " along k " +
          std::to_string(kernel.long_along_k) + std::to_string(kernel.short_along_k) + " tile " +
          std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + " blocks " +
          std::to_string(kernel.blocks) + (kernel.transposed ? " transposed" : "") + (kernel.beta ? " beta" : "") +
@@ -200,8 +201,37 @@ std::string text_of(const gemm::Narrow& kernel) {
          std::to_string(kernel.activation);
 }
 
+// 8-bit floats, also beside 16 bits.
+void add_narrow_float8(std::vector<gemm::Narrow>& all) {
+  constexpr int32_t kFloats8[] = {TUFF_F8_E4M3, TUFF_F8_E5M2};
+  for (const int32_t type : kFloats8) {
+    for (const int32_t short_type : {TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_F16, TUFF_BF16}) {
+      for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
+        for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
+          for (uint32_t bits = 0; bits < 8; ++bits) {
+            gemm::Narrow kernel;
+            kernel.type = type, kernel.short_type = short_type;
+            kernel.rows = rows, kernel.columns = columns;
+            kernel.long_along_k = (bits & 1) != 0;
+            kernel.short_along_k = true;
+            kernel.transposed = (bits & 2) != 0;
+            kernel.blocks = (bits & 4) != 0 ? 1 : 2;
+            if (!kernel.fits()) continue;
+            for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F8_E4M3, TUFF_F8_E5M2}) {
+              kernel.c_type = c_type;
+              kernel.scaled = !kernel.transposed;
+              all.push_back(kernel);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 std::vector<gemm::Narrow> all_narrow_options() {
   std::vector<gemm::Narrow> all;
+  add_narrow_float8(all);
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
@@ -209,7 +239,7 @@ std::vector<gemm::Narrow> all_narrow_options() {
           for (const uint32_t blocks : {1u, 2u}) {
             for (uint32_t bits = 0; bits < 8; ++bits) {
               gemm::Narrow kernel;
-              kernel.type = type;
+              kernel.type = kernel.short_type = type;
               kernel.c_type = c_type;
               kernel.rows = rows;
               kernel.columns = columns;
@@ -400,6 +430,11 @@ TEST(NativeKernels, GemmOfTf32Assembles) {
 }
 TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
 TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 100); }
+TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
+  std::vector<gemm::Narrow> all;
+  add_narrow_float8(all);
+  assemble_some(all, gemm::narrow_source, 20);
+}
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source, 20); }
 
@@ -439,7 +474,7 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   EXPECT_NO_THROW(check_defines(kernel.request()));
   EXPECT_THROW(gemm::wgmma_source.write(kernel.request()), Error);
   gemm::Narrow narrow;
-  narrow.type = narrow.c_type = TUFF_F16;
+  narrow.type = narrow.short_type = narrow.c_type = TUFF_F16;
   narrow.long_along_k = true;
   narrow.rows = 112, narrow.columns = 64, narrow.blocks = 1;  // too many sums
   EXPECT_NO_THROW(check_defines(narrow.request()));
@@ -449,6 +484,15 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   narrow.blocks = 2;  // too little memory
   EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
   narrow.blocks = 1, narrow.long_along_k = false;  // lines of 112 elements
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.rows = 64, narrow.short_type = TUFF_BF16;  // beside f16
+  EXPECT_NO_THROW(check_defines(narrow.request()));
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.type = TUFF_F8_E4M3;  // a short operand across k
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.short_along_k = true;
+  EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
+  narrow.c_type = TUFF_F8_E5M2, narrow.beta = true;  // elements of 8 bits are not read
   EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
   attention::Wgmma wide;
   wide.type = TUFF_F16;

@@ -135,7 +135,6 @@ CopyRequest matrix_copy_of_b(const GemmArgs& args) {
 namespace {
 
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
-constexpr uint32_t kTransposeInvocations = 256;  // of gemm_transpose.comp
 
 // The number of workgroups up to which k is split: if half of the cores would be idle and k is long enough to pay for
 // the second pass, or for a narrow tile always.
@@ -155,7 +154,7 @@ void offer_matrices(const DeviceTraits& traits, const GemmArgs& args, const Wind
     b_copy = matrix_copy_of_b(args);
   }
   const bool transposes = (a_copy.wanted && a_copy.transposed) || (b_copy.wanted && b_copy.transposed);
-  if (transposes && max_along_x(traits) < kTransposeInvocations) return;
+  if (transposes && !can_transpose(traits)) return;
   const bool ta = (args.ta != TUFF_NO_TRANS) != (a_copy.wanted && a_copy.transposed);
   const bool tb = (args.tb != TUFF_NO_TRANS) != (b_copy.wanted && b_copy.transposed);
   const Extents all = extents_of(args, windows);

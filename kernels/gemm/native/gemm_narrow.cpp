@@ -1,12 +1,13 @@
-// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with few rows or columns, in 16 bits: bound by
-// reading the long operand once. A block computes a tile: 32 to 128 rows of the long operand by all of the short one's.
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) with few rows or columns, in 16 bits or of 8-bit
+// floats, with a scale for each matrix: bound by reading the long operand once. A block computes a tile: 32 to 128 rows
+// of the long operand by all of the short one's.
 //
 //                  k
-//         +---+---+---+---+---          Each of a block's four warps works by itself: it takes every fourth step of 64
-//         k,
-//  tile's | 0 | 1 | 2 | 3 | ...         and keeps a ring of steps of both operands on their way from memory (cp.async),
-//  rows   +---+---+---+---+---          so that nothing waits for another warp until the end. Large tiles have teams of
-//                                       two warps instead, with half of the rows each.
+//         +---+---+---+---+---          Each of a block's four warps works by itself: it takes every fourth step of k
+//         (64,
+//  tile's | 0 | 1 | 2 | 3 | ...         or 128 of 8-bit floats) and keeps a ring of steps of both operands on their way
+//  rows   +---+---+---+---+---          from memory (cp.async), so that nothing waits for another warp until the end.
+//                                       Large tiles have teams of two warps instead, with half of the rows each.
 //         +---+---+---+---+---
 //  short  | 0 | 1 | 2 | 3 | ...           load       2   3   4   ...
 //         +---+---+---+---+---            multiply   0   1   2   ...
@@ -18,6 +19,13 @@
 // In shared memory an operand whose rows run along k has a line of 128 bytes for each row; another has a line for each
 // step of k, of up to 64 rows. Pieces of 16 bytes are permuted so that ldmatrix, which also transposes, reads without
 // bank conflicts.
+//
+// 8-bit floats become f16 (bf16 beside bf16) in registers, which is exact, so sums are as accurate as those of 16 bits;
+// those of the instructions for 8-bit floats have 13 bits. A register of ldmatrix has four of them: of a row along k,
+// thread t of four has numbers 4 t to 4 t + 3 of 16 steps of k, and multiplies the first two as if they were numbers
+// 2 t and 2 t + 1 of mma.sync's 16, and the others as 2 t + 8 and 2 t + 9. A sum may be in any order if both operands
+// have the same. Of rows across k, a register has two rows of two steps of k. Their lines are stored in the order in
+// which ldmatrix gives thread t the same steps of k.
 #include "kernels/gemm/native/gemm_narrow.hpp"
 
 #include <algorithm>
@@ -30,6 +38,7 @@
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
+#include "planning/element_type.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
 
@@ -48,7 +57,7 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kStep = Narrow::kStep, kElement = 2, kPiece = 16, kPieceElements = kPiece / kElement;
+constexpr uint32_t kPiece = 16;
 constexpr uint32_t kBlockRows = 16;  // of mma.sync
 constexpr uint32_t kTogether = 512;  // rows whose tiles begin at the same step if a step of k has them side by side
 constexpr uint32_t kMaxStages = 8;
@@ -66,6 +75,7 @@ class Kernel {
       bias_ = w_.pointer("bias");
       residual_ = w_.pointer("residual");
     }
+    if (o_.scaled) scales_ = ptx::scale_pointers(w_);
     w_.block("push", sizeof(Narrow::Push));
     thread_ = w_.special("%tid.x");
     lane_ = thread_ & (kWarp - 1);
@@ -87,21 +97,35 @@ class Kernel {
     U64 ld;          // in bytes
     U32 first, end;  // rows: of the tile, of the matrix
     bool along_k;
-    uint32_t tile;   // rows of a tile
-    uint32_t place;  // in a stage, in bytes
-    // Of a line in shared memory, if rows run across k.
-    uint32_t panel() const { return std::min(tile, kStep); }
-    uint32_t line_bytes() const { return along_k ? kRowBytes : panel() * kElement; }
+    uint32_t element;  // bytes
+    uint32_t step;     // of k
+    uint32_t tile;     // rows of a tile
+    uint32_t place;    // in a stage, in bytes
+    bool in_eights;    // read by threads, 8 bytes at a time
+    uint32_t piece_elements() const { return kPiece / element; }
+    // A line has up to 128 bytes, so there may be several panels of lines: of steps of k, or of rows across k.
+    uint32_t panel() const { return std::min(along_k ? step : tile, kRowBytes / element); }
+    uint32_t panels() const { return (along_k ? step : tile) / panel(); }
+    uint32_t panel_lines() const { return along_k ? tile : step; }
+    uint32_t line_bytes() const { return panel() * element; }
     uint32_t pieces() const { return line_bytes() / kPiece; }
-    uint32_t lines() const { return along_k ? tile : tile / panel() * kStep; }
+    uint32_t lines() const { return panels() * panel_lines(); }
     // A piece's number is changed by this function of its line's number, of which three bits count.
-    U32 permutation(const U32& line) const {
+    template <typename Number>
+    Number permutation(const Number& line) const {
+      if (in_eights) return (line & 3u) << 1;
       switch (pieces()) {
-        case 8: return line & 7;
-        case 4: return (line >> 1) & 3;
-        case 2: return (line >> 2) & 1;
-        default: return line.writer->constant(0);
+        case 8: return line & 7u;
+        case 4: return (line >> 1) & 3u;
+        case 2: return (line >> 2) & 1u;
+        default: return line & 0u;
       }
+    }
+    // Where a line is stored. Across k, 16 steps k of 8-bit floats are in the order of k / 2 % 2, k / 4, k % 2.
+    template <typename Number>
+    Number stored(const Number& line) const {
+      if (along_k || element != 1) return line;
+      return (line & ~15u) | (line & 2u) << 2 | (line & 12u) >> 1 | (line & 1u);
     }
   };
 
@@ -135,10 +159,15 @@ class Kernel {
     short_.end = parameter(offsetof(Narrow::Push, columns));
     long_.along_k = o_.long_along_k;
     short_.along_k = o_.short_along_k;
+    long_.element = o_.long_bytes();
+    short_.element = o_.short_bytes();
+    long_.step = short_.step = o_.step();
     long_.tile = o_.rows;
     short_.tile = o_.columns;
     long_.place = 0;
     short_.place = o_.rows * kRowBytes;
+    long_.in_eights = false;
+    short_.in_eights = long_.element != short_.element;
   }
 
   // --- loading ------------------------------------------------------------------------------------------------------
@@ -159,17 +188,18 @@ class Kernel {
     all.line = thread / pieces;
     all.at_once = threads / pieces;
     if (all.at_once > x.lines()) all.exists = all.line < x.lines();
-    all.element = piece * kPieceElements;
-    all.to = w_.variable(ring_ + x.place + all.line * x.line_bytes() + ((piece ^ x.permutation(all.line)) << 4));
+    all.element = piece * x.piece_elements();
+    const U32 stored = x.stored(all.line);
+    all.to = w_.variable(ring_ + x.place + stored * x.line_bytes() + ((piece ^ x.permutation(stored)) << 4));
     const U32 row = x.along_k ? x.first + all.line : x.first + all.element;
     const U32 k = x.along_k ? next_ + all.element : next_ + all.line;
-    all.at = w_.variable(multiply_add(x.along_k ? k : row, kElement, x.base) + widen(x.along_k ? row : k) * x.ld);
+    all.at = w_.variable(multiply_add(x.along_k ? k : row, x.element, x.base) + widen(x.along_k ? row : k) * x.ld);
     all.between = w_.variable(x.ld * number64(all.at_once));
-    all.step = x.along_k ? number64(between() * kElement) : w_.variable(x.ld * number64(between()));
+    all.step = x.along_k ? number64(between() * x.element) : w_.variable(x.ld * number64(between()));
     all.round =
-        w_.variable(x.along_k ? multiply_wide(steps_, w_.constant(between() * kElement)) : all.step * widen(steps_));
+        w_.variable(x.along_k ? multiply_wide(steps_, w_.constant(between() * x.element)) : all.step * widen(steps_));
     if (!x.along_k) {
-      all.bytes = w_.variable(rest(row, x.end));
+      all.bytes = w_.variable(rest(x, row, x.end));
     } else {
       all.line = w_.variable(row);
     }
@@ -177,27 +207,28 @@ class Kernel {
   }
 
   // The bytes of a piece from `element` on that are before `end`.
-  U32 rest(const U32& element, const U32& end) {
+  U32 rest(const Operand& x, const U32& element, const U32& end) {
     const U32 left = select(element < end, end - element, w_.constant(0));
-    return min(left, w_.constant(kPieceElements)) * kElement;
+    return min(left, w_.constant(x.piece_elements())) * x.element;
   }
 
   // Starts loading the operand's step from k on. What does not exist is zero.
   void load(const Operand& x, const Loads& all, const U32& stage, const U32& k) {
-    const U32 along = x.along_k ? rest(k + all.element, end_) : U32{}, k_line = x.along_k ? U32{} : k + all.line;
+    const U32 first = x.along_k ? k + all.element : x.first + all.element, end = x.along_k ? end_ : x.end;
+    const U32 line_end = x.along_k ? x.end : end_, first_line = x.along_k ? all.line : k + all.line;
     const U32 begin = all.to + stage;
     U64 from = all.at;
+    U32 wanted = x.along_k ? rest(x, first, end) : all.bytes;
     for (uint32_t line = 0; line < x.lines(); line += all.at_once) {
-      const uint32_t panel = x.along_k ? 0 : line / kStep, in_panel = x.along_k ? line : line % kStep;
+      const uint32_t panel = line / x.panel_lines(), in_panel = line % x.panel_lines(), stored = x.stored(line);
       if (line != 0) from = in_panel == 0 ? all.at : from + all.between;
-      const Pred exists = x.along_k ? all.line + in_panel < x.end : k_line + in_panel < end_;
-      U32 wanted = along;
-      if (!x.along_k) wanted = panel == 0 ? all.bytes : rest(x.first + all.element + panel * kStep, x.end);
-      const U32 bytes = select(exists, wanted, w_.constant(0));
-      // A thread's lines differ in bit 2, which is part of the permutation, if there are four at once.
-      const U32 to = x.pieces() == 8 && (line & 4) != 0 ? begin ^ 64u : begin;
+      if (panel != 0 && in_panel == 0) wanted = rest(x, first + panel * x.panel(), end);
+      const U32 bytes = select(first_line + in_panel < line_end, wanted, w_.constant(0));
+      // The thread's lines differ in bits that are part of the permutation.
+      const uint32_t other = x.permutation(stored) << 4;
+      const U32 to = other != 0 ? begin ^ other : begin;
       const ptx::Guard guard = all.exists.writer != nullptr ? if_true(all.exists) : ptx::Guard{};
-      w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text, line * x.line_bytes(),
+      w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text, stored * x.line_bytes(),
               from.text, panel * kRowBytes, bytes.text);
     }
     w_.assign(all.at, all.at + all.step);
@@ -213,7 +244,7 @@ class Kernel {
   }
 
   // k from a team's step to its next.
-  uint32_t between() const { return o_.teams() * kStep; }
+  uint32_t between() const { return o_.teams() * o_.step(); }
 
   void each_step() {
     const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
@@ -223,8 +254,8 @@ class Kernel {
     steps_ = w_.variable((length + (between() - 1)) / between());
     const U32 turn = o_.long_along_k ? tile_ : tile_ / std::max(kTogether / o_.rows, 1u);
     const U32 first = (turn - turn / ptx::max(steps_, w_.constant(1)) * steps_) * between();
-    next_ = w_.variable(begin_ + first + team_ * kStep);
-    const U32 last = w_.variable(begin_ + team_ * kStep + steps_ * between());
+    next_ = w_.variable(begin_ + first + team_ * o_.step());
+    const U32 last = w_.variable(begin_ + team_ * o_.step() + steps_ * between());
     const Loads of_long = prepare(long_), of_short = prepare(short_);
     const auto load_step = [&](const U32& stage, const U32& step) {
       w_.when(step < steps_, [&] {
@@ -268,14 +299,25 @@ class Kernel {
     if (long_.along_k) {
       read_long_ = place(long_, first + (low << 3) + line, high);
     } else {
-      const U32 panel = first / long_.panel(), piece = (first & (long_.panel() - 1)) / kPieceElements;
-      read_long_ = place(long_, panel * kStep + (high << 3) + line, piece + low);
+      const U32 panel = first / long_.panel(), piece = (first & (long_.panel() - 1)) / long_.piece_elements();
+      read_long_ = bytes() ? place(long_, (matrix << 3) + line, piece)
+                           : place(long_, panel * o_.step() + (high << 3) + line, piece + low);
     }
-    read_short_ = short_.along_k ? place(short_, line, matrix) : place(short_, (matrix << 3) + line, w_.constant(0));
+    if (short_.in_eights) {
+      const U32 row = lane_ >> 2, thread = lane_ & 3;
+      const U32 in_line = (((thread >> 1) ^ short_.permutation(row)) << 4) + ((thread & 1) << 3);
+      read_short_ = w_.variable(ring_ + short_.place + row * kRowBytes + in_line);
+    } else {
+      read_short_ = short_.along_k ? place(short_, line, matrix) : place(short_, (matrix << 3) + line, w_.constant(0));
+    }
   }
 
-  std::array<U32, 4> load_matrices(const U32& at, uint32_t offset, bool transposed) {
-    std::array<U32, 4> x;
+  // The long operand is of 8-bit floats.
+  bool bytes() const { return long_.element == 1; }
+
+  using Fragment = std::array<U32, 4>;
+  Fragment load_matrices(const U32& at, uint32_t offset, bool transposed) {
+    Fragment x;
     for (U32& one : x) one = w_.make<Type::u32>();
     w_.emit("ldmatrix.sync.aligned.m8n8.x4{}.shared.b16 {{{}, {}, {}, {}}}, [{}+{}];", transposed ? ".trans" : "",
             x[0].text, x[1].text, x[2].text, x[3].text, at.text, offset);
@@ -283,36 +325,107 @@ class Kernel {
   }
 
   // The 16 rows of a block of the long operand, of 16 steps of k.
-  std::array<U32, 4> long_rows(const U32& at, uint32_t block, uint32_t sixteen) {
+  Fragment long_rows(const U32& at, uint32_t block, uint32_t sixteen) {
     if (long_.along_k) return load_matrices(at ^ (sixteen * 32), block * 16 * kRowBytes, false);
-    const uint32_t in_panel = block % (kStep / kBlockRows), panel = block / (kStep / kBlockRows);
-    return load_matrices(at ^ (in_panel * 32), (panel * kStep + sixteen * 16) * long_.line_bytes(), true);
+    const uint32_t in_line = kRowBytes / 2 / kBlockRows, in_panel = block % in_line, panel = block / in_line;
+    return load_matrices(at ^ (in_panel * 32), (panel * o_.step() + sixteen * 16) * long_.line_bytes(), true);
   }
-  // Eight rows of the short operand, of 32 steps of k.
-  std::array<U32, 4> short_rows(const U32& at, uint32_t eight, uint32_t half) {
+  // Eight rows of the short operand, of 64 bytes of k.
+  Fragment short_rows(const U32& at, uint32_t eight, uint32_t half) {
     if (short_.along_k) return load_matrices(at ^ (half * 64), eight * 8 * kRowBytes, false);
     return load_matrices(at ^ (eight * kPiece), half * 32 * short_.line_bytes(), true);
   }
 
   const F32* sums(uint32_t block, uint32_t eight) const { return &sums_[(block * o_.columns / 8 + eight) * 4]; }
 
+  // Products of 16 rows of the long operand and eight of the short one, of 16 steps of k.
+  void multiply(uint32_t block, uint32_t eight, const Fragment& a, const U32& b0, const U32& b1) {
+    const char* const type = ptx::name_of_half(o_.multiplied_type());
+    const F32* const c = sums(block, eight);
+    w_.emit(
+        "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
+        "{{{}, {}, {}, {}}};",
+        type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text, b0.text,
+        b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
+  }
+
   void multiply(const U32& stage) {
-    const char* const type = ptx::name_of_half(o_.type);
     const U32 at_long = read_long_ + stage, at_short = read_short_ + stage;
     for (uint32_t half = 0; half < 2; ++half) {
-      std::vector<std::array<U32, 4>> b;
-      for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) b.push_back(short_rows(at_short, eight, half));
+      std::vector<Fragment> b;
+      for (uint32_t eight = 0; eight < o_.columns / 8 && !short_.in_eights; ++eight) {
+        b.push_back(short_rows(at_short, eight, half));
+      }
       for (uint32_t i = 0; i < 2; ++i) {
+        if (bytes()) {
+          multiply_bytes(at_long, at_short, half * 2 + i, b);
+          continue;
+        }
         for (uint32_t block = 0; block < blocks(); ++block) {
-          const std::array<U32, 4> a = long_rows(at_long, block, half * 2 + i);
+          const Fragment a = long_rows(at_long, block, half * 2 + i);
           for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
-            const F32* const c = sums(block, eight);
-            w_.emit(
-                "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
-                "{{{}, {}, {}, {}}};",
-                type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text,
-                b[eight][2 * i].text, b[eight][2 * i + 1].text, c[0].text, c[1].text, c[2].text, c[3].text);
+            multiply(block, eight, a, b[eight][2 * i], b[eight][2 * i + 1]);
           }
+        }
+      }
+    }
+  }
+
+  // --- 8-bit floats -------------------------------------------------------------------------------------------------
+
+  // Four of a register, as two pairs of 16 bits.
+  std::array<U32, 2> widened(int32_t type, const U32& four) {
+    return ptx::pairs_of_bytes(type, four, o_.multiplied_type());
+  }
+
+  // The 16 rows of a block of the long operand, of twice 16 steps of k.
+  std::array<Fragment, 2> long_bytes(const U32& at, uint32_t block, uint32_t quarter) {
+    std::array<Fragment, 2> made;
+    if (long_.along_k) {
+      const Fragment x = load_matrices(at ^ (quarter * 32), block * 16 * kRowBytes, false);
+      for (uint32_t i = 0; i < 2; ++i) {
+        const auto low = widened(o_.type, x[2 * i]), high = widened(o_.type, x[2 * i + 1]);
+        made[i] = {low[0], high[0], low[1], high[1]};
+      }
+      return made;
+    }
+    // Bytes 0 and 2 of a register are of one row, bytes 1 and 3 of the next.
+    const Fragment x = load_matrices(at ^ (block * kPiece), quarter * 32 * long_.line_bytes(), true);
+    const auto rows_of = [&](const U32& four) {
+      const U32 sorted = w_.make<Type::u32>();
+      w_.emit("prmt.b32 {}, {}, {}, 0x3120;", sorted.text, four.text, four.text);
+      return widened(o_.type, sorted);
+    };
+    for (uint32_t i = 0; i < 2; ++i) {
+      const auto first = rows_of(x[2 * i]), second = rows_of(x[2 * i + 1]);
+      made[i] = {first[0], first[1], second[0], second[1]};
+    }
+    return made;
+  }
+
+  // Eight rows of a short operand of 16 bits, of 16 steps of k.
+  std::array<U32, 2> short_pairs(const U32& at, uint32_t eight, uint32_t sixteen) {
+    std::array<U32, 2> x{w_.make<Type::u32>(), w_.make<Type::u32>()};
+    const uint32_t panel = sixteen / 4, lines = panel * short_.panel_lines() + eight * 8;
+    w_.emit("ld.shared.v2.b32 {{{}, {}}}, [{}+{}];", x[0].text, x[1].text, (at ^ (sixteen % 4 * 32)).text,
+            lines * kRowBytes);
+    return x;
+  }
+
+  // The quarter of a step: 32 of k. `b` has the half's rows of a short operand of 8 bits.
+  void multiply_bytes(const U32& at_long, const U32& at_short, uint32_t quarter, const std::vector<Fragment>& b) {
+    std::vector<std::array<U32, 2>> pairs;
+    for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        pairs.push_back(short_.in_eights ? short_pairs(at_short, eight, quarter * 2 + i)
+                                         : widened(o_.short_type, b[eight][quarter % 2 * 2 + i]));
+      }
+    }
+    for (uint32_t block = 0; block < blocks(); ++block) {
+      const std::array<Fragment, 2> a = long_bytes(at_long, block, quarter);
+      for (uint32_t i = 0; i < 2; ++i) {
+        for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
+          multiply(block, eight, a[i], pairs[eight * 2 + i][0], pairs[eight * 2 + i][1]);
         }
       }
     }
@@ -328,12 +441,15 @@ class Kernel {
   // Each team's sums are in shared memory afterwards: [team][row][column].
   void keep_sums() {
     w_.emit("bar.sync 0;");
-    const U32 row = in_team_ * warp_rows() + (lane_ >> 2), column = (lane_ & 3) << 1;
+    // Of 8-bit floats across k, a thread's two rows are neighbours.
+    const bool neighbours = bytes() && !long_.along_k;
+    const uint32_t second = neighbours ? 1 : 8;
+    const U32 row = in_team_ * warp_rows() + ((lane_ >> 2) << (neighbours ? 1 : 0)), column = (lane_ & 3) << 1;
     const U32 to = memory_ + team_ * w_.constant(team_bytes()) + (row * sums_row() + column) * 4;
     for (uint32_t block = 0; block < blocks(); ++block) {
       for (uint32_t eight = 0; eight < o_.columns / 8; ++eight) {
         for (uint32_t i = 0; i < 4; ++i) {
-          const uint32_t at = ((block * 16 + i / 2 * 8) * sums_row() + eight * 8 + i % 2) * 4;
+          const uint32_t at = ((block * 16 + i / 2 * second) * sums_row() + eight * 8 + i % 2) * 4;
           w_.emit("st.shared.f32 [{}+{}], {};", to.text, at, sums(block, eight)[i].text);
         }
       }
@@ -343,14 +459,15 @@ class Kernel {
 
   // Stores the tile's elements in the order of C's rows.
   void finish() {
-    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
+    const uint32_t size = size_of_c();
     const U64 bytes = number64(size), matrix = widen(matrix_);
     const U64 out = c_ + matrix * parameter64(offsetof(Narrow::Push, stride_c)) +
                     widen(part_) * parameter64(offsetof(Narrow::Push, slice_c));
     U64 bias, residual;
     if (o_.bias_axis != 0) bias = bias_ + matrix * parameter64(offsetof(Narrow::Push, stride_bias));
     if (o_.residual) residual = residual_ + matrix * parameter64(offsetof(Narrow::Push, stride_residual));
-    const F32 alpha = w_.parameter_float("push", offsetof(Narrow::Push, alpha));
+    ptx::Scales scales{w_.parameter_float("push", offsetof(Narrow::Push, alpha)), {}};
+    if (o_.scaled) scales = ptx::read_scales(scales_, scales.factor);
     const F32 beta = w_.parameter_float("push", offsetof(Narrow::Push, beta));
     const U32 ldc = parameter(offsetof(Narrow::Push, ldc));
     const U32 ld_residual = o_.residual ? parameter(offsetof(Narrow::Push, ld_residual)) : U32{};
@@ -370,7 +487,7 @@ class Kernel {
                     return multiply_add(c_column, size, base + multiply_wide(c_row, ld) * bytes);
                   };
                   const U64 to = address(out, ldc);
-                  F32 value = sum * alpha;
+                  F32 value = sum * scales.factor;
                   if (o_.beta) value = multiply_add(beta, load_element(o_.c_type, to, 0, nullptr), value);
                   if (o_.bias_axis != 0) {
                     const U32& place = o_.bias_axis == TUFF_BIAS_ROWS ? c_row : c_column;
@@ -379,7 +496,8 @@ class Kernel {
                   if (o_.residual) {
                     value = value + load_element(o_.c_type, address(residual, ld_residual), 0, nullptr);
                   }
-                  store(to, ptx::rectified(value, o_.activation));
+                  value = ptx::rectified(value, o_.activation);
+                  store(to, o_.scaled ? value * scales.after : value);
                 });
                 w_.assign(element, element + Narrow::kThreads);
               });
@@ -396,9 +514,15 @@ class Kernel {
     return sum;
   }
 
+  uint32_t size_of_c() const { return static_cast<uint32_t>(dtype_size(o_.c_type)); }
+
   void store(const U64& to, const F32& value) {
     if (o_.c_type == TUFF_F32) {
       w_.emit("st.global.f32 [{}], {};", to.text, value.text);
+      return;
+    }
+    if (size_of_c() == 1) {
+      w_.emit("st.global.b8 [{}], {};", to.text, ptx::packed_bytes(o_.c_type, value, value).text);
       return;
     }
     const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.c_type, value, value))[0];
@@ -409,6 +533,7 @@ class Kernel {
   Writer w_;
   Operand long_, short_;
   U64 c_, bias_, residual_;
+  std::array<U64, 3> scales_;
   U32 thread_, lane_, team_, in_team_;
   U32 memory_, ring_;           // ring_: the team's
   U32 matrix_, part_;           // of the block
@@ -425,18 +550,28 @@ NativeKernel write_narrow(const KernelRequest& request) {
 }
 
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}};
-constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kRows[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
 constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kPerCore[] = {{1, 2}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
                                        {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
-constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations}, {"BETA", kFlag},       {"BIAS_AXIS", kAxes},
-                                   {"BLOCKS", kPerCore},         {"COLUMNS", kColumns}, {"C_TYPE", kOutputs},
-                                   {"LONG_ALONG_K", kFlag},      {"RESIDUAL", kFlag},   {"ROWS", kRows},
-                                   {"SHORT_ALONG_K", kFlag},     {"TRANSPOSED", kFlag}, {"TYPE", kInputs}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
+                                   {"BETA", kFlag},
+                                   {"BIAS_AXIS", kAxes},
+                                   {"BLOCKS", kPerCore},
+                                   {"COLUMNS", kColumns},
+                                   {"C_TYPE", kOutputs},
+                                   {"LONG_ALONG_K", kFlag},
+                                   {"RESIDUAL", kFlag},
+                                   {"ROWS", kRows},
+                                   {"SCALED", kFlag},
+                                   {"SHORT_ALONG_K", kFlag},
+                                   {"SHORT_TYPE", kInputs},
+                                   {"TRANSPOSED", kFlag},
+                                   {"TYPE", kInputs}};
 
 }  // namespace
 
@@ -450,6 +585,11 @@ bool Narrow::fits() const {
   return stages() >= kMinStages && rows / team() * columns <= kMaxSums && (long_along_k || std::has_single_bit(rows));
 }
 
+bool Narrow::legal() const {
+  const bool bytes_of_c = kFloat8Types.has(c_type);
+  return (long_bytes() == 1 ? short_along_k : type == short_type) && !(bytes_of_c && (beta || has_operands()));
+}
+
 uint32_t Narrow::shared_bytes() const { return teams() * stages() * stage_bytes() + ptx::kSharedAlignment; }
 
 KernelRequest Narrow::request() const {
@@ -458,6 +598,7 @@ KernelRequest Narrow::request() const {
   made.define("BLOCKS", blocks).define("COLUMNS", columns).define("C_TYPE", c_type);
   made.define("LONG_ALONG_K", long_along_k).define("RESIDUAL", residual).define("ROWS", rows);
   made.define("SHORT_ALONG_K", short_along_k).define("TRANSPOSED", transposed).define("TYPE", type);
+  made.define("SCALED", scaled).define("SHORT_TYPE", short_type);
   return made;
 }
 
@@ -475,6 +616,9 @@ Narrow Narrow::read(const KernelRequest& request) {
   options.short_along_k = request.value_of("SHORT_ALONG_K") != 0;
   options.transposed = request.value_of("TRANSPOSED") != 0;
   options.type = static_cast<int32_t>(request.value_of("TYPE"));
+  options.scaled = request.value_of("SCALED") != 0;
+  options.short_type = static_cast<int32_t>(request.value_of("SHORT_TYPE"));
+  if (!options.legal()) fail(TUFF_ERROR_INTERNAL, "gemm_narrow: options that the types do not have");
   if (!options.fits()) fail(TUFF_ERROR_INTERNAL, "gemm_narrow: tiles of {} x {}", options.rows, options.columns);
   return options;
 }

@@ -35,6 +35,7 @@ constexpr uint64_t kPieceBytes = 16;
 // A product as the kernel sees it.
 struct Operands {
   uint64_t rows, columns;  // of the long operand, of the short one
+  int32_t type_long, type_short;
   uint64_t ld_long, ld_short, stride_long, stride_short;
   bool long_along_k, short_along_k;
   bool transposed;  // the long operand is B
@@ -43,26 +44,48 @@ struct Operands {
 Operands operands_of(const Plan& plan) {
   const GemmArgs& args = plan.args;
   if (args.n > args.m) {
-    return {args.n, args.m, args.ldb, args.lda, args.stride_b, args.stride_a, plan.tb, !plan.ta, true};
+    return {args.n,        args.m,        args.b_type, args.a_type, args.ldb, args.lda,
+            args.stride_b, args.stride_a, plan.tb,     !plan.ta,    true};
   }
-  return {args.m, args.n, args.lda, args.ldb, args.stride_a, args.stride_b, !plan.ta, plan.tb, false};
+  return {args.m,        args.n,        args.a_type, args.b_type, args.lda, args.ldb,
+          args.stride_a, args.stride_b, !plan.ta,    plan.tb,     false};
 }
 
 bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
 
+// The copy of the short operand that the kernel reads instead: 8-bit floats become the type of a long operand of 16
+// bits. Beside a long operand of 8 bits its rows run along k.
+CopyRequest copy_of_short(const Operands& x) {
+  if (is_half(x.type_long)) return {x.type_short != x.type_long, x.type_long, false};
+  return {!x.short_along_k, x.type_short, true};
+}
+
+bool computes_types(int32_t type_long, int32_t type_short) {
+  const bool bytes_long = kFloat8Types.has(type_long), bytes_short = kFloat8Types.has(type_short);
+  return bytes_long ? bytes_short || is_half(type_short)
+                    : is_half(type_long) && (type_long == type_short || bytes_short);
+}
+
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
-  const auto loadable = [&](const Buffer* buffer, uint64_t ld, uint64_t stride) {
-    return aligned(buffer, args.a_type, ld, stride, kPieceBytes / dtype_size(args.a_type));
+  if (!traits.hopper || plan.windows != nullptr || args.c_array != nullptr) return false;
+  const Operands x = operands_of(plan);
+  const auto loadable = [](const Buffer* buffer, int32_t type, uint64_t ld, uint64_t stride) {
+    return aligned(buffer, type, ld, stride, kPieceBytes / dtype_size(type));
   };
-  return traits.hopper && is_half(args.a_type) && args.a_type == args.b_type && plan.windows == nullptr &&
-         args.c_array == nullptr && std::min(args.m, args.n) <= Narrow::kMaxColumns && args.k < kMaxLength &&
-         args.ldc <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&
-         loadable(args.a, args.lda, args.stride_a) && loadable(args.b, args.ldb, args.stride_b);
+  if (!computes_types(x.type_long, x.type_short)) return false;
+  const CopyRequest copy = copy_of_short(x);
+  if (copy.wanted && copy.transposed && !can_transpose(traits)) return false;
+  const Buffer *const of_long = x.transposed ? args.b : args.a, *const of_short = x.transposed ? args.a : args.b;
+  return x.columns <= Narrow::kMaxColumns && args.k < kMaxLength && args.ldc <= UINT32_MAX &&
+         args.epilogue.ld_residual <= UINT32_MAX && loadable(of_long, x.type_long, x.ld_long, x.stride_long) &&
+         (copy.wanted || loadable(of_short, x.type_short, x.ld_short, x.stride_short));
 }
 
 bool takes_second_pass(const GemmArgs& args) {
-  return !ptx::rectifies(args.epilogue.activation) || only_finish_has(args);
+  // Elements of 8 bits are stored, but not read.
+  if (kFloat8Types.has(args.c_type) && (args.beta != 0 || args.epilogue.has_operands())) return true;
+  return !ptx::rectifies(args.epilogue.activation);
 }
 
 uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {
@@ -73,9 +96,14 @@ uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {
 Narrow kernel_of(const DeviceTraits& traits, const Plan& plan, const NarrowVariant& variant) {
   const Operands x = operands_of(plan);
   Narrow kernel;
-  kernel.type = plan.args.a_type;
+  kernel.type = x.type_long;
+  kernel.short_type = x.type_short;
   kernel.long_along_k = x.long_along_k;
   kernel.short_along_k = x.short_along_k;
+  if (const CopyRequest copy = copy_of_short(x); copy.wanted) {
+    kernel.short_type = copy.type;
+    kernel.short_along_k = x.short_along_k != copy.transposed;
+  }
   kernel.transposed = x.transposed;
   kernel.rows = variant.rows;
   kernel.columns = 8;
@@ -101,7 +129,8 @@ double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVar
   const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinPart);
   const uint64_t all = tiles * slices, last = (all - 1) % at_once + 1;
   const double columns = static_cast<double>(std::min(args.m, args.n)), rows = variant.rows;
-  const double row = static_cast<double>(args.k) / static_cast<double>(slices) * 2;
+  const double bytes = static_cast<double>(dtype_size(args.n > args.m ? args.b_type : args.a_type));
+  const double row = static_cast<double>(args.k) / static_cast<double>(slices) * bytes;
   const double cores = static_cast<double>(cores_of(traits));
   const double idle = 1 - static_cast<double>(last) / static_cast<double>(at_once);
   const double shared = (rows + columns * kShortCost) * row / cores;
@@ -109,6 +138,10 @@ double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVar
   const double alone = (rows * kLongAlone + columns * kShortAlone) * row;
   return static_cast<double>(all - last) * shared + std::max(last_ones, alone) + (slices > 1 ? kSecondPass : 0);
 }
+
+// Whether the model chooses the kernel for 8-bit floats: not before a GPU has run it. By name, and for `tuff tune`, it
+// is always offered.
+constexpr bool kChoosesFloats8 = false;
 
 // Whether no other kernel is better. Many rows and columns are for wgmma, and little memory for subgroups.
 bool suits(const GemmArgs& args) {
@@ -124,7 +157,8 @@ void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   const GemmArgs& args = plan.args;
   if (!computes(traits, plan)) return;
   const bool measured = std::max(args.m, args.n) >= kMinMeasured && args.k >= kMinMeasured;
-  const Fit fit = suits(args) ? Fit::suits : measured ? Fit::perhaps : Fit::by_name;
+  const bool chosen = kChoosesFloats8 || !(kFloat8Types.has(args.a_type) || kFloat8Types.has(args.b_type));
+  const Fit fit = suits(args) && chosen ? Fit::suits : measured ? Fit::perhaps : Fit::by_name;
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NarrowVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || refusals.has(row)) continue;
@@ -140,17 +174,26 @@ bool is_narrow_variant(std::string_view name) {
                      [&](const NarrowVariant& row) { return name == row.name; });
 }
 
+CopyRequest narrow_copy_of_a(const Plan& plan) {
+  const Operands x = operands_of(plan);
+  return x.transposed ? copy_of_short(x) : CopyRequest{};
+}
+CopyRequest narrow_copy_of_b(const Plan& plan) {
+  const Operands x = operands_of(plan);
+  return x.transposed ? CopyRequest{} : copy_of_short(x);
+}
+
 bool record_narrow(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
   const NarrowVariant& variant = kVariants[plan.choice.offer.row];
-  const Operands x = operands_of(plan);
   const uint64_t tiles = tiles_of(args, variant);
   if (tiles * plan.choice.slices > traits.max_groups[0]) plan.choice.slices = 0;  // more parts than can be launched
-  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinPart, Narrow::kStep);
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinPart, kernel_of(traits, plan, variant).step());
   plan.to_scratch = plan.slices > 1 || takes_second_pass(args);
   take_scratch(recorder, plan);
 
+  const Operands x = operands_of(plan);  // with the copy, if there is one
   Narrow kernel = kernel_of(traits, plan, variant);
   kernel.c_type = plan.out_type;
   kernel.beta = plan.beta() != 0;
@@ -158,9 +201,11 @@ bool record_narrow(Recorder& recorder, Plan& plan) {
     kernel.activation = args.epilogue.activation;
     kernel.bias_axis = args.epilogue.bias_axis;
     kernel.residual = args.epilogue.residual != nullptr;
+    kernel.scaled = args.epilogue.scaled();
   }
   const auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
-  const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
+  const uint64_t size_long = dtype_size(x.type_long), size_short = dtype_size(x.type_short);
+  const uint64_t out_size = dtype_size(plan.out_type);
   const Narrow::Push push{
       .rows = number(x.rows),
       .columns = number(x.columns),
@@ -170,10 +215,10 @@ bool record_narrow(Recorder& recorder, Plan& plan) {
       .parts = number(plan.slices),
       .ldc = number(plan.out_ld),
       .ld_residual = number(args.epilogue.ld_residual),
-      .ld_long = x.ld_long * size,
-      .ld_short = x.ld_short * size,
-      .stride_long = x.stride_long * size,
-      .stride_short = x.stride_short * size,
+      .ld_long = x.ld_long * size_long,
+      .ld_short = x.ld_short * size_short,
+      .stride_long = x.stride_long * size_long,
+      .stride_short = x.stride_short * size_short,
       .stride_c = plan.out_stride * out_size,
       .slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0,
       .stride_bias = args.epilogue.stride_bias * out_size,
@@ -187,6 +232,7 @@ bool record_narrow(Recorder& recorder, Plan& plan) {
   if (x.transposed) plan.operand_a(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
+  if (kernel.scaled) scale_operands(dispatch, args.epilogue);
   dispatch.push(push);
   dispatch.groups(number(tiles * plan.slices)).work(work_bytes(plan), operations_of(args)).variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {

@@ -63,10 +63,9 @@ bool transposes_b(const GemmArgs& args) {
 
 // GEMM of 8-bit integers and floats, and of f32 as TF32.
 bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
-  constexpr uint32_t kTransposeInvocations = 256;  // of a workgroup of gemm_transpose.comp
   const GemmArgs& args = plan.args;
   const bool a = transposes_a(args), b = transposes_b(args);
-  if ((a || b) && max_along_x(traits) < kTransposeInvocations) return false;
+  if ((a || b) && !can_transpose(traits)) return false;
   const bool types = args.a_type == args.b_type || args.has_float8_inputs();
   return types && plan.windows == nullptr && args.c_array == nullptr && args.ldc <= UINT32_MAX &&
          args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX &&

@@ -73,7 +73,6 @@ constexpr uint32_t kBarriersBytes = 256;
 // when they start on the next, so at most the number of stages less two.
 constexpr uint32_t kLag = 2;
 constexpr uint32_t kPartColumns = 128;  // of 8-bit floats: those whose sums of a step are added up at once
-constexpr const char* kScaleNames[] = {"scale_a", "scale_b", "scale_c"};
 // Registers of a thread: the hardware moves them from the loading to the multiplying groups.
 constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
 
@@ -89,9 +88,7 @@ class Kernel {
       bias_ = w_.pointer("bias");
       residual_ = w_.pointer("residual");
     }
-    if (o_.scaled) {
-      for (uint32_t i = 0; i < 3; ++i) scales_[i] = w_.pointer(kScaleNames[i]);
-    }
+    if (o_.scaled) pointers_ = ptx::scale_pointers(w_);
     w_.block("push", o_.windows != 0 ? sizeof(Wgmma::WindowPush) : sizeof(Wgmma::Push));
     read_parameters();
     const U32 thread = w_.special("%tid.x");
@@ -412,7 +409,9 @@ class Kernel {
         sums_.push_back(w_.make<Type::f32>());
       }
     }
-    if (o_.scaled) read_scales();
+    if (o_.scaled) {
+      scales_ = ptx::read_scales(pointers_, w_.parameter_float("push", offsetof(Wgmma::Push, alpha)));
+    }
     const Ring ring = ptx::make_ring(w_, 0);
     if (o_.promoted) return multiply_in_parts(ring, a_first, b_first, high, thread, lane, elected);
     tiles_.each([&](const Tile& tile) {
@@ -486,21 +485,6 @@ class Kernel {
     });
   }
 
-  // alpha times the scales of A and B, and the scale of C.
-  void read_scales() {
-    const auto scale = [this](uint32_t i) {
-      const F32 value = w_.make<Type::f32>();
-      const Pred given = w_.make<Type::pred>();
-      w_.emit("mov.f32 {}, 0f3F800000;", value.text);
-      w_.emit("setp.ne.u64 {}, {}, 0;", given.text, scales_[i].text);
-      w_.emit(if_true(given), "ld.global.f32 {}, [{}];", value.text, scales_[i].text);
-      return value;
-    };
-    const F32 alpha = w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
-    factor_ = w_.variable(alpha * scale(0) * scale(1));
-    after_ = scale(2);
-  }
-
   // 32 bytes of k.
   void multiply_piece(const U64& a, const U64& b, const Pred& add, const std::vector<F32>& sums) {
     if (integers()) {
@@ -531,7 +515,7 @@ class Kernel {
 
   // Of each eight columns, a thread has two of its row and two of the row eight further down.
   void store(const Tile& tile, const U32& thread, const U32& lane) {
-    const F32 alpha = o_.scaled ? factor_ : w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
+    const F32 alpha = o_.scaled ? scales_.factor : w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
     const F32 beta = w_.parameter_float("push", offsetof(Wgmma::Push, beta));
     const U32 ldc = w_.parameter("push", offsetof(Wgmma::Push, ldc));
     const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
@@ -612,7 +596,7 @@ class Kernel {
         value[i] = value[i] + element(residual_at_, column, exists);
       }
       value[i] = ptx::rectified(value[i], o_.activation);
-      if (o_.scaled) value[i] = value[i] * after_;
+      if (o_.scaled) value[i] = value[i] * scales_.after;
     }
     return value;
   }
@@ -783,8 +767,8 @@ class Kernel {
   std::vector<U32> integer_sums_;
   Pred always_, row_exists_;
   U64 bias_, residual_, bias_at_, residual_at_;
-  std::array<U64, 3> scales_;
-  F32 factor_, after_;  // with scales: of sums, and of results
+  std::array<U64, 3> pointers_;  // of the scales
+  ptx::Scales scales_;
   F32 row_bias_;
   // With windows.
   ptx::Divider per_image_, width_, channels_, taps_;

@@ -124,6 +124,11 @@ void record_copy(Recorder& recorder, const Copy& copy, const Buffer& scratch, co
 
 }  // namespace
 
+bool can_transpose(const DeviceTraits& traits) {
+  constexpr uint32_t kInvocations = 256;  // of a workgroup of gemm_transpose.comp
+  return max_along_x(traits) >= kInvocations;
+}
+
 void take_scratch(Recorder& recorder, Plan& plan) {
   GemmArgs& args = plan.args;
   const int32_t sums = args.sum_type();
