@@ -1,9 +1,9 @@
-// Second pass of split-KV attention: merges the partial results of attention_split.comp or attention_matrix.comp, which
-// are each part's outputs as sums, references and sums of weights. A workgroup computes one row: each of its subgroups
-// adds up adjacent parts in order, and then the subgroups' sums are added up in order.
+// Second pass of split-KV attention: merges the partial results of attention_split.comp, attention_matrix.comp or
+// attention_decode.cpp, which are each part's outputs as sums, references and sums of weights. A workgroup computes one
+// row: each of its subgroups adds up adjacent parts in order, and then the subgroups' sums are added up in order.
 //
 //# HEAD_DIM_V_IS : 4..256 : head_dim of v, a multiple of 16 bytes
-//# ROWS : 1|2|4|8|16 : query rows of a tile of the first pass
+//# ROWS : 1|2|4|8|16|32|64 : query rows of a tile of the first pass
 //# WIDTH : 1|2|4|8|16|32|64|128 : subgroup size
 //# SUBGROUPS : 1|4 : subgroups of a workgroup
 #include "kernels/attention/attention_common.glsl"

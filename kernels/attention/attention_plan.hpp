@@ -81,6 +81,12 @@ bool is_split_variant(std::string_view name);
 // the range of f32, as they are: with these scales the error bound of such scores is infinite.
 bool has_usual_scale(const AttentionArgs& args);
 uint32_t lengths_of(const AttentionArgs& args);  // Wgmma::lengths
+// With a bias or soft cap: with larger scales, scaled scores and a bias could add up to more than f32 holds.
+inline constexpr double kMaxScoreScale = 0x1p40;
+// Whether bias and mask can be read in pieces, as long as a fourth of a step's keys allow.
+bool options_in_pieces(const AttentionArgs& args, uint32_t keys);
+struct ScoreNumbers;  // score_options.hpp
+ScoreNumbers score_numbers(const AttentionArgs& args);
 
 // The parts that keys are cut into, each of a tile of `rows` query rows of all heads that share a kv head: outputs,
 // references and sums of weights (STATISTICS of attention_common.glsl).

@@ -320,23 +320,41 @@ std::vector<attention::Wgmma> all_attention_options() {
 std::string text_of(const attention::Decode& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + " rows " + std::to_string(kernel.rows) + " lengths " +
-         std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "");
+         std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "") + (kernel.hiding ? " hiding" : "") + " bias " +
+         std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
+         (kernel.pieces ? " pieces" : "");
+}
+
+// With every bias, mask and soft cap; bias and mask in pieces and by elements.
+void add_score_options(const attention::Decode& plain, std::vector<attention::Decode>& all) {
+  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
+    for (uint32_t bits = 0; bits < 8; ++bits) {
+      attention::Decode kernel = plain;
+      kernel.bias = bias;
+      kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
+      if (!kernel.options() || !kernel.legal() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
+      all.push_back(kernel);
+    }
+  }
 }
 
 std::vector<attention::Decode> all_decode_options() {
-  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{16, 16},   {64, 64},   {80, 96}, {128, 128},
-                                                     {192, 128}, {256, 256}, {256, 16}};
+  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{16, 16},   {64, 64},   {80, 96},  {128, 128},
+                                                     {192, 128}, {256, 256}, {256, 16}, {208, 208}};
   std::vector<attention::Decode> all;
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (const auto& [head_dim, head_dim_v] : kDims) {
-      for (const uint32_t rows : {8u, 16u}) {
+      for (const uint32_t rows : {8u, 16u, 32u, 64u}) {
         for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
-          for (const bool parts : {false, true}) {
+          for (uint32_t bits = 0; bits < 4; ++bits) {
             attention::Decode kernel;
             kernel.type = type;
             kernel.head_dim = head_dim, kernel.head_dim_v = head_dim_v;
-            kernel.rows = rows, kernel.lengths = lengths, kernel.parts = parts;
+            kernel.rows = rows, kernel.lengths = lengths;
+            kernel.parts = (bits & 1) != 0, kernel.hiding = (bits & 2) != 0;
+            if (!kernel.legal()) continue;
             all.push_back(kernel);
+            if (rows >= 16 && (lengths == 0 || lengths == 7)) add_score_options(kernel, all);
           }
         }
       }
@@ -436,7 +454,7 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
   assemble_some(all, gemm::narrow_source, 20);
 }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
-TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source, 20); }
+TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source); }
 
 template <typename Kernel>
 void check_requests(const std::vector<Kernel>& all, const KernelSource& written) {

@@ -1,22 +1,27 @@
-// O = softmax(scale * q * K^T) * V for one query row per head, which is bound by memory: a block computes a part of the
-// keys of one kv head for all heads that share it, and attention_merge.comp adds up the parts.
+// O = softmax(scale * Q * K^T) * V for few query rows, which is bound by memory: a block computes a part of the keys of
+// one kv head for a tile of the rows of all heads that share it, and attention_merge.comp adds up the parts.
 //
 //              16 keys of a warp                 Each of the four warps works by itself: it takes every fourth step of
 //             +------------------+               16 keys, and keeps a ring of steps on their way from memory (cp.async)
 //   head_dim  |      keys^T      |               of its own, so that nothing waits for another warp until the end.
 //       +---+ +------------------+
-//    16 | q | |      scores      |               The tile has 16 rows, as mma.sync has, or 8 and 8 of zeros: one for
-//       +---+ +------------------+               each head that shares the keys. The layout of scores in registers is
+//    16 | q | |      scores      |               The tile has 16 rows, as mma.sync has, or 8 and 8 of zeros: row i of
+//       +---+ +------------------+               head h is row i * sharing + h. The layout of scores in registers is
 //             +------------------+               the one in which the weights are read.
 //             |      values      |
 //             +------------------+                 load       2   3   4   ...
 //             |     outputs      |                 multiply   0   1   2   ...
 //             +------------------+
 //
-// At the end the warps' outputs are added up in shared memory. online_softmax.hpp explains weights and references, and
-// which rows are computed again: here those of the block's part.
+// Tiles of 32 and 64 rows have teams of two and four warps, which load a step together and compute 16 rows each.
+//
+// At the end the teams' outputs are added up in shared memory. online_softmax.hpp explains weights and references, and
+// which rows are computed again: here those of the block's part. score_options.hpp explains bias, mask and soft cap.
+// Keys that some rows see and others do not have weight 0 there: if such a value is NaN, the row's sums are, and it is
+// computed again.
 #include "kernels/attention/native/attention_decode.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -26,9 +31,11 @@
 
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/attention/native/online_softmax.hpp"
+#include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/ptx.hpp"
+#include "planning/status.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff::attention {
@@ -48,33 +55,46 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kMaxStages = 6;
-constexpr uint32_t kWarpKeys = Decode::kKeys * Decode::kWarps;  // from a warp's step to its next
-constexpr uint32_t kStatistics = 3 * 4;                         // a row's reference, total and `again`, of a warp
+constexpr uint32_t kMaxStages = 6;       // of a warp of a team
+constexpr uint32_t kStatistics = 3 * 4;  // a row's reference, total and `again`, of a team
+// With bf16, scores from here on may have left the range of f32; see the planner on the scale.
+constexpr float kLargestScore = 0x1p100f;
 // Parts of f16, whose weights have no headroom of 2^-24, get it when they are stored: attention_merge.comp expects it.
 constexpr float kPartHeadroom = 0x1p-24f;
 
 class Kernel {
  public:
-  explicit Kernel(const Decode& options) : o_(options), w_("sm_90a", "attention_decode") {}
+  explicit Kernel(const Decode& options)
+      : o_(options),
+        w_("sm_90a", "attention_decode"),
+        options_(w_, {options.type, options.bias, options.mask, options.cap, options.pieces, Decode::kKeys}) {}
 
   std::string write() {
     q_ = w_.pointer("q"), k_ = w_.pointer("k"), v_ = w_.pointer("v"), out_ = w_.pointer("o");
     if ((o_.lengths & Wgmma::kRowLengths) != 0) row_lengths_ = w_.pointer("q_lengths");
     if ((o_.lengths & Wgmma::kKeyLengths) != 0) key_lengths_ = w_.pointer("kv_lengths");
+    if (o_.options()) options_.declare();
     w_.block("push", sizeof(Decode::Push));
     thread_ = w_.special("%tid.x");
     lane_ = thread_ & (kWarp - 1), warp_ = thread_ >> 5, quad_ = lane_ & 3, group_ = lane_ >> 2;
+    team_ = warp_ / o_.team(), own_row_ = (warp_ & (o_.team() - 1)) * Decode::kWarpRows + group_;
+    own_key_ = o_.options() ? options_.first_key(quad_) : quad_ << 1;
     memory_ = ptx::aligned_memory(w_);
     sharing_ = number_at(offsetof(Decode::Push, sharing));
+    q_row_ = number_at(offsetof(Decode::Push, q_row)), o_row_ = number_at(offsetof(Decode::Push, o_row));
     k_row_ = number_at(offsetof(Decode::Push, k_row)), v_row_ = number_at(offsetof(Decode::Push, v_row));
     locate();
-    softmax_.emplace(w_, o_.type, w_.parameter_float("push", offsetof(Decode::Push, scale_log2)));
+    softmax_.emplace(w_, o_.type, w_.parameter_float("push", offsetof(Decode::Push, scale_log2)), o_.bias != 0);
+    if (o_.options()) {
+      options_.read_numbers();
+      options_.make(extras_);
+    }
     read_queries();
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.variable(number(w_, 0)));
     for (uint32_t half = 0; half < halves(); ++half) {
       softmax_->make(rows_[half]);
       softmax_->start(rows_[half]);
+      start_row(half);
     }
     each_step();
     add_up();
@@ -83,40 +103,83 @@ class Kernel {
 
  private:
   U32 number_at(size_t offset) { return w_.parameter("push", offset); }
-  uint32_t halves() const { return o_.rows / 8; }
+  uint32_t halves() const { return o_.rows == 8 ? 1 : 2; }
+  uint32_t team_keys() const { return Decode::kKeys * o_.teams(); }  // from a team's step to its next
 
-  // Which keys this block reads: mirrors attention_common.glsl for row 0.
+  // The end of the keys that a query row sees, and the first of them: mirrors attention_common.glsl.
+  U32 keys_end(const U32& row) {
+    const U32 zero = w_.constant(0);
+    const U32 end =
+        min_signed(max_signed(row + diagonal_ + number_at(offsetof(Decode::Push, right)), zero), keys_here_);
+    return (o_.lengths & Wgmma::kRowLengths) != 0 ? select(row < rows_here_, end, zero) : end;
+  }
+  U32 first_key(const U32& row) {
+    return max_signed(row + diagonal_ - number_at(offsetof(Decode::Push, left)) + 1, w_.constant(0));
+  }
+
+  // A row of the tile: a head's query row. Those that do not exist repeat the last one.
+  struct Place {
+    U32 head, row;  // head: of those that share keys
+  };
+  Place place_of(const U32& row) {
+    const U32 all = ptx::min(tile_row_ + row, all_rows_ - 1), query_row = all / sharing_;
+    return {all - query_row * sharing_, query_row};
+  }
+
+  // Which keys this block reads, for which rows.
   void locate() {
     const U32 block = w_.special("%ctaid.x"), parts = number_at(offsetof(Decode::Push, parts));
     const U32 tile = block / parts, part = block - tile * parts;
+    const U32 row_tiles = number_at(offsetof(Decode::Push, row_tiles)), group = tile / row_tiles;
     const U32 kv_heads = number_at(offsetof(Decode::Push, kv_heads));
-    const U32 batch = tile / kv_heads, kv_head = tile - batch * kv_heads;
-    const U32 seq_kv = number_at(offsetof(Decode::Push, seq_kv));
-    U32 keys = seq_kv, diagonal = number_at(offsetof(Decode::Push, diagonal)), rows = w_.constant(1);
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) rows = length(row_lengths_, batch, w_.constant(1));
-    if ((o_.lengths & Wgmma::kKeyLengths) != 0) keys = length(key_lengths_, batch, seq_kv);
-    if ((o_.lengths & Wgmma::kDiagonalByLengths) != 0) diagonal = keys - rows;
-    const U32 zero = w_.constant(0), right = number_at(offsetof(Decode::Push, right));
-    U32 end = min_signed(max_signed(diagonal + right, zero), keys);
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(rows == 0u, zero, end);
-    const U32 first = max_signed(diagonal - number_at(offsetof(Decode::Push, left)) + 1, zero);
-    const U32 part_keys = number_at(offsetof(Decode::Push, part_keys)), part_first = part * part_keys;
-    begin_ = w_.variable(ptx::max(part_first, first));
-    end_ = w_.variable(ptx::min(part_first + part_keys, end));
+    batch_ = group / kv_heads;
+    const U32 kv_head = group - batch_ * kv_heads;
+    first_head_ = kv_head * sharing_;
+    const U32 seq_q = number_at(offsetof(Decode::Push, seq_q)), seq_kv = number_at(offsetof(Decode::Push, seq_kv));
+    all_rows_ = seq_q * sharing_;
+    tile_row_ = (tile - group * row_tiles) * o_.rows;
+    keys_here_ = seq_kv, diagonal_ = number_at(offsetof(Decode::Push, diagonal)), rows_here_ = seq_q;
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) rows_here_ = length(row_lengths_, batch_, seq_q);
+    if ((o_.lengths & Wgmma::kKeyLengths) != 0) keys_here_ = length(key_lengths_, batch_, seq_kv);
+    if ((o_.lengths & Wgmma::kDiagonalByLengths) != 0) diagonal_ = keys_here_ - rows_here_;
+    find_keys(part);
     const auto base = [&](const U64& from, size_t batch_at, const U32& head, size_t head_at) {
-      return from + widen(batch) * w_.parameter64("push", batch_at) + widen(head) * w_.parameter64("push", head_at);
+      return from + widen(batch_) * w_.parameter64("push", batch_at) + widen(head) * w_.parameter64("push", head_at);
     };
     q_head_ = w_.parameter64("push", offsetof(Decode::Push, q_head));
-    q_ = base(q_, offsetof(Decode::Push, q_batch), kv_head * sharing_, offsetof(Decode::Push, q_head));
+    q_ = base(q_, offsetof(Decode::Push, q_batch), first_head_, offsetof(Decode::Push, q_head));
     k_ = base(k_, offsetof(Decode::Push, k_batch), kv_head, offsetof(Decode::Push, k_head));
     v_ = base(v_, offsetof(Decode::Push, v_batch), kv_head, offsetof(Decode::Push, v_head));
     if (!o_.parts) {
       o_head_ = w_.parameter64("push", offsetof(Decode::Push, o_head));
-      out_ = base(out_, offsetof(Decode::Push, o_batch), kv_head * sharing_, offsetof(Decode::Push, o_head));
+      out_ = base(out_, offsetof(Decode::Push, o_batch), first_head_, offsetof(Decode::Push, o_head));
       return;
     }
     const uint32_t numbers = o_.rows * o_.head_dim_v + (2 * o_.rows + 3) / 4 * 4;
     out_ = multiply_add(block, numbers * 4, out_);
+  }
+
+  // The keys of the part that some row of the tile sees, and those that all rows see.
+  void find_keys(const U32& part) {
+    const U32 first_row = place_of(w_.constant(0)).row, last_row = place_of(w_.constant(o_.rows - 1)).row;
+    U32 last_here = last_row;
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
+      last_here = ptx::min(last_row, ptx::max(rows_here_, w_.constant(1)) - 1);
+    }
+    U32 end = keys_end(last_here);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(first_row < rows_here_, end, w_.constant(0));
+    const U32 part_keys = number_at(offsetof(Decode::Push, part_keys)), part_first = part * part_keys;
+    U32 begin = ptx::max(part_first, first_key(first_row));
+    if (o_.options()) begin = begin & ~15u;  // pieces of bias and mask have at most 16 keys
+    begin_ = w_.variable(begin);
+    end_ = w_.variable(ptx::min(part_first + part_keys, end));
+    if (!o_.hiding) return;
+    all_from_ = w_.variable(first_key(last_row));
+    all_to_ = keys_end(first_row);
+    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
+      all_to_ = select(last_row < rows_here_, all_to_, w_.constant(0));
+    }
+    all_to_ = w_.variable(ptx::min(all_to_, end_));
   }
 
   // A length is at least 0, and at most that of the tensor.
@@ -126,51 +189,67 @@ class Kernel {
     return min_signed(max_signed(wanted, w_.constant(0)), most);
   }
 
-  // Pairs of elements of rows lane / 4 and lane / 4 + 8, as mma.sync takes them; zeros if there is no such head.
+  U64 query_of(const Place& place) { return q_ + widen(place.head) * q_head_ + ptx::multiply_wide(place.row, q_row_); }
+
+  // Pairs of elements of rows lane / 4 and lane / 4 + 8, as mma.sync takes them.
   void read_queries() {
     for (uint32_t half = 0; half < halves(); ++half) {
-      const U32 row = group_ + half * 8;
-      const Pred exists = row < sharing_;
-      const U64 at = multiply_add(quad_, 4, q_ + widen(row) * q_head_);
+      const U64 at = multiply_add(quad_, 4, query_of(place_of(own_row_ + half * 8)));
       for (uint32_t i = 0; i < o_.head_dim / 8; ++i) {
-        const U32 pair = w_.variable(w_.constant(0));
-        w_.emit(if_true(exists), "ld.global.b32 {}, [{}+{}];", pair.text, at.text, i * 16);
+        const U32 pair = w_.make<Type::u32>();
+        w_.emit("ld.global.b32 {}, [{}+{}];", pair.text, at.text, i * 16);
         queries_[half].push_back(pair);
       }
     }
     if (halves() == 1) queries_[1].assign(queries_[0].size(), w_.variable(w_.constant(0)));
   }
 
+  // Which of this thread's keys a row sees, and its bias and mask.
+  void start_row(uint32_t half) {
+    Row& row = rows_[half];
+    const Place place = place_of(own_row_ + half * 8);
+    row.end = end_ - own_key_;
+    if (o_.hiding) {
+      row.end = w_.variable(min_signed(keys_end(place.row), end_) - own_key_);
+      row.first = w_.variable(first_key(place.row) - own_key_);
+    }
+    if (o_.options()) options_.start(extras_[half], batch_, first_head_ + place.head, place.row, quad_);
+  }
+
   // --- loading ------------------------------------------------------------------------------------------------------
 
-  // What a lane loads of 16 rows of a tensor: one piece of 16 bytes of every `rows_at_once`-th.
+  // What a thread loads of 16 rows of a tensor: one piece of 16 bytes of every `rows_at_once`-th.
   struct Loads {
     U64 at, between, step;
     U32 to, row;
-    Pred exists;  // if rows have fewer pieces than lanes
-    uint32_t lanes, row_bytes;
+    Pred exists;  // if there are fewer pieces than threads
+    uint32_t rows_at_once, row_bytes;
   };
   Loads prepare(const U64& base, const U32& row_stride, uint32_t dim, uint32_t row_bytes, uint32_t place) {
     Loads all;
-    const uint32_t pieces = dim / 8;
-    all.lanes = std::bit_ceil(pieces);
+    const uint32_t pieces = dim / 8, lanes = std::bit_ceil(pieces), threads = o_.team() * kWarp;
+    const U32 thread = thread_ & (threads - 1), piece = thread & (lanes - 1);
+    all.rows_at_once = threads / lanes;
     all.row_bytes = row_bytes;
-    all.row = lane_ / all.lanes;
-    const U32 piece = lane_ & (all.lanes - 1), first = begin_ + warp_ * w_.constant(Decode::kKeys) + all.row;
-    if (pieces != all.lanes) all.exists = piece < pieces;
+    all.row = thread / lanes;
+    const U32 first = begin_ + team_ * w_.constant(Decode::kKeys) + all.row;
+    if (pieces != lanes) all.exists = piece < pieces;
+    if (all.rows_at_once > Decode::kKeys) {
+      const Pred row = all.row < Decode::kKeys;
+      all.exists = pieces != lanes ? all.exists && row : row;
+    }
     all.at = w_.variable(multiply_add(first, row_stride, multiply_add(piece, 16, base)));
-    all.between = w_.variable(ptx::multiply_wide(row_stride, w_.constant(kWarp / all.lanes)));
-    all.step = w_.variable(ptx::multiply_wide(row_stride, w_.constant(kWarpKeys)));
+    all.between = w_.variable(ptx::multiply_wide(row_stride, w_.constant(all.rows_at_once)));
+    all.step = w_.variable(ptx::multiply_wide(row_stride, w_.constant(team_keys())));
     all.to = all.row * row_bytes + (ring_ + place + (piece << 4));
     return all;
   }
 
   // Starts loading 16 rows from `key` on. Rows from the part's end on become zeros.
   void load(const Loads& all, const U32& stage, const U32& key) {
-    const uint32_t rows_at_once = kWarp / all.lanes;
     const U32 to = all.to + stage, first = key + all.row;
     U64 from = all.at;
-    for (uint32_t row = 0; row < Decode::kKeys; row += rows_at_once) {
+    for (uint32_t row = 0; row < Decode::kKeys; row += all.rows_at_once) {
       if (row != 0) from = from + all.between;
       const U32 bytes = select(first + row < end_, w_.constant(16), w_.constant(0));
       const ptx::Guard guard = all.exists.writer != nullptr ? if_true(all.exists) : ptx::Guard{};
@@ -182,42 +261,59 @@ class Kernel {
 
   void each_step() {
     const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
-    ring_ = w_.variable(memory_ + warp_ * w_.constant(stages * stage_bytes));
+    ring_ = w_.variable(memory_ + team_ * w_.constant(stages * stage_bytes));
     const uint32_t v_place = Decode::kKeys * o_.k_row_bytes();
     const Loads keys = prepare(k_, k_row_, o_.head_dim, o_.k_row_bytes(), 0);
     const Loads values = prepare(v_, v_row_, o_.head_dim_v, o_.v_row_bytes(), v_place);
-    const U32 key = w_.variable(begin_ + warp_ * w_.constant(Decode::kKeys));
+    const U32 key = w_.variable(begin_ + team_ * w_.constant(Decode::kKeys));
+    ScoreOptions::Rows of_lane;
+    if (o_.bias != 0 || o_.mask) {
+      const Place place = place_of(own_row_ - group_ + (lane_ & (Decode::kWarpRows - 1)));
+      of_lane = options_.find(batch_, first_head_ + place.head, place.row);
+    }
     const auto load_step = [&](const U32& stage, const U32& first) {
       w_.when(first < end_, [&] {
         load(keys, stage, first);
         load(values, stage, first);
+        if (o_.bias != 0 || o_.mask) options_.prefetch(of_lane, first, end_);
       });
       w_.emit("cp.async.commit_group;");
     };
-    for (uint32_t i = 0; i < ahead; ++i) load_step(w_.constant(i * stage_bytes), key + i * kWarpKeys);
+    for (uint32_t i = 0; i < ahead; ++i) load_step(w_.constant(i * stage_bytes), key + i * team_keys());
     // ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. For keys, matrices 0 and 1 are of the
     // same keys; for values, matrices 0 and 1 are of the same columns.
     const U32 matrix = lane_ >> 3, in_matrix = lane_ & 7;
-    const U32 read_keys =
-        w_.variable(ring_ + (in_matrix + ((matrix >> 1) << 3)) * o_.k_row_bytes() + ((matrix & 1) << 4));
-    const U32 read_values =
-        w_.variable(ring_ + v_place + (in_matrix + ((matrix & 1) << 3)) * o_.v_row_bytes() + ((matrix >> 1) << 4));
+    const auto key_of = [&](const U32& eight) {
+      const U32 row = in_matrix + (eight << 3);
+      return o_.options() ? options_.key_of_row(row) : row;
+    };
+    const U32 read_keys = w_.variable(ring_ + key_of(matrix >> 1) * o_.k_row_bytes() + ((matrix & 1) << 4));
+    const U32 read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * o_.v_row_bytes() + ((matrix >> 1) << 4));
     const U32 stage = w_.variable(w_.constant(0));
-    w_.repeat(
-        [&] { return key < end_; },
-        [&] {
-          w_.emit("cp.async.wait_group {};", ahead - 1);
-          w_.emit("bar.warp.sync 0xffffffff;");  // all lanes' pieces have arrived, and the last step has been read
-          const U32 free = select(stage == 0u, w_.constant(ahead * stage_bytes), stage - stage_bytes);
-          load_step(free, key + ahead * kWarpKeys);
-          multiply_keys(read_keys + stage);
-          soften(key);
-          multiply_values(read_values + stage);
-          const U32 next = stage + stage_bytes;
-          w_.assign(stage, select(next == stages * stage_bytes, w_.constant(0), next));
-          w_.assign(key, key + kWarpKeys);
-        });
+    w_.repeat([&] { return key < end_; },
+              [&] {
+                if (o_.options()) options_.load(extras_, key, end_ - key - own_key_);
+                w_.emit("cp.async.wait_group {};", ahead - 1);
+                join_team();  // all threads' pieces have arrived, and the last step has been read
+                const U32 free = select(stage == 0u, w_.constant(ahead * stage_bytes), stage - stage_bytes);
+                load_step(free, key + ahead * team_keys());
+                multiply_keys(read_keys + stage);
+                soften(key);
+                multiply_values(read_values + stage);
+                const U32 next = stage + stage_bytes;
+                w_.assign(stage, select(next == stages * stage_bytes, w_.constant(0), next));
+                w_.assign(key, key + team_keys());
+              });
     w_.emit("cp.async.wait_all;");
+  }
+
+  // Waits until all threads of the team are here.
+  void join_team() {
+    if (o_.team() == 1) {
+      w_.emit("bar.warp.sync 0xffffffff;");
+    } else {
+      w_.emit("bar.sync {}, {};", (team_ + 1).text, o_.team() * kWarp);
+    }
   }
 
   // --- multiplying --------------------------------------------------------------------------------------------------
@@ -240,7 +336,8 @@ class Kernel {
         b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
   }
 
-  // Eight keys each: of rows lane / 4 and lane / 4 + 8, keys 2 * (lane % 4) and the next.
+  // Eight keys each: of rows lane / 4 and lane / 4 + 8, keys 2 * (lane % 4) and the next. With options, keys are in the
+  // order of ScoreOptions.
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
 
   void multiply_keys(const U32& at) {
@@ -255,20 +352,43 @@ class Kernel {
     }
   }
 
-  // Turns scores into weights.
-  void soften(const U32& key) {
-    w_.when(end_ < key + Decode::kKeys, [&] {
-      const U32 own = key + (quad_ << 1);
+  // Scores of keys that a row may not see become -infinity.
+  void hide(const U32& key) {
+    for (uint32_t half = 0; half < halves(); ++half) {
+      const U32 end = rows_[half].end - key, first = o_.hiding ? rows_[half].first - key : U32{};
       for (uint32_t eight = 0; eight < 2; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
-          const Pred exists = own + (eight * 8 + i) < end_;
-          for (uint32_t half = 0; half < halves(); ++half) {
-            const F32& x = score(eight, half, i);
-            w_.assign(x, select(exists, x, number(w_, -kInfinity)));
-          }
+          const Pred sees = w_.make<Type::pred>();
+          const uint32_t own = o_.options() ? ScoreOptions::key_of(eight, i) : eight * 8 + i;
+          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, own);
+          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, own, sees.text);
+          const F32& x = score(eight, half, i);
+          w_.assign(x, select(sees, x, number(w_, -kInfinity)));
         }
       }
-    });
+    }
+  }
+
+  // Rows with scores of bf16 that may have left the range of f32 are computed again. ScoreOptions sees to it otherwise.
+  void check_scores() {
+    if (o_.type != TUFF_BF16 || o_.options()) return;
+    for (uint32_t half = 0; half < halves(); ++half) {
+      F32 largest = ptx::magnitude(score(0, half, 0));
+      for (uint32_t i = 1; i < 4; ++i) {
+        largest = w_.result<Type::f32>("max.f32", largest, ptx::magnitude(score(i / 2, half, i % 2)));
+      }
+      const U32& again = rows_[half].again;
+      w_.assign(again, select(number(w_, kLargestScore) <= largest, w_.constant(1), again));
+    }
+  }
+
+  // Turns scores into weights.
+  void soften(const U32& key) {
+    check_scores();
+    if (o_.options()) options_.apply(scores_, extras_, key, end_ - key - own_key_, rows_[0], rows_[1]);
+    Pred hides = (o_.hiding ? all_to_ : end_) < key + Decode::kKeys;
+    if (o_.hiding) hides = hides || key < all_from_;
+    w_.when(hides, [&] { hide(key); });
     Pred any_above;
     std::array<F32, 2> largest;
     for (uint32_t half = 0; half < halves(); ++half) {
@@ -292,13 +412,25 @@ class Kernel {
         }
       }
     });
-    const F32 scale = w_.parameter_float("push", offsetof(Decode::Push, scale_log2));
+    if (o_.bias == 0) return weigh(true);
+    const Pred distant = w_.make<Type::pred>();
+    const ptx::Label away = w_.label(), done = w_.label();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", distant.text, ((rows_[0].distant | rows_[1].distant) != 0u).text);
+    w_.jump_if(distant, away);
+    weigh(true);
+    w_.jump(done);
+    w_.place(away);
+    weigh(false);
+    w_.place(done);
+  }
+
+  void weigh(bool near) {
     for (uint32_t half = 0; half < halves(); ++half) {
-      OnlineSoftmax::Row& row = rows_[half];
+      const Row& row = rows_[half];
       for (uint32_t eight = 0; eight < 2; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const F32& x = score(eight, half, i);
-          w_.assign(x, ptx::power_of_2(multiply_add(x, scale, row.c)));
+          w_.assign(x, ptx::power_of_2(softmax_->exponent(row, x, near)));
         }
       }
       const F32 total = (score(0, half, 0) + score(0, half, 1)) + (score(1, half, 0) + score(1, half, 1));
@@ -324,25 +456,24 @@ class Kernel {
 
   // --- the end ------------------------------------------------------------------------------------------------------
 
-  // Rows of a warp's outputs are 8 numbers longer, so that eight rows are written without bank conflicts.
-  uint32_t output_row() const { return (o_.head_dim_v + 8) * 4; }
-  uint32_t warp_bytes() const { return o_.stages() * o_.stage_bytes(); }
+  uint32_t team_bytes() const { return o_.stages() * o_.stage_bytes(); }
 
   void add_up() {
-    const U32 statistics = memory_ + Decode::kWarps * warp_bytes();  // [warp][row]
-    w_.emit("bar.warp.sync 0xffffffff;");
+    const U32 statistics = memory_ + o_.teams() * team_bytes();  // [team][row]
+    join_team();
     for (uint32_t half = 0; half < halves(); ++half) {
-      OnlineSoftmax::Row& row = rows_[half];
+      const Row& row = rows_[half];
+      if (o_.hiding || o_.options()) check_sums(half);
       for (const uint32_t distance : {1u, 2u}) {
         w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
+        w_.assign(row.again, row.again | ptx::from_neighbour(row.again, distance));
       }
-      softmax_->check_range(row);
-      const U32 number_of_row = group_ + half * 8;
-      const U32 at = statistics + (warp_ * w_.constant(o_.rows) + number_of_row) * kStatistics;
+      const U32 number_of_row = own_row_ + half * 8;
+      const U32 at = statistics + (team_ * w_.constant(o_.rows) + number_of_row) * kStatistics;
       w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}], {};", at.text, row.reference.text);
       w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}+4], {};", at.text, row.total.text);
       w_.emit(if_true(quad_ == 0u), "st.shared.u32 [{}+8], {};", at.text, row.again.text);
-      const U32 to = ring_ + number_of_row * output_row() + (quad_ << 3);
+      const U32 to = ring_ + number_of_row * o_.output_bytes() + (quad_ << 3);
       for (uint32_t i = 0; i < o_.head_dim_v / 8; ++i) {
         w_.emit("st.shared.v2.f32 [{}+{}], {{{}, {}}};", to.text, i * 32, sums_[i * 4 + half * 2].text,
                 sums_[i * 4 + half * 2 + 1].text);
@@ -350,20 +481,48 @@ class Kernel {
     }
     w_.emit("bar.sync 0;");
     const F32 scale = w_.parameter_float("push", offsetof(Decode::Push, scale_log2));
-    const U32 row = w_.variable(warp_);
-    w_.repeat([&] { return row < sharing_; },
+    const U32 row = w_.variable(warp_), end = w_.variable(ptx::min(all_rows_ - tile_row_, w_.constant(o_.rows)));
+    w_.repeat([&] { return row < end; },
               [&] {
                 add_up_row(row, statistics, scale);
                 w_.assign(row, row + Decode::kWarps);
               });
   }
 
-  // One warp adds up the four warps' outputs of a row.
+  // A hidden value may have been NaN or infinite.
+  void check_sums(uint32_t half) {
+    F32 zero = number(w_, 0);
+    for (uint32_t i = half * 2; i < sums_.size(); i += 4) {
+      for (uint32_t e = 0; e < 2; ++e) zero = multiply_add(sums_[i + e], number(w_, 0), zero);
+    }
+    const U32& again = rows_[half].again;
+    w_.assign(again, select(zero == number(w_, 0), again, w_.constant(1)));
+  }
+
+  // A row of the part, by one warp, key by key.
+  OnlineSoftmax::Result one_by_one(const Place& place) {
+    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
+    U32 first = begin_, end = end_;
+    if (o_.hiding) {
+      first = max_signed(first_key(place.row), begin_);
+      end = min_signed(keys_end(place.row), end_);
+    }
+    OnlineSoftmax::Applied applied;
+    if (o_.options()) {
+      applied = [this, rows = options_.find(batch_, first_head_ + place.head, place.row)](
+                    const F32& x, const U32& key) { return options_.applied(*softmax_, x, rows, key); };
+    }
+    return softmax_->one_by_one(lane_at(query_of(place)), {lane_at(k_), k_row_, o_.head_dim},
+                                {lane_at(v_), v_row_, o_.head_dim_v}, lane_, first, end, applied);
+  }
+
+  // One warp adds up the teams' outputs of a row.
   void add_up_row(const U32& row, const U32& statistics, const F32& scale) {
+    const Place place = place_of(row);
     std::array<F32, Decode::kWarps> reference, total;
     U32 again;
     F32 largest = number(w_, -kLargest);
-    for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+    for (uint32_t i = 0; i < o_.teams(); ++i) {
       const U32 at = statistics + (row + i * o_.rows) * kStatistics, flag = w_.make<Type::u32>();
       reference[i] = w_.make<Type::f32>(), total[i] = w_.make<Type::f32>();
       w_.emit("ld.shared.f32 {}, [{}];", reference[i].text, at.text);
@@ -374,37 +533,35 @@ class Kernel {
     }
     const ptx::Label done = w_.label(), plain = w_.label();
     w_.jump_unless(again != 0u, plain);
-    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
-    const OnlineSoftmax::Result result =
-        softmax_->one_by_one(lane_at(q_ + widen(row) * q_head_), {lane_at(k_), k_row_, o_.head_dim},
-                             {lane_at(v_), v_row_, o_.head_dim_v}, lane_, begin_, end_);
-    o_.parts ? store_part(row, result) : store(row, result);
+    const OnlineSoftmax::Result result = one_by_one(place);
+    o_.parts ? store_part(row, result) : store(place, result);
     w_.jump(done);
     w_.place(plain);
     OnlineSoftmax::Result sum{{}, largest, number(w_, 0)};
     std::array<F32, Decode::kWarps> factor;
-    for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+    for (uint32_t i = 0; i < o_.teams(); ++i) {
       factor[i] = ptx::power_of_2((reference[i] - largest) * scale);
       sum.total = multiply_add(total[i], factor[i], sum.total);
     }
-    const U32 from = memory_ + row * output_row() + (lane_ << 2);
+    const U32 from = memory_ + row * o_.output_bytes() + (lane_ << 2);
     for (uint32_t n = 0; n * kWarp < o_.head_dim_v; ++n) {
       F32 one = number(w_, 0);
-      for (uint32_t i = 0; i < Decode::kWarps; ++i) {
+      for (uint32_t i = 0; i < o_.teams(); ++i) {
         const F32 x = w_.make<Type::f32>();
         // Past the last element are the row's 8 numbers that nobody wrote, and other rows.
-        w_.emit("ld.shared.f32 {}, [{}+{}];", x.text, from.text, i * warp_bytes() + n * kWarp * 4);
+        w_.emit("ld.shared.f32 {}, [{}+{}];", x.text, from.text, i * team_bytes() + n * kWarp * 4);
         one = multiply_add(x, factor[i], one);
       }
       sum.sums.push_back(one);
     }
-    o_.parts ? store_part(row, sum) : store(row, sum);
+    o_.parts ? store_part(row, sum) : store(place, sum);
     w_.place(done);
   }
 
-  void store(const U32& row, const OnlineSoftmax::Result& result) {
+  void store(const Place& place, const OnlineSoftmax::Result& result) {
     const F32 inverse = softmax_->inverse(result.total);
-    const U64 to = multiply_add(lane_, 2, out_ + widen(row) * o_head_);
+    const U64 row = out_ + widen(place.head) * o_head_ + ptx::multiply_wide(place.row, o_row_);
+    const U64 to = multiply_add(lane_, 2, row);
     for (uint32_t n = 0; n < result.sums.size(); ++n) {
       const F32 one = softmax_->in_range(result.sums[n], inverse);
       const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, one, one))[0];
@@ -432,17 +589,29 @@ class Kernel {
             (result.total * headroom).text);
   }
 
+  // What a thread knows of its two rows, 8 apart: also the keys that it sees, less the thread's own first one.
+  struct Row : OnlineSoftmax::Row {
+    U32 end, first;
+  };
+
   const Decode o_;
   Writer w_;
+  ScoreOptions options_;
   U64 q_, k_, v_, out_, row_lengths_, key_lengths_, q_head_, o_head_;
   U32 thread_, lane_, warp_, quad_, group_;
-  U32 memory_, ring_;
-  U32 sharing_, k_row_, v_row_;
-  U32 begin_, end_;  // the keys of this block
+  U32 team_, own_row_, own_key_;  // own: the thread's first row of the tile, and key of a step
+  U32 memory_, ring_;             // ring_: the team's
+  U32 sharing_, q_row_, k_row_, v_row_, o_row_;
+  U32 batch_, first_head_;                // first_head_: of those that share the keys
+  U32 all_rows_, tile_row_;               // of those heads, and the tile's first
+  U32 rows_here_, keys_here_, diagonal_;  // of the batch element
+  U32 begin_, end_;                       // the keys of this block
+  U32 all_from_, all_to_;                 // those that all rows see
+  std::array<ScoreOptions::Rows, 2> extras_;
   std::array<std::vector<U32>, 2> queries_;
   std::vector<F32> scores_, sums_;
   std::optional<OnlineSoftmax> softmax_;
-  std::array<OnlineSoftmax::Row, 2> rows_;
+  std::array<Row, 2> rows_;
 };
 
 NativeKernel write_decode(const KernelRequest& request) {
@@ -460,35 +629,45 @@ constexpr auto kDims = [] {
   return all;
 }();
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kRows[] = {{8, 8}, {16, 16}};
+constexpr LegalRange kRows[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
+constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
-constexpr DefineInfo kDefines[] = {{"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims}, {"LENGTHS", kLengths},
-                                   {"PARTS", kFlag},    {"ROWS", kRows},       {"TYPE", kTypes}};
+constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},        {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
+                                   {"HIDING", kFlag}, {"LENGTHS", kLengths}, {"MASK", kFlag},     {"PARTS", kFlag},
+                                   {"PIECES", kFlag}, {"ROWS", kRows},       {"TYPE", kTypes}};
 
 // What a block needs besides its stages.
-constexpr uint32_t kRest = ptx::kSharedAlignment + Decode::kWarps * Decode::kMaxRows * kStatistics;
+constexpr uint32_t kRest = ptx::kSharedAlignment + Decode::kMaxRows * kStatistics;
 constexpr uint32_t kReserved = 1024;  // of each block, by the driver
 
 }  // namespace
 
 uint32_t Decode::blocks_per_core() const {
   const uint32_t half = (ptx::kSharedBytes - kReserved) / 2 - kRest;
-  return half / (kWarps * stage_bytes()) >= 3 ? 2 : 1;
+  return half / (teams() * stage_bytes()) >= 3 ? 2 : 1;
 }
 
 uint32_t Decode::stages() const {
   const uint32_t memory =
       blocks_per_core() == 2 ? (ptx::kSharedBytes - kReserved) / 2 - kRest : ptx::kSharedBytes - kRest;
-  return std::min(memory / (kWarps * stage_bytes()), kMaxStages);
+  return std::min(memory / (teams() * stage_bytes()), kMaxStages * team());
 }
 
-uint32_t Decode::shared_bytes() const { return kWarps * stages() * stage_bytes() + kRest; }
+bool Decode::legal() const {
+  // The outputs take the place of a team's stages. With options, a thread's queries and sums leave this many registers.
+  constexpr uint32_t kMostWithOptions = 160;
+  const bool fits = head_dim / 4 + head_dim_v / 2 <= kMostWithOptions && rows >= kWarpRows;
+  return rows * output_bytes() <= stages() * stage_bytes() && (!options() || fits);
+}
+
+uint32_t Decode::shared_bytes() const { return teams() * stages() * stage_bytes() + kRest; }
 
 KernelRequest Decode::request() const {
   KernelRequest made(decode_source);
   made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("LENGTHS", lengths);
-  made.define("PARTS", parts).define("ROWS", rows).define("TYPE", type);
+  made.define("PARTS", parts).define("ROWS", rows).define("TYPE", type).define("HIDING", hiding);
+  made.define("BIAS", bias).define("MASK", mask).define("CAP", cap).define("PIECES", pieces);
   return made;
 }
 
@@ -500,6 +679,15 @@ Decode Decode::read(const KernelRequest& request) {
   options.lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
   options.parts = request.value_of("PARTS") != 0;
   options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
+  options.hiding = request.value_of("HIDING") != 0;
+  options.bias = static_cast<int32_t>(request.value_of("BIAS"));
+  options.mask = request.value_of("MASK") != 0;
+  options.cap = request.value_of("CAP") != 0;
+  options.pieces = request.value_of("PIECES") != 0;
+  if (!options.legal()) {
+    fail(TUFF_ERROR_INTERNAL, "attention_decode: {} rows with head_dim {} and {}", options.rows, options.head_dim,
+         options.head_dim_v);
+  }
   return options;
 }
 

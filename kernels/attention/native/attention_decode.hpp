@@ -1,4 +1,4 @@
-// Attention of one query row per head by the tensor cores of NVIDIA's Hopper GPUs (mma.sync), written in PTX: what a
+// Attention of few query rows by the tensor cores of NVIDIA's Hopper GPUs (mma.sync), written in PTX: what a
 // planner chooses, and the parameters.
 #pragma once
 
@@ -13,20 +13,35 @@ namespace tuff::attention {
 struct Decode {
   int32_t type = 0;  // of all tensors: TUFF_F16 or TUFF_BF16
   uint32_t head_dim = 0, head_dim_v = 0;
-  uint32_t rows = 8;     // of a tile, 8 or 16: the heads that share keys
+  uint32_t rows = 8;     // of a tile, 8, 16, 32 or 64: query rows of the heads that share keys
   uint32_t lengths = 0;  // as Wgmma::lengths
   bool parts = true;     // the results are parts for attention_merge.comp
+  bool hiding = false;   // rows see different keys, or with options not all from the first on
+  // What is applied to scores: score_options.hpp. The bias has the type `bias`, 0 without one.
+  int32_t bias = 0;
+  bool mask = false, cap = false;
+  bool pieces = false;  // bias and mask are read several elements at a time
 
   static constexpr uint32_t kWarps = 4, kThreads = kWarps * 32;
-  static constexpr uint32_t kKeys = 16;  // of a warp's step
+  static constexpr uint32_t kKeys = 16;      // of a step
+  static constexpr uint32_t kWarpRows = 16;  // of a warp
   static constexpr uint32_t kMaxHeadDim = 256;
-  static constexpr uint32_t kMaxRows = 16;
+  static constexpr uint32_t kMaxRows = kWarpRows * kWarps;
+
+  bool options() const { return bias != 0 || mask || cap; }
+  // Warps that compute a step together, each with rows of its own. A block's teams take steps in turn.
+  uint32_t team() const { return rows <= kWarpRows ? 1 : rows / kWarpRows; }
+  uint32_t teams() const { return kWarps / team(); }
 
   // Rows of keys and of values in shared memory are 16 bytes longer than their elements, so that eight rows are read
   // without bank conflicts.
   uint32_t k_row_bytes() const { return head_dim * 2 + 16; }
   uint32_t v_row_bytes() const { return head_dim_v * 2 + 16; }
-  uint32_t stage_bytes() const { return kKeys * (k_row_bytes() + v_row_bytes()); }  // of a warp
+  uint32_t stage_bytes() const { return kKeys * (k_row_bytes() + v_row_bytes()); }  // of a team
+  // Of a row's outputs, when teams add them up: 8 numbers longer, so that eight rows are written without bank
+  // conflicts.
+  uint32_t output_bytes() const { return (head_dim_v + 8) * 4; }
+  bool legal() const;  // whether the kernel has these options together
   uint32_t stages() const;
   uint32_t blocks_per_core() const;  // that fit into a multiprocessor's shared memory
   uint32_t shared_bytes() const;
@@ -34,17 +49,18 @@ struct Decode {
   KernelRequest request() const;
   static Decode read(const KernelRequest& request);
 
-  // The parameters, after the addresses of q, k, v, o or the parts, and of q_lengths and kv_lengths as far as there
-  // are such. Strides are in bytes.
+  // The parameters, after the addresses of q, k, v, o or the parts, and of q_lengths, kv_lengths, bias, mask and
+  // ScoreNumbers as far as there are such. Strides are in bytes.
   struct Push {
     uint64_t q_batch, q_head, k_batch, k_head, v_batch, v_head, o_batch, o_head;
-    uint32_t k_row, v_row;
-    uint32_t seq_kv;
+    uint32_t q_row, k_row, v_row, o_row;
+    uint32_t seq_q, seq_kv;
     uint32_t kv_heads, sharing;  // how many heads of q share a kv head
+    uint32_t row_tiles;          // of the rows of all heads that share a kv head
     uint32_t parts, part_keys;
     float scale_log2;      // scores * scale_log2 are exponents of two
-    int32_t diagonal;      // the row's position is key `diagonal`
-    uint32_t left, right;  // keys that the row sees on either side; the one at its position counts in both
+    int32_t diagonal;      // row i's position is key i + diagonal
+    uint32_t left, right;  // keys that a row sees on either side; the one at its position counts in both
     uint32_t unused;
   };
 };

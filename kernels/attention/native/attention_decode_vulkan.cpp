@@ -1,10 +1,11 @@
-// Plans attention of one query row per head for NVIDIA's Hopper GPUs: a kernel in PTX (attention_decode.cpp), then
+// Plans attention of few query rows for NVIDIA's Hopper GPUs: a kernel in PTX (attention_decode.cpp), then
 // attention_merge.comp.
 #include <algorithm>
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -18,16 +19,27 @@ constexpr uint64_t kStep = uint64_t{Decode::kKeys} * Decode::kWarps;  // keys of
 constexpr uint64_t kMinKeys = 2 * kStep;                              // of a part
 constexpr uint64_t kEnds = 64;                                        // the time of a block outside its keys, in keys
 
+constexpr uint64_t kManyRows = 48;  // from here on attention_wgmma.cpp is better
+// Whether the planner chooses the kernel for more than one row, and for bias, mask and soft cap: not before a GPU has
+// run it. By name it is always taken.
+constexpr bool kChoosesMore = false;
+
+// Whether this kernel is best.
+bool suits(const AttentionArgs& args) {
+  const bool one = args.seq_q == 1 && args.bias == nullptr && args.mask == nullptr && args.softcap == 0;
+  return one || (kChoosesMore && args.seq_q < kManyRows);
+}
+
 bool computes(const Call& call) {
   const AttentionArgs& args = call.args;
   const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= Decode::kMaxHeadDim; };
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
-  return (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.seq_q == 1 &&
-         args.heads / args.kv_heads <= Decode::kMaxRows && args.bias == nullptr && args.mask == nullptr &&
-         args.softcap == 0 && whole(args.head_dim) && whole(args.head_dim_v) && call.in_pieces_of(8) &&
-         has_usual_scale(args) && in_range(args.k_strides) && in_range(args.v_strides);
+  const bool rows = args.seq_q == 1 || (in_range(args.q_strides) && in_range(args.o_strides));
+  return (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.heads / args.kv_heads <= Decode::kWarpRows &&
+         whole(args.head_dim) && whole(args.head_dim_v) && call.in_pieces_of(8) && has_usual_scale(args) &&
+         (!call.scaled || args.scale <= kMaxScoreScale) && in_range(args.k_strides) && in_range(args.v_strides) && rows;
 }
 
 // The parts of the keys, for which the multiprocessors are busy for the shortest time.
@@ -45,6 +57,27 @@ Parts cut(uint64_t keys, uint64_t tiles, uint64_t slots) {
   return best;
 }
 
+// What the text of the kernel depends on, but for `parts`.
+Decode kernel_of(const Call& call) {
+  const AttentionArgs& args = call.args;
+  Decode kernel;
+  kernel.type = args.dtype;
+  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
+  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
+  kernel.lengths = lengths_of(args);
+  kernel.bias = args.bias != nullptr ? args.bias_type : 0;
+  kernel.mask = args.mask != nullptr;
+  kernel.cap = args.softcap != 0;
+  kernel.pieces = options_in_pieces(args, Decode::kKeys);
+  const bool limited = call.causal || args.window_left != 0 || args.window_right != 0 || args.q_lengths != nullptr;
+  kernel.hiding = limited && (args.seq_q > 1 || kernel.options());
+  const uint64_t rows = args.seq_q * (args.heads / args.kv_heads);
+  kernel.rows = kernel.options() ? Decode::kWarpRows : 8;
+  while (kernel.rows < std::min<uint64_t>(rows, Decode::kMaxRows)) kernel.rows *= 2;
+  while (!kernel.legal() && kernel.rows > Decode::kWarpRows) kernel.rows /= 2;
+  return kernel;
+}
+
 }  // namespace
 
 bool is_decode_variant(std::string_view name) { return name == kVariant; }
@@ -56,15 +89,14 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
     if (!forced.empty()) fail(TUFF_ERROR_UNSUPPORTED, "TUFF_ATTENTION_VARIANT={} does not run on this device", forced);
     return false;
   }
-  if (!computes(Call(traits, args, 0))) return false;
+  if (forced.empty() && !suits(args)) return false;
+  const Call plain(traits, args, 0);  // without scratch memory for parts
+  if (!computes(plain)) return false;
 
-  Decode kernel;
-  kernel.type = args.dtype;
-  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
-  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
-  const uint64_t sharing = args.heads / args.kv_heads, tiles = args.batch * args.kv_heads;
-  kernel.rows = sharing <= 8 ? 8 : 16;
-  kernel.lengths = lengths_of(args);
+  Decode kernel = kernel_of(plain);
+  if (!kernel.legal()) return false;
+  const uint64_t sharing = args.heads / args.kv_heads, row_tiles = ceil_div(args.seq_q * sharing, kernel.rows);
+  const uint64_t tiles = args.batch * args.kv_heads * row_tiles;
   const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
   const Parts parts = cut(args.seq_kv, tiles, cores * kernel.blocks_per_core());
   kernel.parts = parts.count > 1 || args.lse != nullptr;
@@ -79,12 +111,14 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   Decode::Push push{};
   push.q_batch = shape.q_batch * size, push.q_head = shape.q_head * size;
+  if (args.seq_q > 1) push.q_row = number(shape.q_row * size), push.o_row = number(shape.o_row * size);
   push.k_batch = shape.k_batch * size, push.k_head = shape.k_head * size, push.k_row = number(shape.k_row * size);
   push.v_batch = shape.v_batch * size, push.v_head = shape.v_head * size, push.v_row = number(shape.v_row * size);
   push.o_batch = shape.o_batch * size, push.o_head = shape.o_head * size;
-  push.seq_kv = shape.seq_kv;
+  push.seq_q = shape.seq_q, push.seq_kv = shape.seq_kv;
   push.kv_heads = number(call.args.kv_heads);
   push.sharing = number(sharing);
+  push.row_tiles = number(row_tiles);
   push.parts = parts.count;
   push.part_keys = parts.keys;
   push.scale_log2 = shape.scale_log2;
@@ -100,11 +134,21 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
                Access::write);
   if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
   if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+  if (args.bias != nullptr) {
+    dispatch.operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read);
+  }
+  if (args.mask != nullptr) dispatch.operand(args.mask, 0, args.mask_elements(), Access::read);
+  if (kernel.options()) {
+    const ScoreNumbers numbers = score_numbers(args);
+    dispatch.operand(&recorder.parameters(&numbers, sizeof numbers), 0, sizeof numbers, Access::read);
+  }
   dispatch.push(push).groups(number(groups)).work(call.bytes(), call.operations()).variant(kVariant.data());
   log(TUFF_LOG_DISPATCH,
-      "attention {} {} heads={} seq_kv={} head_dim={} causal={} parts={} keys={} groups={} lengths={}", kVariant,
-      dtype_name(args.dtype), args.batch * args.heads, args.seq_kv, args.head_dim, args.causal, parts.count, parts.keys,
-      groups, kernel.lengths);
+      "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} rows={} parts={} keys={} groups={} hiding={} "
+      "lengths={} bias={} mask={} cap={} pieces={}",
+      kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
+      kernel.rows, parts.count, parts.keys, groups, kernel.hiding, kernel.lengths, kernel.bias, kernel.mask, kernel.cap,
+      kernel.pieces);
   // Addresses have 64 bits.
   if (!refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0)) return false;
   if (kernel.parts) merge_parts(recorder, call, kernel.rows, parts, *scratch, scratch_bytes);

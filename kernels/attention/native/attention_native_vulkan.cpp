@@ -21,42 +21,10 @@ bool computes(const DeviceTraits& traits, const Call& call) {
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
-  // With more, scaled scores and a bias could add up to more than f32 holds: ScoreOptions::apply.
-  constexpr double kMaxScale = 0x1p40;
-  if (call.scaled && args.scale > kMaxScale) return false;
+  if (call.scaled && args.scale > kMaxScoreScale) return false;
   return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && call.in_pieces_of(Wgmma::kPiece) &&
          args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && has_usual_scale(args) &&
          in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) && in_range(args.o_strides);
-}
-
-// Whether bias and mask can be read in pieces, as long as a fourth of a step's keys allow.
-bool options_in_pieces(const AttentionArgs& args, uint32_t keys) {
-  const auto even = [&](const Buffer* buffer, const AttentionStrides& strides, uint64_t size) {
-    if (buffer == nullptr) return true;
-    const uint64_t bytes = bytes_of_piece(keys, static_cast<uint32_t>(size));
-    return buffer->offset % bytes == 0 && strides.batch * size % bytes == 0 && strides.head * size % bytes == 0 &&
-           strides.row * size % bytes == 0 && args.seq_kv * size % bytes == 0;
-  };
-  return (args.bias != nullptr || args.mask != nullptr) &&
-         even(args.bias, args.bias_strides, dtype_size(args.bias_type)) && even(args.mask, args.mask_strides, 1);
-}
-
-ScoreNumbers score_numbers(const AttentionArgs& args) {
-  const auto bytes = [](const AttentionStrides& strides, uint64_t size) {
-    return AttentionStrides{strides.batch * size, strides.head * size, strides.row * size};
-  };
-  const AttentionStrides bias = bytes(args.bias_strides, dtype_size(args.bias_type)), mask = args.mask_strides;
-  constexpr double kLargest = std::numeric_limits<float>::max();
-  return {.bias_batch = bias.batch,
-          .bias_head = bias.head,
-          .bias_row = bias.row,
-          .mask_batch = mask.batch,
-          .mask_head = mask.head,
-          .mask_row = mask.row,
-          .scale = static_cast<float>(args.scale),
-          .cap = static_cast<float>(args.softcap),
-          .inner = args.softcap == 0 ? 0 : static_cast<float>(std::min(args.scale / args.softcap, kLargest)),
-          .unused = 0};
 }
 
 // Keys of a step. All rows that see all keys take the same steps: the last one should not be mostly empty.
@@ -77,6 +45,35 @@ uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
 bool has_usual_scale(const AttentionArgs& args) {
   constexpr double kMinScale = 1e-25, kMaxScale = 1e25;
   return args.scale >= kMinScale && args.scale <= kMaxScale;
+}
+
+bool options_in_pieces(const AttentionArgs& args, uint32_t keys) {
+  const auto even = [&](const Buffer* buffer, const AttentionStrides& strides, uint64_t size) {
+    if (buffer == nullptr) return true;
+    const uint64_t bytes = bytes_of_piece(keys, static_cast<uint32_t>(size));
+    return buffer->offset % bytes == 0 && strides.batch * size % bytes == 0 && strides.head * size % bytes == 0 &&
+           strides.row * size % bytes == 0 && args.seq_kv * size % bytes == 0;
+  };
+  return (args.bias != nullptr || args.mask != nullptr) &&
+         even(args.bias, args.bias_strides, dtype_size(args.bias_type)) && even(args.mask, args.mask_strides, 1);
+}
+
+ScoreNumbers score_numbers(const AttentionArgs& args) {
+  const auto bytes = [](const AttentionStrides& strides, uint64_t size) {
+    return AttentionStrides{strides.batch * size, strides.head * size, strides.row * size};
+  };
+  const AttentionStrides bias = bytes(args.bias_strides, dtype_size(args.bias_type)), mask = args.mask_strides;
+  constexpr double kLargestRatio = std::numeric_limits<float>::max();
+  return {.bias_batch = bias.batch,
+          .bias_head = bias.head,
+          .bias_row = bias.row,
+          .mask_batch = mask.batch,
+          .mask_head = mask.head,
+          .mask_row = mask.row,
+          .scale = static_cast<float>(args.scale),
+          .cap = static_cast<float>(args.softcap),
+          .inner = args.softcap == 0 ? 0 : static_cast<float>(std::min(args.scale / args.softcap, kLargestRatio)),
+          .unused = 0};
 }
 
 uint32_t lengths_of(const AttentionArgs& args) {
