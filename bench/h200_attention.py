@@ -142,7 +142,7 @@ def main() -> int:
             each = seconds(ours, context.synchronize, options.seconds)
             title = f"{batch} x {heads}{f' ({kv_heads})' if kv_heads != heads else ''} x {queries} x {keys} x {dim}"
             title = f"{name} {title}{' causal' if causal else ''}{' ' + extra if extra else ''}"
-            work = sum(buffer.nbytes for buffer in buffers[1:]) if queries < 16 else \
+            work = sum(buffer.nbytes for buffer in buffers[1:]) if queries < 48 else \
                 4.0 * batch * heads * queries * keys * dim * (0.5 if causal else 1)
             if extra == "cap":
                 print(f"{title:<52}{each * 1e6:>9.1f}{work / each * 1e-12:>8.2f}", flush=True)
