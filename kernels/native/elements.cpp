@@ -63,8 +63,9 @@ Scales read_scales(const std::array<U64, 3>& pointers, const F32& alpha) {
   return {factor, scale(pointers[2])};
 }
 
+namespace {
+
 F32 rectified(const F32& x, int32_t activation) {
-  if (activation == TUFF_ACTIVATION_NONE) return x;
   Writer& w = *x.writer;
   const Pred negative = w.make<Type::pred>();
   w.emit("setp.lt.f32 {}, {}, 0f00000000;", negative.text, x.text);
@@ -78,6 +79,81 @@ F32 rectified(const F32& x, int32_t activation) {
     y = z;
   }
   return y;
+}
+
+F32 largest_of(const F32& x, const F32& y) { return x.writer->result<Type::f32>("max.f32", x, y); }
+F32 smallest_of(const F32& x, const F32& y) { return x.writer->result<Type::f32>("min.f32", x, y); }
+
+// 1 / x of a moderate x: an approximation, and a step of Newton's method.
+F32 inverse_of(const F32& x) {
+  Writer& w = *x.writer;
+  const F32 near = w.result<Type::f32>("rcp.approx.ftz.f32", x);
+  return multiply_add(multiply_add(near * number(w, -1), x, number(w, 1)), near, near);
+}
+
+// e^(x + rest) of x from -2^17 to 0 and a small rest, times 2^more. The product with log2(e) is kept as a sum of two
+// floats, as its rounding alone would cost |x| ULP. ex2.approx has an error of 2 ULP (exp2f in the CUDA C++ Programming
+// Guide, which is this instruction).
+F32 exponential(const F32& x, const F32& rest, const F32& more) {
+  Writer& w = *x.writer;
+  constexpr float kLog2e = 1.44269504088896341f, kLog2eRest = 1.92596299112661746e-8f, kLn2 = 0.6931471805599453f;
+  const F32 exponent = x * number(w, kLog2e), minus_exponent = exponent * number(w, -1);
+  const F32 tail = multiply_add(x, number(w, kLog2eRest), multiply_add(x, number(w, kLog2e), minus_exponent));
+  const F32 power = w.result<Type::f32>("ex2.approx.f32", exponent + more);
+  return multiply_add(power, multiply_add(tail, number(w, kLn2), rest), power);
+}
+
+// x sigmoid(t), where t has the sign of x.
+F32 times_sigmoid(const F32& x, const F32& magnitude_of_t) {
+  Writer& w = *x.writer;
+  constexpr float kEnd = -1000;  // from here on e^-|t| is 0: -infinity * 0 would be NaN
+  // Where e^-|t| may be denormal, 2^24 times that is computed, and its product with x scaled back.
+  const Pred tiny = number(w, 80) < magnitude_of_t;
+  const F32 power =
+      exponential(magnitude_of_t * number(w, -1), number(w, 0), select(tiny, number(w, 24), number(w, 0)));
+  const F32 back = select(tiny, number(w, 0x1p-24f), number(w, 1));
+  const F32 below = (largest_of(x, number(w, kEnd)) * power) * back;
+  return select(x < number(w, 0), below, x) * inverse_of(power + number(w, 1));
+}
+
+// As tuff_gelu of activations.glsl, which explains it.
+F32 gelu(const F32& x) {
+  Writer& w = *x.writer;
+  constexpr float kCoefficients[] = {0.000160803582f, -0.000357920449f, -0.0013957069f, 0.00121741055f,
+                                     0.00868915953f,  -0.00801896304f,  -0.0542119592f, 0.164049461f,
+                                     -0.166031092f,   -0.0927637592f,   1.27697837f};
+  const F32 a = smallest_of(magnitude(x), number(w, 100)), z = a * number(w, 0.70710678118654752440f);
+  const F32 s = (z - number(w, 2)) * inverse_of(z + number(w, 2));
+  F32 p = number(w, 6.33694581e-05f);
+  for (const float coefficient : kCoefficients) p = multiply_add(s, p, number(w, coefficient));
+  const F32 factor = ((a * number(w, 0.5f)) * p) * inverse_of(multiply_add(z, number(w, 2), number(w, 1)));
+  const F32 square = a * a, rest = multiply_add(a, a, square * number(w, -1));
+  const F32 below = factor * exponential(square * number(w, -0.5f), rest * number(w, -0.5f), number(w, 0));
+  return select(x < number(w, 0), below * number(w, -1), x - below);
+}
+
+// The sigmoid of t is (1 + tanh(t / 2)) / 2.
+F32 gelu_tanh(const F32& x) {
+  Writer& w = *x.writer;
+  const F32 a = smallest_of(magnitude(x), number(w, 40));  // e^-t is 0 long before
+  const F32 cubic = multiply_add(a * a, number(w, 0.044715f), number(w, 1));
+  return times_sigmoid(x, (a * number(w, 1.59576912160573071176f)) * cubic);
+}
+
+}  // namespace
+
+F32 activated(const F32& x, int32_t activation) {
+  switch (activation) {
+    case TUFF_ACTIVATION_NONE: return x;
+    case TUFF_ACTIVATION_GELU: return gelu(x);
+    case TUFF_ACTIVATION_GELU_TANH: return gelu_tanh(x);
+    case TUFF_ACTIVATION_SILU: return times_sigmoid(x, smallest_of(magnitude(x), number(*x.writer, 1000)));
+    default: return rectified(x, activation);
+  }
+}
+
+bool activates(int32_t activation, int32_t c_type) {
+  return rectifies(activation) || (kActivates && c_type != TUFF_F32);
 }
 
 U32 joined(const B16& low, const B16& high) {

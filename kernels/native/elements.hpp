@@ -28,13 +28,17 @@ struct Scales {
 };
 Scales read_scales(const std::array<U64, 3>& pointers, const F32& alpha);
 
-// The activation, of TUFF_ACTIVATION_NONE, _RELU and _RELU6. NaN and -0 stay as they are.
-F32 rectified(const F32& x, int32_t activation);
-// Whether it computes this one.
+// Any activation. NaN and -0 stay as they are. none, relu and relu6 are exact. gelu, gelu_tanh and silu are as accurate
+// as the unary operations (docs/accuracy.md), but not the same bits, which an f32 result would have to be.
+F32 activated(const F32& x, int32_t activation);
 inline bool rectifies(int32_t activation) {
   return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
          activation == TUFF_ACTIVATION_RELU6;
 }
+// Whether kernels compute gelu, gelu_tanh and silu: not before a GPU has run them.
+inline constexpr bool kActivates = false;
+// Whether a kernel may compute this activation of results that it stores as `c_type`.
+bool activates(int32_t activation, int32_t c_type);
 
 std::array<B16, 2> halves_of(const U32& pair);
 U32 joined(const B16& low, const B16& high);

@@ -23,6 +23,7 @@
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/native/elements.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
 
@@ -55,6 +56,11 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
       kernel.residual = residual;
       kernel.valid = kernel.padded = false;
       all.push_back(kernel);
+      if (kernel.c_type != TUFF_F32 && ptx::activates(TUFF_ACTIVATION_GELU, kernel.c_type)) {
+        kernel.activation = TUFF_ACTIVATION_GELU;
+        all.push_back(kernel);
+        kernel.activation = TUFF_ACTIVATION_NONE;
+      }
       kernel.valid = true;
       all.push_back(kernel);
       kernel.valid = false;
@@ -152,7 +158,8 @@ std::vector<gemm::Wgmma> all_options() {
           if ((bits & 3) != 0) continue;  // the epilogue does not depend on transposes
           for (const int32_t axis : {TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS}) {
             for (const bool residual : {false, true}) {
-              for (const int32_t activation : {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_RELU6}) {
+              for (int32_t activation = TUFF_ACTIVATION_NONE; activation <= TUFF_ACTIVATION_RELU6; ++activation) {
+                if (!ptx::activates(activation, c_type)) continue;
                 kernel.bias_axis = axis;
                 kernel.residual = residual;
                 kernel.activation = activation;
@@ -250,12 +257,12 @@ std::vector<gemm::Narrow> all_narrow_options() {
               if (!kernel.fits()) continue;
               all.push_back(kernel);
               if ((bits & 3) != 3 || rows != 64) continue;  // the epilogue depends on neither transposes nor rows
-              for (uint32_t more = 1; more < 36; ++more) {
+              for (uint32_t more = 1; more < 72; ++more) {
                 kernel.beta = more % 2 != 0;
                 kernel.residual = more / 2 % 2 != 0;
                 kernel.bias_axis = static_cast<int32_t>(more / 4 % 3);
-                constexpr int32_t kActivations[] = {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_RELU6};
-                kernel.activation = kActivations[more / 12];
+                kernel.activation = static_cast<int32_t>(more / 12);
+                if (!ptx::activates(kernel.activation, c_type)) continue;
                 all.push_back(kernel);
               }
             }

@@ -496,7 +496,7 @@ class Kernel {
                   if (o_.residual) {
                     value = value + load_element(o_.c_type, address(residual, ld_residual), 0, nullptr);
                   }
-                  value = ptx::rectified(value, o_.activation);
+                  value = ptx::activated(value, o_.activation);
                   store(to, o_.scaled ? value * scales.after : value);
                 });
                 w_.assign(element, element + Narrow::kThreads);
@@ -555,8 +555,7 @@ constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_F8_E4M3, TUFF_F8
 constexpr LegalRange kRows[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
 constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kPerCore[] = {{1, 2}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
-                                       {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
+constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BETA", kFlag},
@@ -587,7 +586,8 @@ bool Narrow::fits() const {
 
 bool Narrow::legal() const {
   const bool bytes_of_c = kFloat8Types.has(c_type);
-  return (long_bytes() == 1 ? short_along_k : type == short_type) && !(bytes_of_c && (beta || has_operands()));
+  return (long_bytes() == 1 ? short_along_k : type == short_type) && !(bytes_of_c && (beta || has_operands())) &&
+         ptx::activates(activation, c_type);
 }
 
 uint32_t Narrow::shared_bytes() const { return teams() * stages() * stage_bytes() + ptx::kSharedAlignment; }

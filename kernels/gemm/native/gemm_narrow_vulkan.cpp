@@ -85,7 +85,7 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 bool takes_second_pass(const GemmArgs& args) {
   // Elements of 8 bits are stored, but not read.
   if (kFloat8Types.has(args.c_type) && (args.beta != 0 || args.epilogue.has_operands())) return true;
-  return !ptx::rectifies(args.epilogue.activation);
+  return !ptx::activates(args.epilogue.activation, args.c_type);
 }
 
 uint64_t tiles_of(const GemmArgs& args, const NarrowVariant& variant) {

@@ -108,8 +108,8 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
          (args.b_type != type || loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements));
 }
 
-// The other activations take a second pass, whose bits are those of the unary operation. Integers are stored as they
-// are, so everything else takes one.
+// With f32 results gelu, gelu_tanh and silu take a second pass, whose bits are those of the unary operation. Integers
+// are stored as they are, so everything else takes one.
 bool takes_second_pass(const GemmArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   if (args.a_type == TUFF_I8) {
@@ -117,7 +117,7 @@ bool takes_second_pass(const GemmArgs& args) {
   }
   // Elements of 8 bits are stored, but not read.
   if (kFloat8Types.has(args.c_type) && (args.beta != 0 || epilogue.has_operands())) return true;
-  return !ptx::rectifies(epilogue.activation);
+  return !ptx::activates(epilogue.activation, args.c_type);
 }
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {

@@ -595,7 +595,7 @@ class Kernel {
       } else if (o_.residual) {
         value[i] = value[i] + element(residual_at_, column, exists);
       }
-      value[i] = ptx::rectified(value[i], o_.activation);
+      value[i] = ptx::activated(value[i], o_.activation);
       if (o_.scaled) value[i] = value[i] * scales_.after;
     }
     return value;
@@ -789,8 +789,7 @@ constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}, {TU
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU},
-                                       {TUFF_ACTIVATION_RELU6, TUFF_ACTIVATION_RELU6}};
+constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kWindows[] = {{0, 2}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
@@ -860,6 +859,7 @@ Wgmma Wgmma::read(const KernelRequest& request) {
              reads = options.beta || options.has_operands(), more = reads || options.activation != 0 || options.scaled;
   const bool bytes = kFloat8Types.has(options.c_type);
   if (integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
+      !ptx::activates(options.activation, options.c_type) ||
       (bytes && (reads || !options.vector || options.windows != 0)) ||
       (options.float8() ? !kFloat8Types.has(options.b_type) : options.b_type != options.type) ||
       (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {
