@@ -174,7 +174,13 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.groups = groups;
   append(bound);
   each_buffer(dispatch, [this](const Buffer& buffer) { has_used(buffer); });
-  appended(bound.bytes, bound.operations);
+  const bool matrix_units = kernel.source().native() || kernel.matrices() != Matrices::none;
+  appended(guess_seconds(bound.bytes, bound.operations, matrix_units));
+}
+
+double DeviceRecorder::guess_seconds(double bytes, double operations, bool matrix_units) const noexcept {
+  if (traits().cpu) return bytes / 4e9 + operations / 10e9;
+  return bytes / 2e12 + operations / (matrix_units ? 400e12 : 20e12);
 }
 
 // Bound by descriptors that cover each buffer completely, or in PTX by addresses.
@@ -218,7 +224,7 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
     if (interface.bindings[i].used) has_used(*args.buffers[i]);
   }
   launched(kernel);
-  appended(bound.bytes, 0);
+  appended(guess_seconds(bound.bytes));
 }
 
 void DeviceRecorder::copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src,
@@ -229,7 +235,7 @@ void DeviceRecorder::copy(const char* label, const Buffer& dst, uint64_t dst_off
   append(copy);
   has_used(dst);
   has_used(src);
-  appended(copy.moved(), 0);
+  appended(guess_seconds(copy.moved()));
 }
 
 void DeviceRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) {
@@ -250,7 +256,7 @@ void DeviceRecorder::copy_rows(const Rows& to, const Rows& from, uint64_t bytes,
   append(copy);
   has_used(*to.buffer);
   has_used(*from.buffer);
-  appended(copy.moved(), 0);
+  appended(guess_seconds(copy.moved()));
 }
 
 void DeviceRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word) {
@@ -258,7 +264,7 @@ void DeviceRecorder::fill_words(const Buffer& dst, uint64_t offset, uint64_t byt
   const DeviceLocation at = locate(dst, offset);
   append(BoundFill{at.block, at.offset, bytes, word});
   has_used(dst);
-  appended(static_cast<double>(bytes), 0);
+  appended(guess_seconds(static_cast<double>(bytes)));
 }
 
 Buffer DeviceRecorder::new_memory(uint64_t bytes, MemoryKind kind) const {

@@ -73,12 +73,13 @@ class DeviceRecorder : public Recorder {
   virtual void append(const BoundDispatch& dispatch) = 0;
   virtual void append(const BoundCopy& copy) = 0;
   virtual void append(const BoundFill& fill) = 0;
-  // Called after each command.
-  virtual void appended(double bytes, double operations) = 0;
+  // Called after each command, with a rough guess of how long the device needs for it.
+  virtual void appended(double seconds) = 0;
   virtual void launched(VulkanKernel& kernel) = 0;
   // Host-writable memory for the bases of operands that have one buffer per matrix, valid for the next command only.
   virtual Buffer table_memory(uint64_t bytes) = 0;
 
+  double guess_seconds(double bytes, double operations = 0, bool matrix_units = false) const noexcept;
   Buffer new_memory(uint64_t bytes, MemoryKind kind) const;
   // Memory that the host can write and kernels read fast.
   Buffer new_host_written(uint64_t bytes) const;

@@ -72,7 +72,7 @@ class GraphRecorder final : public DeviceRecorder {
   void append(const BoundDispatch& dispatch) override;
   void append(const BoundCopy& copy) override { contents_.commands.push_back({copy}); }
   void append(const BoundFill& fill) override { contents_.commands.push_back({fill}); }
-  void appended(double, double) override {}
+  void appended(double) override {}
   void launched(VulkanKernel& kernel) override { contents_.kernels.push_back(kernel.pipeline()); }
   Buffer table_memory(uint64_t bytes) override;
 

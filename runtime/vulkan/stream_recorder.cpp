@@ -18,7 +18,7 @@ namespace {
 // When the open command buffer is worth a submission: so many operations, or so many seconds of work by
 // a rough guess. A submission costs 5 to 80 µs, so the guess may be off by a lot without harm.
 constexpr uint32_t kSubmitOperations = Profiler::kMaxCommands;
-constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsCpu = 1e-3;
+constexpr double kSubmitSecondsGpu = 100e-6, kSubmitSecondsBusyGpu = 500e-6, kSubmitSecondsCpu = 1e-3;
 // Copies from here on go to the queue for copies: changing queues costs two submissions.
 constexpr uint64_t kCopyQueueBytes = 1 << 20;
 // Submissions of graphs are no part of the ring, but the queue holds only so many.
@@ -246,10 +246,18 @@ void StreamRecorder::append(const BoundFill& fill) {
   observed([&] { return Command{DeviceSpan::Kind::fill, "fill", static_cast<double>(fill.bytes)}; }, fill);
 }
 
-void StreamRecorder::appended(double bytes, double operations) {
-  const bool cpu = traits().cpu;
-  gathered_seconds_ += cpu ? bytes / 4e9 + operations / 10e9 : bytes / 2e12 + operations / 20e12;
-  if (++gathered_ < kSubmitOperations && gathered_seconds_ < (cpu ? kSubmitSecondsCpu : kSubmitSecondsGpu)) return;
+// A GPU pauses between two submissions for some microseconds. So while it has work, more is gathered for the next one.
+bool StreamRecorder::has_gathered_enough() {
+  if (gathered_ >= kSubmitOperations) return true;
+  if (traits().cpu) return gathered_seconds_ >= kSubmitSecondsCpu;
+  if (gathered_seconds_ < kSubmitSecondsGpu) return false;
+  return gathered_seconds_ >= kSubmitSecondsBusyGpu || timeline_.has_finished(submitted());
+}
+
+void StreamRecorder::appended(double seconds) {
+  gathered_seconds_ += seconds;
+  ++gathered_;
+  if (!has_gathered_enough()) return;
   try {
     submit(false);
   } catch (const Error&) {
@@ -308,7 +316,7 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
         profiler_->replay(command.call.get());
         std::visit([this](const auto& what) { append(what); }, command.what);
         host_looks_ = host_looks_ || graph.host_looks();
-        appended(0, 0);
+        appended(0);
       }
       profiler_->replay(nullptr);
     } catch (...) {
@@ -344,7 +352,7 @@ void StreamRecorder::copy_from_staging(const Buffer& dst, uint64_t offset, const
   copy.tracked[1] = false;
   append_copy(copy, ring_for_copy(bytes));
   has_used(dst);
-  appended(copy.moved(), 0);
+  appended(guess_seconds(copy.moved()));
 }
 
 void StreamRecorder::copy_to_staging(const MemoryRange& staging, const Buffer& src, uint64_t offset, uint64_t bytes) {
@@ -360,7 +368,7 @@ void StreamRecorder::copy_to_staging(const MemoryRange& staging, const Buffer& s
   copy.tracked[0] = false;
   append_copy(copy, ring_for_copy(bytes));
   has_used(src);
-  appended(copy.moved(), 0);
+  appended(guess_seconds(copy.moved()));
 }
 
 void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -373,7 +381,7 @@ void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const B
   host_looks_ = true;
   has_used(dst);
   has_used(src);
-  appended(copy.moved(), 0);
+  appended(guess_seconds(copy.moved()));
 }
 
 // Up to three bytes that do not fill a word.
@@ -389,7 +397,7 @@ void StreamRecorder::write_timestamp(VkQueryPool queries, uint32_t query) {
   vk.vkCmdResetQueryPool(writer_.commands(), queries, query, 1);
   vk.vkCmdWriteTimestamp(writer_.commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries, query);
   if (gathered_ == 0) timeline_.notes().begin("event", {});
-  appended(0, 0);  // events alone fill a command buffer too
+  appended(0);  // events alone fill a command buffer too
 }
 
 void StreamRecorder::profile_begin(Profile& profile) {

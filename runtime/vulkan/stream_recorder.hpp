@@ -114,7 +114,7 @@ class StreamRecorder final : public DeviceRecorder {
   void append(const BoundDispatch& dispatch) override;
   void append(const BoundCopy& copy) override { append_copy(copy, compute_); }
   void append(const BoundFill& fill) override;
-  void appended(double bytes, double operations) override;
+  void appended(double seconds) override;
   void launched(VulkanKernel& kernel) override;
   Buffer table_memory(uint64_t bytes) override;
 
@@ -144,6 +144,8 @@ class StreamRecorder final : public DeviceRecorder {
       profiler_->around(writer_.commands(), profiler_slot(), describe(), [&] { writer_.write(command); });
     }
   }
+
+  bool has_gathered_enough();
 
   Streams& streams_;
   Timelines& timelines_;  // of all streams
