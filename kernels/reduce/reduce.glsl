@@ -1,6 +1,7 @@
 // Shared by reduce_rows.comp and reduce_columns.comp: how the values of one reduction are accumulated. The reductions
 // are in reduce.def; value types, TUFF_ADD etc. are in kernels/common/types.glsl.
 //# TUFF_FINISH : 0..4 : 0: the result is what is accumulated; 1: divided by push.divisor; 2: its square root; 3: both; 4: its logarithm plus the center
+//# TUFF_SPLIT : 0|1 : 1: sums of integers of 32 bits or less as integers of 64 are accumulated in two of 32, see Chain
 //
 // A Partial is a block of running results. Comparisons drop NaN, so max and min also keep the largest magnitude bits
 // they have seen: beyond those of infinity, there was a NaN.
@@ -89,6 +90,60 @@ void merge(inout Partial p, Partial q) {
   }
 }
 
+// What a chain accumulates, of at most 2^15 blocks. Drivers for GPUs that add 64 bits in two steps make slow loops of such sums, so
+// they are added as the lower and the upper 16 bits of each element instead.
+#if TUFF_SPLIT
+#if TUFF_X_TYPE == TUFF_U32
+#define TUFF_HALF4 uvec4
+#else
+#define TUFF_HALF4 ivec4
+#endif
+struct Loaded {
+  TUFF_HALF4 part[TUFF_PARTS];
+};
+struct Chain {
+  uvec4 low[TUFF_PARTS];
+  TUFF_HALF4 high[TUFF_PARTS];
+};
+Chain empty_chain() {
+  Chain c;
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) c.low[i] = uvec4(0), c.high[i] = TUFF_HALF4(0);
+  return c;
+}
+void gather(inout Chain c, Loaded x) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
+    c.low[i] += uvec4(x.part[i]) & 0xffffu;
+    c.high[i] += x.part[i] >> 16;
+  }
+}
+void merge(inout Chain c, Chain d) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) c.low[i] += d.low[i], c.high[i] += d.high[i];
+}
+void merge(inout Partial p, Chain c) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
+    p.value[i] += (TUFF_VALUE4(c.high[i]) << 16) + TUFF_VALUE4(c.low[i]);
+  }
+}
+void gather(inout Partial p, Loaded x) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) p.value[i] += TUFF_VALUE4(x.part[i]);
+}
+#undef TUFF_CONVERT
+#undef TUFF_CONVERT4
+#define TUFF_CONVERT(x) (x)
+#define TUFF_CONVERT4(x) TUFF_HALF4(x)
+Loaded load_block(TUFF_INDEX i) {
+  Loaded block;
+  TUFF_BLOCK_LOAD(X, TUFF_X_TYPE)
+  return block;
+}
+#undef TUFF_CONVERT
+#undef TUFF_CONVERT4
+#else
+#define Loaded TuffBlock
+#define Chain Partial
+#define empty_chain empty_partial
+#endif
+
 TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
@@ -157,10 +212,10 @@ TuffBlock scaled(TuffBlock block, TuffBlock center) {
     uint single = (count) - full * TUFF_UNROLL;                                                          \
     while (full > 0) {                                                                                   \
       uint steps = min(full, 32u);                                                                       \
-      Partial chain[TUFF_UNROLL];                                                                        \
-      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_partial();                      \
+      Chain chain[TUFF_UNROLL];                                                                          \
+      [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) chain[u] = empty_chain();                        \
       for (uint step = 0; step < steps; ++step) {                                                        \
-        TuffBlock x[TUFF_UNROLL];                                                                        \
+        Loaded x[TUFF_UNROLL];                                                                           \
         [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) x[u] = LOAD(place + u * (stride));             \
         [[unroll]] for (uint u = 0; u < TUFF_UNROLL; ++u) gather(chain[u], x[u]);                        \
         place += TUFF_UNROLL * (stride);                                                                 \

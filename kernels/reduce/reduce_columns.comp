@@ -42,7 +42,9 @@ TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // [outer][inner]
 
 #include "kernels/reduce/reduce.glsl"
 
-#if TUFF_WIDTH == 1
+#if TUFF_SPLIT
+#define LOAD_ROW(i, center) load_block(i)
+#elif TUFF_WIDTH == 1
 #define LOAD_ROW(i, center) TUFF_PREPARED(tuff_block(X_load(i)), center)
 #else
 #define LOAD_ROW(i, center) TUFF_PREPARED(X_load_block(i), center)
@@ -113,8 +115,8 @@ void main() {
     uint full = rows;
     while (full > 0) {
       uint steps = min(full, 32u);
-      Partial chain[TUFF_SPAN];
-      [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) chain[j] = empty_partial();
+      Chain chain[TUFF_SPAN];
+      [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) chain[j] = empty_chain();
       for (uint step = 0; step < steps; ++step) {
         [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
           gather(chain[j], LOAD_ROW(place[j], center[j]));

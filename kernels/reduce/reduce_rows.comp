@@ -53,7 +53,11 @@ TuffBlock single(uint i, TuffBlock center) {
   block.part[0].x = TUFF_PREPARED(TUFF_VALUE4(X_load(i)), center.part[0]).x;
   return block;
 }
+#if TUFF_SPLIT
+#define LOAD(i) load_block(i)
+#else
 #define LOAD(i) TUFF_PREPARED(X_load_block(i), center)
+#endif
 
 void main() {
   // Computed from the subgroup's own numbering, because shuffles use it.

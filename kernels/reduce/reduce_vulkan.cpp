@@ -123,7 +123,22 @@ struct RowShape {
   bool shared;
 };
 
-RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements, uint32_t parts) {
+// TUFF_SPLIT, of a stage that reads this type. Blocks of one element are not worth it.
+bool splits(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t width) {
+  return !reduction.device.cpu && dtype_size(reduction.value) == 8 && !kFloatTypes.has(dtype) &&
+         dtype_size(dtype) <= 4 && reduction.value != TUFF_F64 && reduction.op.gathers == TUFF_REDUCE_SUM &&
+         ends.prepare == 0 && width > 1;
+}
+
+// At most so many blocks in flight, because of the registers for each of them and its chain. Those of 64 bits, and
+// those that keep NaN, spilled with more: 0.6 of the rate.
+uint32_t most_in_flight(const Reduction& reduction, uint32_t parts, bool split) {
+  const auto words = static_cast<uint32_t>(dtype_size(reduction.value) / 4);
+  const bool keeps_nan = reduction.op.selects && (reduction.value == TUFF_F32 || reduction.value == TUFF_F64);
+  return keeps_nan ? std::bit_floor(5 / (words * parts)) : std::bit_floor(32 / ((split ? 3 : 2 * words) * parts));
+}
+
+RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements, uint32_t parts, uint64_t most) {
   const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4 * parts), 1);
   if (device.cpu) {
     // Short and numerous rows get one lane each, others a subgroup. Workgroups process several rows, which amortises
@@ -136,12 +151,12 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
   }
   if (elements <= 2048 || pieces >= 256 * device.cores) {
     const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
-    const uint64_t each = blocks / lanes;
+    const uint64_t each = std::min(blocks / lanes, most);
     return {static_cast<uint32_t>(lanes), device.workgroup, each >= 8 ? 8u : each >= 4 ? 4u : 1u, 1, false};
   }
   const uint64_t each = blocks / device.workgroup;
-  // Keeps 64 registers in flight.
-  const uint32_t unroll = parts == 1 && each >= 16 && each % 16 == 0 ? 16 : each >= 8 ? 8 : each >= 4 ? 4 : 1;
+  const uint64_t flight = std::min(each, most);
+  const uint32_t unroll = flight >= 16 && each % 16 == 0 ? 16 : flight >= 8 ? 8 : flight >= 4 ? 4 : flight >= 2 ? 2 : 1;
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
 }
 
@@ -155,8 +170,9 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint64_t pieces = rows * segments;
   const uint32_t parts = block_parts(from.dtype);
-  const RowShape shape =
-      row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)), parts);
+  const bool split = splits(reduction, from.dtype, ends, 4 * parts);
+  const RowShape shape = row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)),
+                                   parts, std::max(most_in_flight(reduction, parts, split), 1u));
   const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 
@@ -171,6 +187,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
                                                        .run = reduction.device.fixed_run(shape.run),
                                                        .shared = shape.shared,
                                                        .single = single,
+                                                       .split = split,
                                                        .unroll = shape.unroll,
                                                        .v_type = reduction.value,
                                                        .vector = vector,
@@ -265,6 +282,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
                                                           .prepare = ends.prepare,
                                                           .run = reduction.device.fixed_run(run),
                                                           .span = span,
+                                                          .split = splits(reduction, from.dtype, ends, width),
                                                           .unroll = rows >= 4 ? 4 : 1,
                                                           .v_type = reduction.value,
                                                           .vector = vector,
