@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "planning/buffer.hpp"
 #include "planning/element_type.hpp"
@@ -59,9 +60,13 @@ Shape shape_of(const FftArgs& args);
 // Whether all prime factors of n are at most kMaxPrime.
 bool is_direct(uint64_t n);
 
-// GLSL of the discrete Fourier transform of `radix` numbers in registers, by fft_load, fft_twiddle and fft_store of
-// fft_pass.comp. Created when it is first requested.
-const std::shared_ptr<const KernelBody>& codelet(uint32_t radix, bool f64);
+// GLSL of the discrete Fourier transform of a pass, by fft_load, fft_unit and fft_store of fft_pass.comp: with one
+// radix in the registers of a lane, with several by lanes that share a workgroup. Created when it is first requested.
+inline constexpr uint32_t kMaxSteps = 12;
+const std::shared_ptr<const KernelBody>& codelet(std::span<const uint32_t> radices, bool f64);
+
+// Numbers of shared memory for a column of n numbers: an odd size and a gap after every 16 spread it over the banks.
+constexpr uint32_t line_of(uint32_t n) { return (n + n / 16) | 1; }
 
 }  // namespace fft
 

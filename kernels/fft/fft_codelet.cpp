@@ -1,11 +1,15 @@
 // Writes the discrete Fourier transform of up to 64 numbers as straight-line GLSL. A composite size is cut into two
 // (Cooley and Tukey 1965); a prime is computed by its definition, from sums and differences of the numbers that mirror
-// each other. Sines and cosines are literals.
+// each other. Sines and cosines are literals. Larger transforms are steps of these, with the numbers in shared memory
+// between two steps (fft_pass.comp).
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,20 +23,84 @@ namespace {
 
 class Writer {
  public:
-  Writer(uint32_t radix, bool f64) : radix_(radix), suffix_(f64 ? "lf" : "") {}
+  explicit Writer(bool f64) : suffix_(f64 ? "lf" : "") {}
 
-  std::string write() {
+  std::string write(uint32_t radix) {
     text_ = "void fft_transform() {\n";
-    std::vector<int> x;
-    for (uint32_t r = 0; r < radix_; ++r) x.push_back(define(fmt::format("fft_load({}u)", r)));
-    twiddle(x);
-    const std::vector<int> y = transform(x);
-    for (uint32_t k = 0; k < radix_; ++k) text_ += fmt::format("  fft_store({}u, v{});\n", k, y[k]);
+    Numbers x;
+    for (uint32_t r = 0; r < radix; ++r) x.push_back(define(fmt::format("fft_load({}u)", r)));
+    text_ += "#if TUFF_TWIDDLES\n";
+    twiddle(x, "fft_unit({}u)");
+    text_ += "#endif\n";
+    const Numbers y = transform(x);
+    for (uint32_t k = 0; k < radix; ++k) text_ += fmt::format("  fft_store({}u, v{});\n", k, y[k]);
     return text_ + "}\n";
+  }
+
+  std::string write_steps(std::span<const uint32_t> radices) {
+    uint32_t size = 1;
+    for (const uint32_t radix : radices) size *= radix;
+    const uint32_t line = fft::line_of(size);
+    text_ = fmt::format(
+        "shared NUMBER fft_number[TUFF_COLUMNS * {0}u];\nuint fft_at(uint i) {{ return fft_line * {0}u + i + i / 16u; "
+        "}}\n",
+        line);
+    std::string calls = "  fft_take(bool(TUFF_READ_ACROSS));\n";
+    uint32_t passed = 1;
+    for (uint32_t step = 0; step < radices.size(); ++step) {
+      const bool last = step + 1 == radices.size();
+      if (last) calls += "  if (TUFF_READ_ACROSS != TUFF_WRITE_ACROSS) fft_take(bool(TUFF_WRITE_ACROSS));\n";
+      calls += fmt::format("  fft_step{}();\n", step);
+      write_step(step, size, radices[step], passed, last);
+      passed *= radices[step];
+    }
+    return text_ + "void fft_transform() {\n" + calls + "}\n";
   }
 
  private:
   using Numbers = std::vector<int>;  // variables
+
+  // All lanes take part, since they meet at barriers; surplus ones compute the last column again and store nothing.
+  void write_step(uint32_t step, uint32_t size, uint32_t radix, uint32_t passed, bool last) {
+    const uint32_t columns = size / radix;
+    next_ = 0;
+    text_ += fmt::format("void fft_step{}() {{\n  const uint j = min(fft_lane, {}u), place = j % {}u;\n", step,
+                         columns - 1, passed);
+    Numbers x;
+    for (uint32_t r = 0; r < radix; ++r) {
+      x.push_back(define(step == 0 ? fmt::format("fft_load(j + {}u)", r * columns)
+                                   : fmt::format("fft_number[fft_at(j + {}u)]", r * columns)));
+    }
+    if (step == 0) {
+      text_ += "#if TUFF_TWIDDLES\n";
+      for (uint32_t r = 0; r < radix; ++r) {
+        text_ += fmt::format("  v{0} = fft_product(v{0}, fft_unit(j + {1}u));\n", x[r], r * columns);
+      }
+      text_ += "#endif\n";
+    } else {
+      twiddle(x, "fft_root({}u * place, " + root_arguments(passed * radix) + ")");
+    }
+    const Numbers y = transform(x);
+    if (step != 0 && !last) text_ += "  barrier();\n";
+    text_ += fmt::format("  if (fft_lane < {}u) {{\n", columns);
+    for (uint32_t k = 0; k < radix; ++k) {
+      text_ += last ? fmt::format("    fft_store(j + {}u, v{});\n", k * columns, y[k])
+                    : fmt::format("    fft_number[fft_at((j - place) * {}u + place + {}u)] = v{};\n", radix, k * passed,
+                                  y[k]);
+    }
+    text_ += last ? "  }\n}\n" : "  }\n  barrier();\n}\n";
+  }
+
+  // The arguments of fft_root for this span, but the first.
+  std::string root_arguments(uint32_t span) const {
+    const double angle = std::numbers::pi / 2 / span;
+    const auto quarter = static_cast<float>(4.0 / span), high = static_cast<float>(angle);
+    const auto low = static_cast<float>(angle - static_cast<double>(high));
+    const auto word = [](float x) { return std::bit_cast<uint32_t>(x); };
+    if (!suffix_.empty()) return fmt::format("{}u, uintBitsToFloat({}u), {}", span, word(quarter), literal(angle));
+    return fmt::format("{}u, uintBitsToFloat({}u), uintBitsToFloat(uvec2({}u, {}u))", span, word(quarter), word(high),
+                       word(low));
+  }
 
   int define(const std::string& value) {
     text_ += fmt::format("  NUMBER v{} = {};\n", next_, value);
@@ -47,21 +115,22 @@ class Writer {
     sum += fmt::format("{}{} * {}", sign, of, literal(std::fabs(factor)));
   }
 
-  // The factors exp(-2 pi i r place / span) of a later pass. fft_unit computes those of r below a power of two and of
-  // its multiples; the others are products of two.
-  void twiddle(Numbers& x) {
-    text_ += "#if TUFF_TWIDDLES\n";
+  // The factors exp(-2 pi i r place / span) of a later pass. `unit` computes those of r below a power of two and of its
+  // multiples; the others are products of two.
+  void twiddle(Numbers& x, const std::string& unit) {
+    const auto radix = static_cast<uint32_t>(x.size());
     uint32_t low = 1;
-    while (low * low < radix_) low *= 2;
-    for (uint32_t r = 1; r < radix_; ++r) {
-      if (r < low || r % low == 0) text_ += fmt::format("  const NUMBER w{} = fft_unit({}u);\n", r, r);
+    while (low * low < radix) low *= 2;
+    for (uint32_t r = 1; r < radix; ++r) {
+      if (r < low || r % low == 0) {
+        text_ += fmt::format("  const NUMBER w{} = {};\n", r, fmt::format(fmt::runtime(unit), r));
+      }
     }
-    for (uint32_t r = 1; r < radix_; ++r) {
+    for (uint32_t r = 1; r < radix; ++r) {
       const std::string factor = r < low || r % low == 0 ? fmt::format("w{}", r)
                                                          : fmt::format("fft_product(w{}, w{})", r % low, r / low * low);
       text_ += fmt::format("  v{0} = fft_product(v{0}, {1});\n", x[r], factor);
     }
-    text_ += "#endif\n";
   }
 
   // v * exp(-2 pi i e / n)
@@ -155,25 +224,42 @@ class Writer {
     return result;
   }
 
-  uint32_t radix_;
   std::string suffix_, text_;
   int next_ = 0;
 };
 
 }  // namespace
 
-const std::shared_ptr<const KernelBody>& fft::codelet(uint32_t radix, bool f64) {
-  // Threads that write the same one at once write the same text; one of them is kept. None is destroyed, because a
-  // thread may still use it while the process ends.
-  using Body = std::shared_ptr<const KernelBody>;
-  static std::array<std::array<std::atomic<const Body*>, kMaxRadix + 1>, 2> bodies{};
-  std::atomic<const Body*>& body = bodies[f64 ? 1 : 0][radix];
-  const Body* found = body.load(std::memory_order_acquire);
-  if (found == nullptr) {
-    auto written = std::make_unique<const Body>(std::make_shared<const KernelBody>(Writer(radix, f64).write()));
-    if (body.compare_exchange_strong(found, written.get(), std::memory_order_acq_rel)) found = written.release();
+// Threads that write the same text at once do so twice; one is kept. None is destroyed, because a thread may still use
+// it while the process ends.
+const std::shared_ptr<const KernelBody>& fft::codelet(std::span<const uint32_t> radices, bool f64) {
+  struct Written {
+    std::array<uint32_t, kMaxSteps> radices{};
+    bool f64 = false;
+    std::shared_ptr<const KernelBody> body;
+    const Written* next = nullptr;
+  };
+  static std::atomic<const Written*> all{nullptr};
+  std::array<uint32_t, kMaxSteps> wanted{};
+  std::copy(radices.begin(), radices.end(), wanted.begin());
+  const auto find = [&](const Written* from, const Written* until) {
+    while (from != until && (from->f64 != f64 || from->radices != wanted)) from = from->next;
+    return from == until ? nullptr : from;
+  };
+  const Written* first = all.load(std::memory_order_acquire);
+  const Written* found = find(first, nullptr);
+  if (found != nullptr) return found->body;
+  Writer writer(f64);
+  auto written = std::make_unique<Written>();
+  written->radices = wanted, written->f64 = f64;
+  written->body =
+      std::make_shared<const KernelBody>(radices.size() == 1 ? writer.write(radices[0]) : writer.write_steps(radices));
+  while (true) {
+    written->next = first;
+    if (all.compare_exchange_weak(first, written.get(), std::memory_order_acq_rel)) return written.release()->body;
+    found = find(first, written->next);
+    if (found != nullptr) return found->body;
   }
-  return *found;
 }
 
 }  // namespace tuff

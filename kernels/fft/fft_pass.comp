@@ -10,6 +10,13 @@
 // kernels/fft/fft_codelet.cpp generates the transform of R numbers, in place of the line with TUFF_BODY below: it calls
 // fft_load(r), fft_unit(r) and fft_store(k, v). Lanes are numbered by axes: those of the batch, column / P and place.
 //
+// With TUFF_LANES, R is larger: a column has that many lanes, and its transform takes steps of the same algorithm with smaller
+// radices, between which the numbers are in shared memory. Only the first step reads the input, and only the last writes the
+// output. Which lanes of a workgroup have which column may differ between the two, so that neighbours access neighbours:
+//
+//   TUFF_READ_ACROSS, TUFF_WRITE_ACROSS  0  lanes  0 1 2 3 ... of column 0, then those of column 1, ...
+//                                        1  lane 0 of columns 0 1 2 3 ..., then lane 1 of them, ...
+//
 // In Bluestein's algorithm (1970) n numbers become a convolution of M >= 2 n - 1, with the chirp
 // c[j] = exp(-pi i j^2 / n): X[k] = c[k] sum of (x[j] c[j]) conj(c[k - j]).
 //# TUFF_INPUT : 1..4 : element type of the input, as in tuff.h
@@ -20,6 +27,10 @@
 //# TUFF_STORE : 0..2 : 0: numbers; 1: the first half of them; 2: their real parts
 //# TUFF_CHIRP : 0..2 : 1: the first n numbers are read and multiplied by c, the others are 0; 2: the conjugates of the results are multiplied by c, and the first n written
 //# TUFF_TWIDDLES : 0|1 : 0: P is 1
+//# TUFF_LANES = 0 : 0..1024 : lanes of a column; 0: one, which has all its numbers in registers
+//# TUFF_COLUMNS = 1 : 1..1024 : with TUFF_LANES, columns of a workgroup
+//# TUFF_READ_ACROSS = 0 : 0|1 : see above
+//# TUFF_WRITE_ACROSS = 0 : 0|1 : see above
 //# TUFF_RUN : 0.. : columns that a lane has one after another; 0: push.run says
 #if TUFF_INPUT == 4
 #define TUFF_VALUE_OF 4
@@ -150,6 +161,9 @@ NUMBER fft_root(uint m, uint span, float quarter, vec2 angle) {
 // Of the lane's column.
 TUFF_INDEX fft_input_at, fft_output_at, fft_input_step, fft_output_step;
 uint fft_column, fft_place;
+#if TUFF_LANES
+bool fft_exists;  // the lane's column
+#endif
 
 NUMBER fft_unit(uint r) { return fft_root(r * fft_place, push.span, push.quarter, ANGLE(push.angle)); }
 
@@ -174,6 +188,9 @@ NUMBER fft_chirp(uint j) {
 #endif
 
 NUMBER fft_load(uint r) {
+#if TUFF_LANES
+  if (!fft_exists) return NUMBER(0);
+#endif
   const uint at = fft_column + r * push.columns;  // in the line
 #if TUFF_LOAD == 3
   const uint size = push.span * push.columns, distance = min(at, size - at);
@@ -208,6 +225,9 @@ NUMBER fft_load(uint r) {
 }
 
 void fft_store(uint k, NUMBER v) {
+#if TUFF_LANES
+  if (!fft_exists) return;
+#endif
   const uint at = fft_place + k * push.passed;  // in the line, if this is its last pass
 #if TUFF_VALUE_TYPE == 4
   v *= packDouble2x32(uvec2(push.scale[0], push.scale[1]));
@@ -231,8 +251,6 @@ void fft_store(uint k, NUMBER v) {
 #endif
 }
 
-TUFF_BODY
-
 // Where the lane's column is.
 void fft_find(uint lane) {
   fft_input_at = 0, fft_output_at = 0;
@@ -251,6 +269,21 @@ void fft_find(uint lane) {
   }
 }
 
+#if TUFF_LANES
+// Which lane of which column of the workgroup this is.
+uint fft_lane, fft_line;
+void fft_take(bool across) {
+  const uint i = gl_LocalInvocationID.x;
+  fft_lane = across ? i / TUFF_COLUMNS : i % TUFF_LANES;
+  fft_line = across ? i % TUFF_COLUMNS : i / TUFF_LANES;
+  const uint column = tuff_group() * TUFF_COLUMNS + fft_line;
+  fft_exists = column < push.lanes;
+  fft_find(min(column, push.lanes - 1));
+}
+#endif
+
+TUFF_BODY
+
 void main() {
 #if TUFF_LOAD == 2
   fft_input_step = STRIDE(4);
@@ -258,10 +291,14 @@ void main() {
   fft_input_step = STRIDE(0);
 #endif
   fft_output_step = STRIDE(2);
+#if TUFF_LANES
+  fft_transform();
+#else
   const uint lanes = gl_WorkGroupSize.x;
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
   for (uint step = 0; step < RUN && i < push.lanes; ++step, i += lanes) {
     fft_find(i);
     fft_transform();
   }
+#endif
 }

@@ -1,7 +1,9 @@
 // Planner of Fourier transforms: along one axis after the other, passes of fft_pass.comp.
 //
 //   direct      A size whose prime factors are at most 31 is cut into the fewest radices of at most 64 on CPU devices,
-//               16 elsewhere, and each radix takes a pass.
+//               16 elsewhere. On CPU devices each takes a pass. Elsewhere the lanes of a workgroup exchange numbers
+//               through shared memory, so that a pass has several: all of a line of at most 4,096 numbers, those of a
+//               product of at most 256 of a longer one.
 //   Bluestein   Other sizes n become a circular convolution of a power of two, m >= 2 n - 1: the passes of a transform
 //               of m numbers, those of the inverse, and once for all lines those of the chirp.
 //
@@ -21,6 +23,7 @@
 #include "kernels/common/division.hpp"
 #include "kernels/common/sort_few.hpp"
 #include "kernels/common/stream_device.hpp"
+#include "kernels/common/workgroup.hpp"
 #include "kernels/fft/fft.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
@@ -42,7 +45,7 @@ enum class Store : uint8_t { numbers, half, real };
 enum class Chirp : uint8_t { none, read, written };
 
 struct Pass {
-  uint32_t axis, radix;
+  uint32_t axis, radix;    // radix: the product of `steps`
   uint64_t passed;         // product of the earlier radices
   uint64_t length;         // of the line that is transformed
   uint64_t n;              // of the axis
@@ -52,7 +55,15 @@ struct Pass {
   Chirp chirp;
   double scale;
   uint64_t factor;  // Load::product: where in scratch memory its factors are, in numbers
+  std::array<uint32_t, fft::kMaxSteps> steps{};
+  uint32_t step_count = 0;
 };
+
+// How a pass of several steps uses a workgroup.
+struct Together {
+  uint32_t lanes, columns;
+};
+constexpr uint32_t kTogether = 256;  // invocations, where a column does not take more
 
 // Where the numbers of a pass are.
 struct Place {
@@ -127,6 +138,33 @@ class Planner {
     return false;
   }
 
+  // The lanes of a column, and the columns of a workgroup; none if the device cannot do it.
+  Together together(std::span<const uint32_t> radices) const {
+    if (device_.cpu || radices.size() > fft::kMaxSteps) return {0, 0};
+    uint32_t size = 1, smallest = radices[0];
+    for (const uint32_t radix : radices) {
+      if (size > 4096) return {0, 0};
+      size *= radix, smallest = std::min(smallest, radix);
+    }
+    const DeviceTraits& traits = recorder_.traits();
+    const uint32_t lanes = size / smallest,
+                   most = std::min(traits.shared_bytes / (fft::line_of(size) * static_cast<uint32_t>(number_bytes())),
+                                   std::max(kTogether / lanes, 1u));
+    if (size > 4096 || lanes > max_along_x(traits) || most == 0) return {0, 0};
+    return {lanes, std::bit_floor(std::min(most, max_along_x(traits) / lanes))};
+  }
+  // How many of the radices from this one on a pass takes.
+  uint32_t taken(const Radices& radices, uint32_t from) const {
+    const auto fits = [&](uint32_t count) { return together({radices.radix.data() + from, count}).columns != 0; };
+    if (from == 0 && radices.count > 1 && fits(radices.count)) return radices.count;
+    uint32_t count = 1;
+    for (uint64_t product = radices.radix[from]; from + count < radices.count; ++count) {
+      product *= radices.radix[from + count];
+      if (product > 256 || !fits(count + 1)) break;
+    }
+    return count;
+  }
+
   void add(const Pass& pass) {
     require_room(count_, kMaxPasses, "passes of a Fourier transform");
     passes_[count_++] = pass;
@@ -136,14 +174,16 @@ class Planner {
   void add_passes(const Pass& whole) {
     const Radices radices = radices_of(whole.length);
     uint64_t passed = 1;
-    for (uint32_t i = 0; i < radices.count; ++i) {
-      const bool first = i == 0, last = i + 1 == radices.count;
+    for (uint32_t i = 0; i < radices.count; i += passes_[count_ - 1].step_count) {
       Pass pass = whole;
-      pass.radix = radices.radix[i];
+      pass.step_count = taken(radices, i);
+      pass.radix = 1;
+      for (uint32_t step = 0; step < pass.step_count; ++step) pass.radix *= pass.steps[step] = radices.radix[i + step];
+      const bool first = i == 0, last = i + pass.step_count == radices.count, only = first && last;
       pass.passed = passed;
       if (!first) pass.read = whole.length, pass.load = Load::numbers;
       if (!last) pass.written = whole.length, pass.store = Store::numbers, pass.scale = 1;
-      if (whole.chirp == (first ? Chirp::written : Chirp::read) && radices.count > 1) pass.chirp = Chirp::none;
+      if (whole.chirp == (first ? Chirp::written : Chirp::read) && !only) pass.chirp = Chirp::none;
       if (!first && !last) pass.chirp = Chirp::none;
       passed *= pass.radix;
       add(pass);
@@ -395,19 +435,28 @@ class Planner {
     const uint64_t input_bytes = input.elements * dtype_size(input.dtype),
                    output_bytes = output.elements * dtype_size(output.dtype);
     const uint64_t run = device_.cpu ? device_.items_each(lanes, 16) : 1;
-    KernelRequest kernel = shaders::FftPass::request({.chirp = static_cast<int>(pass.chirp),
-                                                      .input = input.dtype,
-                                                      .input_pairs = pairs_of(input),
-                                                      .load = static_cast<int>(pass.load),
-                                                      .output = output.dtype,
-                                                      .output_pairs = pairs_of(output),
-                                                      .run = device_.fixed_run(run),
-                                                      .store = static_cast<int>(pass.store),
-                                                      .twiddles = pass.passed > 1});
+    const std::span<const uint32_t> steps(pass.steps.data(), pass.step_count);
+    const Together group = pass.step_count > 1 ? together(steps) : Together{0, 1};
+    // Neighbouring columns rather than neighbouring numbers of a column, where they are nearer.
+    const bool several = group.columns > 1 && rank > 0;
+    const uint32_t workgroup = group.lanes != 0 ? group.lanes * group.columns : device_.workgroup;
+    KernelRequest kernel = shaders::FftPass::request(
+        {.chirp = static_cast<int>(pass.chirp),
+         .columns = group.columns,
+         .input = input.dtype,
+         .input_pairs = pairs_of(input),
+         .lanes = group.lanes,
+         .load = static_cast<int>(pass.load),
+         .output = output.dtype,
+         .output_pairs = pairs_of(output),
+         .read_across = several && axes[0]
+                                       .input<columns * input_stride, .run = device_.fixed_run(run),
+                                              .store = static_cast<int>(pass.store), .twiddles = pass.passed> 1,
+         .write_across = several && axes[0].output < pass.passed * output_stride});
     kernel.streaming()
-        .constant(0, device_.workgroup)
+        .constant(0, workgroup)
         .wide(needs_wide(std::max(read * input.elements, written * output.elements)))
-        .body(fft::codelet(pass.radix, value_ == TUFF_F64));
+        .body(fft::codelet(steps, value_ == TUFF_F64));
     shaders::FftPass::Push push{};
     const uint64_t span = pass.passed * pass.radix;
     push.lanes = static_cast<uint32_t>(lanes);
@@ -438,11 +487,13 @@ class Planner {
                  Access::read)
         .operand(&recorder_.parameters(table.words.data(), table_bytes), 0, table_bytes, Access::read)
         .push(push)
-        .groups_linear(ceil_div(lanes, device_.workgroup * run), traits)
+        .groups_linear(ceil_div(lanes, group.lanes != 0 ? group.columns : device_.workgroup * run), traits)
         .work(numbers * static_cast<double>(input_bytes + output_bytes), 5 * numbers * std::log2(pass.radix + 1));
     log(TUFF_LOG_DISPATCH, "fft {}: {} of {} numbers, radix {} after {}, {} columns{}", dtype_name(args_.dtype),
         pass.chirp != Chirp::none || factors ? "Bluestein" : "direct", pass.length, pass.radix, pass.passed, lanes,
-        run > 1 ? fmt::format(", {} each", run) : "");
+        group.lanes != 0 ? fmt::format(", {} in each workgroup", group.columns)
+        : run > 1        ? fmt::format(", {} each", run)
+                         : "");
     recorder_.dispatch(kernel, dispatch);
   }
 
