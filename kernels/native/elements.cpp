@@ -152,9 +152,7 @@ F32 activated(const F32& x, int32_t activation) {
   }
 }
 
-bool activates(int32_t activation, int32_t c_type) {
-  return rectifies(activation) || (kActivates && c_type != TUFF_F32);
-}
+bool activates(int32_t activation, int32_t c_type) { return rectifies(activation) || c_type != TUFF_F32; }
 
 U32 joined(const B16& low, const B16& high) {
   Writer& w = *low.writer;

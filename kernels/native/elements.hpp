@@ -35,8 +35,6 @@ inline bool rectifies(int32_t activation) {
   return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
          activation == TUFF_ACTIVATION_RELU6;
 }
-// Whether kernels compute gelu, gelu_tanh and silu: not before a GPU has run them.
-inline constexpr bool kActivates = false;
 // Whether a kernel may compute this activation of results that it stores as `c_type`.
 bool activates(int32_t activation, int32_t c_type);
 

@@ -8,6 +8,7 @@
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/native/refusals.hpp"
@@ -131,18 +132,53 @@ TEST_F(NativePlanner, GemmOfFewRows) {
   GemmArgs args = product(TUFF_F16, 8, 4096, 4096, "NT");
   args.epilogue.activation = TUFF_ACTIVATION_RELU;
   EXPECT_EQ(planned(args), Kernels{narrow});
-  args.epilogue.activation = TUFF_ACTIVATION_GELU;
-  EXPECT_EQ(planned(args), (Kernels{narrow, "gemm_finish"}));
+  for (const int32_t activation : {TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_GELU_TANH, TUFF_ACTIVATION_SILU}) {
+    args.epilogue.activation = activation, args.c_type = TUFF_F16;
+    EXPECT_EQ(planned(args), Kernels{narrow});
+    args.c_type = TUFF_F32;
+    EXPECT_EQ(planned(args), (Kernels{narrow, "gemm_finish"})) << "the bits of the unary operation";
+    GemmArgs large = product(TUFF_BF16, 512, 4096, 4096, "NT");
+    large.epilogue.activation = activation;
+    EXPECT_EQ(planned(large), activation == TUFF_ACTIVATION_SILU ? Kernels{wgmma} : (Kernels{wgmma, "gemm_finish"}));
+  }
   traits_.hopper = false;
   EXPECT_NE(planned(product(TUFF_F16, 8, 4096, 4096, "NT")).front(), narrow);
 }
 
-// Until a GPU has run it for them, gemm_narrow takes 8-bit floats only by name.
 TEST_F(NativePlanner, GemmOfFewRowsOfFloats8) {
+  const std::string narrow = "gemm_narrow", transpose = "gemm_transpose", convert = "gemm_convert";
+  const auto mixed = [&](int32_t a, int32_t b, uint64_t m, uint64_t n, const char* transposes) {
+    GemmArgs args = product(TUFF_F16, m, n, 4096, transposes);
+    args.a_type = a, args.b_type = b;
+    return args;
+  };
   for (const int32_t type : {TUFF_F8_E4M3, TUFF_F8_E5M2}) {
-    EXPECT_EQ(planned(product(type, 1, 4096, 4096, "NT")).front(), "gemm_rows");
-    EXPECT_EQ(planned(product(type, 48, 4096, 4096, "NT")).front(), "gemm_wgmma");
+    for (const uint64_t few : {1, 8, 32, 64}) {
+      EXPECT_EQ(planned(mixed(type, TUFF_F8_E4M3, few, 4096, "NT")), Kernels{narrow}) << few;
+      EXPECT_EQ(planned(mixed(type, TUFF_F8_E4M3, few, 4096, "NN")), Kernels{narrow}) << few;
+      EXPECT_EQ(planned(mixed(TUFF_F8_E5M2, type, 4096, few, "TT")), Kernels{narrow}) << few;
+      EXPECT_EQ(planned(mixed(TUFF_F16, type, few, 4096, "NT")), Kernels{narrow}) << few << ", f16 rows";
+      EXPECT_EQ(planned(mixed(TUFF_BF16, type, few, 4096, "NN")), Kernels{narrow}) << few << ", bf16 rows";
+    }
+    EXPECT_EQ(planned(mixed(type, type, 8, 4096, "TT")), (Kernels{transpose, narrow})) << "the few rows across k";
+    EXPECT_EQ(planned(mixed(type, type, 7, 4096, "TT")), (Kernels{transpose, narrow})) << "… of 7 bytes";
+    EXPECT_EQ(planned(mixed(type, TUFF_F16, 4096, 8, "NN")), (Kernels{transpose, narrow}));
+    EXPECT_EQ(planned(mixed(type, TUFF_F16, 8, 4096, "NT")), (Kernels{convert, narrow})) << "weights of f16";
+    EXPECT_NE(planned(mixed(type, type, 8, 4104, "NN")).front(), narrow) << "B's rows of 4104 bytes";
+    EXPECT_NE(planned(mixed(type, TUFF_F32, 8, 4096, "NT")).back(), narrow);
+    GemmArgs args = mixed(type, type, 8, 4096, "NT");
+    args.c_type = type, args.epilogue.scale_a = args.epilogue.scale_c = &buffer_;
+    EXPECT_EQ(planned(args), Kernels{narrow}) << "scales, C of 8 bits";
+    args.epilogue.bias = &buffer_, args.epilogue.bias_axis = TUFF_BIAS_COLUMNS;
+    EXPECT_EQ(planned(args), (Kernels{narrow, "gemm_finish"})) << "a bias of 8 bits";
+    args.c_type = TUFF_BF16;
+    EXPECT_EQ(planned(args), Kernels{narrow});
   }
+  traits_.max_invocations = 255;
+  EXPECT_EQ(planned(mixed(TUFF_F8_E4M3, TUFF_F8_E4M3, 8, 4096, "NT")), Kernels{narrow});
+  EXPECT_NE(planned(mixed(TUFF_F8_E4M3, TUFF_F8_E4M3, 8, 4096, "TT")).back(), narrow) << "no workgroups of 256";
+  traits_.hopper = false;
+  EXPECT_NE(planned(mixed(TUFF_F8_E4M3, TUFF_F8_E4M3, 8, 4096, "NT")).front(), narrow);
 }
 
 TEST_F(NativePlanner, AttentionOfManyRows) {
@@ -277,12 +313,55 @@ TEST_F(NativePlanner, AttentionOfOneRow) {
   EXPECT_NE(planned(attention(TUFF_F16, 1, 300, 64)).front(), decode);
 }
 
-// Until a GPU has run it for them, attention_decode takes these only by name.
+// A few rows, and one with bias, mask or soft cap: the tile's rows, and whether rows see different keys.
 TEST_F(NativePlanner, AttentionOfFewRows) {
-  EXPECT_NE(planned(attention(TUFF_F16, 2, 300, 64)).front(), "attention_decode");
-  AttentionArgs args = attention(TUFF_F16, 1, 300, 64);
+  const auto planned_kernel = [&](AttentionArgs args) {
+    complete_attention(args, true);
+    FakeRecorder recorder(traits_);
+    attention::Decode kernel;
+    recorder.seen = [&](const KernelRequest& request, const Dispatch& dispatch) {
+      if (std::string(request.source().name) == "attention_merge") return;
+      ASSERT_STREQ(request.source().name, "attention_decode");
+      kernel = attention::Decode::read(request);
+      const uint32_t options = (kernel.bias != 0 ? 1 : 0) + (kernel.mask ? 1 : 0) + (kernel.options() ? 1 : 0);
+      EXPECT_EQ(dispatch.operand_count(), 4 + options);
+    };
+    record_attention(recorder, args);
+    return kernel;
+  };
+  const auto rows = [&](uint64_t seq_q, uint64_t heads) {
+    AttentionArgs args = attention(TUFF_F16, seq_q, 300, 64);
+    args.heads = heads;  // on 4
+    return planned_kernel(args).rows;
+  };
+  EXPECT_EQ(rows(1, 8), 8u);
+  EXPECT_EQ(rows(4, 8), 8u);
+  EXPECT_EQ(rows(5, 8), 16u);
+  EXPECT_EQ(rows(8, 12), 32u);
+  EXPECT_EQ(rows(33, 4), 64u);
+  EXPECT_EQ(rows(47, 64), 64u);
+  AttentionArgs args = attention(TUFF_F16, 5, 300, 64);
+  EXPECT_FALSE(planned_kernel(args).hiding);
+  args.causal = TUFF_CAUSAL_BOTTOM_RIGHT;
+  EXPECT_TRUE(planned_kernel(args).hiding);
+  args.seq_q = 1;
+  EXPECT_FALSE(planned_kernel(args).hiding) << "one row";
   args.softcap = 30;
+  attention::Decode kernel = planned_kernel(args);
+  EXPECT_TRUE(kernel.cap && kernel.hiding && !kernel.pieces);
+  EXPECT_EQ(kernel.rows, 16u) << "as bias and mask have";
+  args = attention(TUFF_BF16, 2, 300, 128);
+  args.mask = &buffer_, args.mask_strides = {0, 0, 300};
+  EXPECT_TRUE(planned_kernel(args).pieces);
+  args.mask_strides.row = 302;
+  EXPECT_FALSE(planned_kernel(args).pieces);
+  args = attention(TUFF_F16, 2, 300, 256);
+  EXPECT_EQ(planned_kernel(args).rows, 8u);
+  args.softcap = 30;
+  EXPECT_NE(planned(args).front(), "attention_decode") << "too many registers";
+  args = attention(TUFF_F16, 2, 300, 64), args.softcap = 30, args.scale = 0x1.001p40;
   EXPECT_NE(planned(args).front(), "attention_decode");
+  EXPECT_EQ(planned(attention(TUFF_F16, 48, 300, 64)).front(), "attention_wgmma") << "many rows";
 }
 
 TEST(NativeRefusals, AreRememberedByRow) {

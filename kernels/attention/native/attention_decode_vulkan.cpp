@@ -20,15 +20,8 @@ constexpr uint64_t kMinKeys = 2 * kStep;                              // of a pa
 constexpr uint64_t kEnds = 64;                                        // the time of a block outside its keys, in keys
 
 constexpr uint64_t kManyRows = 48;  // from here on attention_wgmma.cpp is better
-// Whether the planner chooses the kernel for more than one row, and for bias, mask and soft cap: not before a GPU has
-// run it. By name it is always taken.
-constexpr bool kChoosesMore = false;
-
 // Whether this kernel is best.
-bool suits(const AttentionArgs& args) {
-  const bool one = args.seq_q == 1 && args.bias == nullptr && args.mask == nullptr && args.softcap == 0;
-  return one || (kChoosesMore && args.seq_q < kManyRows);
-}
+bool suits(const AttentionArgs& args) { return args.seq_q < kManyRows; }
 
 bool computes(const Call& call) {
   const AttentionArgs& args = call.args;

@@ -139,10 +139,6 @@ double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVar
   return static_cast<double>(all - last) * shared + std::max(last_ones, alone) + (slices > 1 ? kSecondPass : 0);
 }
 
-// Whether the model chooses the kernel for 8-bit floats: not before a GPU has run it. By name, and for `tuff tune`, it
-// is always offered.
-constexpr bool kChoosesFloats8 = false;
-
 // Whether no other kernel is better. Many rows and columns are for wgmma, and little memory for subgroups.
 bool suits(const GemmArgs& args) {
   const uint64_t few = std::min(args.m, args.n), many = std::max(args.m, args.n);
@@ -157,8 +153,7 @@ void offer_narrow(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
   const GemmArgs& args = plan.args;
   if (!computes(traits, plan)) return;
   const bool measured = std::max(args.m, args.n) >= kMinMeasured && args.k >= kMinMeasured;
-  const bool chosen = kChoosesFloats8 || !(kFloat8Types.has(args.a_type) || kFloat8Types.has(args.b_type));
-  const Fit fit = suits(args) && chosen ? Fit::suits : measured ? Fit::perhaps : Fit::by_name;
+  const Fit fit = suits(args) ? Fit::suits : measured ? Fit::perhaps : Fit::by_name;
   for (uint32_t row = 0; row < std::size(kVariants); ++row) {
     const NarrowVariant& variant = kVariants[row];
     if (!offers.wants(variant.name) || refusals.has(row)) continue;

@@ -117,6 +117,8 @@ bool takes_second_pass(const GemmArgs& args) {
   }
   // Elements of 8 bits are stored, but not read.
   if (kFloat8Types.has(args.c_type) && (args.beta != 0 || epilogue.has_operands())) return true;
+  // In the kernel these took as long as the pass, or longer (docs/native.md).
+  if (epilogue.activation == TUFF_ACTIVATION_GELU || epilogue.activation == TUFF_ACTIVATION_GELU_TANH) return true;
   return !ptx::activates(epilogue.activation, args.c_type);
 }
 
