@@ -10,7 +10,7 @@
 
 #include "support/expression.hpp"
 
-namespace tuff_test {
+namespace tuff_test::expression_f64_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -179,4 +179,4 @@ TEST_P(ExpressionOfF64, MatchesMoreDigits) {
 TUFF_TABLE(ExpressionOfF64, FunctionOfF64, kFunctionsOfF64);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::expression_f64_test
