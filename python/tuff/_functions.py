@@ -47,6 +47,7 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_sigmoid",
     "maximum",
     "minimum",
     "mish",
@@ -324,6 +325,11 @@ def digamma(x: Array, *, out: Optional[Array] = None) -> Array:
     return operations.unary(raw.UNARY_DIGAMMA, x, out=out)
 
 
+def log_sigmoid(x: Array, *, out: Optional[Array] = None) -> Array:
+    """-log(1 + exp(-x)), the logarithm of the sigmoid; -0 at inf"""
+    return operations.unary(raw.UNARY_LOG_SIGMOID, x, out=out)
+
+
 def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a + b"""
     return operations.binary(raw.BINARY_ADD, a, b, out=out)
@@ -563,6 +569,10 @@ class Functions:
     def digamma(self) -> Array:
         """the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0"""
         return digamma(self)
+
+    def log_sigmoid(self) -> Array:
+        """-log(1 + exp(-x)), the logarithm of the sigmoid; -0 at inf"""
+        return log_sigmoid(self)
 
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum over axes: all of them (None), one (an int) or several (a tuple)."""
