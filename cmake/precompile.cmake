@@ -23,12 +23,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
 endif()
 
 # tuff_join(<target>…): compiles the sources of each target in groups of eight, which takes less than half of the time: most
-# of it goes into the templates of headers. Within a group a name of an anonymous namespace exists once. The presets without
-# precompiled headers compile each source by itself, so each includes what it needs, and names that hide others are found there.
+# of it goes into the templates of headers. Sources with options of their own are compiled by themselves. Within a group a name
+# of an anonymous namespace exists once; tests and others with many such names have a namespace that is named after the file.
+# Presets without precompiled headers compile each source by itself, so each includes what it needs, and names that hide others
+# are found there.
 add_library(tuff_joined INTERFACE)
 target_compile_options(tuff_joined INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
 function(tuff_join)
-  if(TUFF_PRECOMPILE)
+  if(TUFF_PRECOMPILE AND TUFF_JOIN)
     foreach(target IN LISTS ARGN)
       set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
       target_link_libraries(${target} PRIVATE tuff_joined)

@@ -8,7 +8,7 @@
 #include "support/stored.hpp"
 #include "support/typed_gemm.hpp"
 
-namespace tuff_test {
+namespace tuff_test::activations_test {
 namespace {
 
 struct Activation {
@@ -215,4 +215,4 @@ TUFF_ON_BACKENDS(Conv2dActivation);
 TUFF_ON_BACKENDS(ConvWinogradActivation);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::activations_test

@@ -5,7 +5,7 @@
 #include "support/attention_problem.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::attention_options_test {
 namespace {
 
 constexpr int32_t kTopLeft = TUFF_CAUSAL_TOP_LEFT, kBottomRight = TUFF_CAUSAL_BOTTOM_RIGHT;
@@ -574,4 +574,4 @@ TEST_P(AttentionHidden, LogSumExpOfAnInfiniteScoreIsTheLargestNumber) {
 TUFF_ON_BACKENDS(AttentionHidden);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::attention_options_test

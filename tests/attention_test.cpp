@@ -5,7 +5,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::attention_test {
 namespace {
 
 constexpr int32_t kNone = TUFF_CAUSAL_NONE, kTopLeft = TUFF_CAUSAL_TOP_LEFT, kBottomRight = TUFF_CAUSAL_BOTTOM_RIGHT;
@@ -154,4 +154,4 @@ TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {
 TUFF_ON_BACKENDS(AttentionOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::attention_test

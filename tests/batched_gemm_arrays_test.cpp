@@ -4,7 +4,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::batched_gemm_arrays_test {
 namespace {
 
 class BatchedGemmArrays : public OnBackend {
@@ -277,4 +277,4 @@ TEST_P(BatchedGemmArrays, OneDispatchAndNothingNew) {
 TUFF_ON_BACKENDS(BatchedGemmArrays);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::batched_gemm_arrays_test

@@ -1,6 +1,6 @@
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::batched_gemm_test {
 namespace {
 
 constexpr int32_t T = TUFF_TRANS;
@@ -135,4 +135,4 @@ TEST_P(BatchedGemmOnce, BiasAndResidualOfEachMatrix) {
 TUFF_ON_BACKENDS(BatchedGemmOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::batched_gemm_test

@@ -5,7 +5,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::binary_test {
 namespace {
 
 using Operation = BinaryOperation;
@@ -433,4 +433,4 @@ TEST_P(BinaryShapes, BadShapes) {
 TUFF_ON_BACKENDS(BinaryShapes);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::binary_test

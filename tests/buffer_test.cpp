@@ -4,7 +4,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::buffer_test {
 namespace {
 
 std::vector<uint8_t> counting(uint64_t bytes, uint8_t first = 1) {
@@ -347,4 +347,4 @@ TEST_P(Buffer, ManyOfThemInAnyOrder) {
 TUFF_ON_BACKENDS(Buffer);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::buffer_test

@@ -8,7 +8,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::context_test {
 namespace {
 
 constexpr tuff_status kStatuses[] = {
@@ -343,4 +343,4 @@ TEST(Context, LogGoesToTheCallback) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::context_test

@@ -1,6 +1,6 @@
 #include "support/conv_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::conv2d_test {
 namespace {
 
 std::vector<ConvShape> cases() {
@@ -137,4 +137,4 @@ TEST_P(Conv2dSweep, SmallFiltersStridesPaddings) {
 TUFF_ON_BACKENDS(Conv2dSweep);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::conv2d_test

@@ -5,7 +5,7 @@
 #include "support/conv_problem.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::conv_forms_test {
 namespace {
 
 constexpr int32_t kFirst = TUFF_LAYOUT_NCHW, kLast = TUFF_LAYOUT_NHWC;
@@ -477,4 +477,4 @@ TEST_P(ConvFormsOnce, BadArguments) {
 TUFF_ON_BACKENDS(ConvFormsOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::conv_forms_test

@@ -3,7 +3,7 @@
 // convolutions); their parameters vary much.
 #include "support/conv_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::conv_sweep_test {
 namespace {
 
 using Pair = std::array<uint64_t, 2>;
@@ -145,4 +145,4 @@ TEST_P(ConvFormsSweep, DepthwisePaddingBeyond32Bits) {
 TUFF_ON_BACKENDS(ConvFormsSweep);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::conv_sweep_test

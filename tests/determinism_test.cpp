@@ -5,7 +5,7 @@
 #include "support/conv_problem.hpp"
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::determinism_test {
 namespace {
 
 // Every operation once, with values whose rounding reveals any change of order.
@@ -79,4 +79,4 @@ TEST_P(Determinism, WhateverOtherThreadsDo) {
 TUFF_ON_BACKENDS(Determinism);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::determinism_test

@@ -10,7 +10,7 @@
 #include "support/drivers.hpp"
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::devices_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -255,4 +255,4 @@ TEST_F(DevicesTwo, OfCpuDevicesForTheOtherTests) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::devices_test

@@ -8,7 +8,7 @@
 #include "support/call_table.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::errors_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
@@ -598,4 +598,4 @@ TEST_P(Errors, OperandsThatAreMisaligned) {
 TUFF_ON_BACKENDS(Errors);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::errors_test

@@ -5,7 +5,7 @@
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::event_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -268,4 +268,4 @@ TEST_P(Events, SteadyState) {
 TUFF_ON_BACKENDS(Events);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::event_test

@@ -6,7 +6,7 @@
 
 #include "support/expression.hpp"
 
-namespace tuff_test {
+namespace tuff_test::expression_calls_test {
 namespace {
 
 class ExpressionCalls : public OnBackend {};
@@ -356,4 +356,4 @@ TEST_P(ExpressionCalls, RunRefuses) {
 TUFF_ON_BACKENDS(ExpressionCalls);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::expression_calls_test

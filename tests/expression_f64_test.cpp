@@ -10,7 +10,7 @@
 
 #include "support/expression.hpp"
 
-namespace tuff_test {
+namespace tuff_test::expression_f64_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -70,6 +70,9 @@ const std::vector<FunctionOfF64> kFunctionsOfF64 = {
     {"softplus(a)",
      [](Long a, Long) { return std::isnan(a) ? a : std::fmax(a, Long{0}) + std::log1p(std::exp(-std::fabs(a))); }, 4,
      -700, 40},
+    {"log_sigmoid(a)",
+     [](Long a, Long) { return std::isnan(a) ? a : -std::fmax(-a, Long{0}) - std::log1p(std::exp(-std::fabs(a))); }, 4,
+     -40, 700},
     {"selu(a)",
      [](Long a, Long) { return a < 0 ? Long{1.7580993408473768} * std::expm1(a) : Long{1.0507009873554805} * a; }, 4,
      -40, 4},
@@ -179,4 +182,4 @@ TEST_P(ExpressionOfF64, MatchesMoreDigits) {
 TUFF_TABLE(ExpressionOfF64, FunctionOfF64, kFunctionsOfF64);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::expression_f64_test

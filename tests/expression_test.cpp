@@ -11,7 +11,7 @@
 
 #include "support/expression.hpp"
 
-namespace tuff_test {
+namespace tuff_test::expression_test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -518,4 +518,4 @@ TEST_P(Expression, TypesOfMixedOperands) {
 TUFF_ON_BACKENDS(Expression);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::expression_test

@@ -5,7 +5,7 @@
 #include "support/fft_problem.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::fft_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kUnsupported = TUFF_ERROR_UNSUPPORTED;
@@ -280,4 +280,4 @@ TEST_P(FftOnce, BadCallsSayWhatIsWrong) {
 TUFF_ON_BACKENDS(FftOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::fft_test

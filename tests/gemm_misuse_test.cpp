@@ -4,7 +4,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::gemm_misuse_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
@@ -186,4 +186,4 @@ TEST_P(GemmMisuse, ElementsOfArrays) {
 TUFF_ON_BACKENDS(GemmMisuse);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::gemm_misuse_test

@@ -1,6 +1,6 @@
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::gemm_test {
 namespace {
 
 constexpr int32_t N = TUFF_NO_TRANS, T = TUFF_TRANS, C = TUFF_CONJ_TRANS;
@@ -145,4 +145,4 @@ TEST_P(GemmSweep, DescriptorIsTheSame) {
 TUFF_ON_BACKENDS(GemmSweep);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::gemm_test

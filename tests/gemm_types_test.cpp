@@ -3,7 +3,7 @@
 
 #include "support/typed_gemm.hpp"
 
-namespace tuff_test {
+namespace tuff_test::gemm_types_test {
 namespace {
 
 constexpr int32_t N = TUFF_NO_TRANS, T = TUFF_TRANS;
@@ -496,4 +496,4 @@ TEST_P(GemmTypesOnce, PermissionsAreAccepted) {
 TUFF_ON_BACKENDS(GemmTypesOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::gemm_types_test

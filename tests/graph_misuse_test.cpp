@@ -7,7 +7,7 @@
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::graph_misuse_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
@@ -454,4 +454,4 @@ TEST_F(GraphMisuse, OfAnotherContext) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::graph_misuse_test

@@ -6,7 +6,7 @@
 #include "support/tensor.hpp"
 #include "support/threads.hpp"
 
-namespace tuff_test {
+namespace tuff_test::graph_test {
 namespace {
 
 constexpr size_t kCount = 1000;
@@ -490,4 +490,4 @@ TEST_F(Graphs, SteadyState) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::graph_test

@@ -7,7 +7,7 @@
 
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::indexing_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -477,4 +477,4 @@ TEST_P(ShapeIndexing, BadArguments) {
 TUFF_ON_BACKENDS(ShapeIndexing);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::indexing_test

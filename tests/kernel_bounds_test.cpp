@@ -5,7 +5,7 @@
 #include "support/kernel.hpp"
 #include "support/spirv_long_index_words.hpp"
 
-namespace tuff_test {
+namespace tuff_test::kernel_bounds_test {
 namespace {
 
 constexpr uint32_t kGuard = 0x5eed;
@@ -260,4 +260,4 @@ void main() {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::kernel_bounds_test

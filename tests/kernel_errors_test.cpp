@@ -7,7 +7,7 @@
 #include "support/spirv_hostile_words.hpp"
 #include "support/spirv_module_words.hpp"
 
-namespace tuff_test {
+namespace tuff_test::kernel_errors_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
@@ -497,4 +497,4 @@ TEST_F(KernelUntrusted, TheHelperIsNamedFromTheRoot) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::kernel_errors_test

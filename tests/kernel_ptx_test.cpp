@@ -5,7 +5,7 @@
 #include "support/ptx.hpp"
 #include "support/stream.hpp"
 
-namespace tuff_test {
+namespace tuff_test::kernel_ptx_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kUnsupported = TUFF_ERROR_UNSUPPORTED,
@@ -238,4 +238,4 @@ TEST_F(KernelPtxRuns, ManyLaunchesAreOrdered) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::kernel_ptx_test

@@ -7,7 +7,7 @@
 #include "support/kernel.hpp"
 #include "support/spirv_module_words.hpp"
 
-namespace tuff_test {
+namespace tuff_test::kernel_test {
 namespace {
 
 class Kernel : public OnVulkan {};
@@ -433,4 +433,4 @@ TEST_F(Kernel, UntrustedIsTheSame) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::kernel_test

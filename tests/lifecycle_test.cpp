@@ -18,7 +18,7 @@
 
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::lifecycle_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -329,4 +329,4 @@ TEST_F(LifecycleCache, ProcessesAtOnce) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::lifecycle_test

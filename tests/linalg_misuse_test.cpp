@@ -3,7 +3,7 @@
 
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::linalg_misuse_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE,
@@ -154,4 +154,4 @@ TEST_P(LinearAlgebraMisuse, LuDeterminant) {
 TUFF_ON_BACKENDS(LinearAlgebraMisuse);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::linalg_misuse_test

@@ -7,7 +7,7 @@
 
 #include "support/matrices.hpp"
 
-namespace tuff_test {
+namespace tuff_test::linalg_test {
 namespace {
 
 constexpr double kThreshold = 30;  // LAPACK's
@@ -268,4 +268,4 @@ TEST_P(CholeskyResidual, IsBelowLapacksThreshold) {
 TUFF_TABLE(CholeskyResidual, MatrixCase, squares());
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::linalg_test

@@ -6,7 +6,7 @@
 
 #include "support/matrices.hpp"
 
-namespace tuff_test {
+namespace tuff_test::linalg_values_test {
 namespace {
 
 class LinearAlgebra : public OnBackend {
@@ -297,4 +297,4 @@ TEST_P(LinearAlgebra, EmptyMatricesOfAnyCount) {
 TUFF_ON_BACKENDS(LinearAlgebra);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::linalg_values_test

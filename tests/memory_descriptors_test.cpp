@@ -24,7 +24,7 @@
 
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::memory_descriptors_test {
 namespace {
 
 class Descriptor {
@@ -248,4 +248,4 @@ TEST_F(MemoryDescriptors, AMemoryFileCannotBeMadeShorterAfterItsImport) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::memory_descriptors_test

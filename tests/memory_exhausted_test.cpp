@@ -11,7 +11,7 @@
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::memory_exhausted_test {
 namespace {
 
 class MemoryExhausted : public OnBackend {
@@ -226,4 +226,4 @@ TEST_P(MemoryExhausted, DestroyingNeedsNone) {
 TUFF_ON_BACKENDS(MemoryExhausted);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::memory_exhausted_test

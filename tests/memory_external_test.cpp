@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace tuff_test {
+namespace tuff_test::memory_external_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -416,4 +416,4 @@ TEST_P(MemoryFd, TwoProcessesShareABuffer) {
 TUFF_ON_BACKENDS(MemoryFd);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::memory_external_test

@@ -8,7 +8,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::memory_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -374,4 +374,4 @@ TEST_P(Memory, CallbackOnTwoThreads) {
 TUFF_ON_BACKENDS(Memory);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::memory_test

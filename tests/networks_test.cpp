@@ -12,7 +12,7 @@
 #include "support/norm_problem.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::networks_test {
 namespace {
 
 using networks::Layer;
@@ -295,4 +295,4 @@ TEST(NetworksFiles, ReducedLayersAreSmall) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::networks_test

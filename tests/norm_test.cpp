@@ -6,7 +6,7 @@
 #include "support/norm_problem.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::norm_test {
 namespace {
 
 enum class Kind { layer, rms, group, batch };
@@ -499,4 +499,4 @@ TEST_P(NormOnce, StoredStatisticsOfAnyMagnitude) {
 TUFF_ON_BACKENDS(NormOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::norm_test

@@ -16,7 +16,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::peer_test {
 namespace {
 
 constexpr const char* kFunction = "tuff_copy_peer";
@@ -387,4 +387,4 @@ TEST_P(DevicesSame, CopiesBetweenStreamsOfOneContext) {
 TUFF_ON_BACKENDS(DevicesSame);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::peer_test

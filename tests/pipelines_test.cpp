@@ -1,7 +1,7 @@
 // The bound on the pipelines that a context keeps: the least recently used ones are evicted, with no visible effect.
 #include "support/stream.hpp"
 
-namespace tuff_test {
+namespace tuff_test::pipelines_test {
 namespace {
 
 constexpr uint64_t kCount = 300;
@@ -134,4 +134,4 @@ TEST_F(MemoryPipelines, LimitsAreTakenAtOnce) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::pipelines_test

@@ -4,7 +4,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::pool_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -274,4 +274,4 @@ TEST_P(PoolOnce, BadArguments) {
 TUFF_ON_BACKENDS(PoolOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::pool_test

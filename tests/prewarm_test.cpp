@@ -6,7 +6,7 @@
 
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::prewarm_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ TEST_F(Prewarm, WrongOptions) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::prewarm_test

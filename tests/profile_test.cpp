@@ -16,7 +16,7 @@
 #include "support/profile.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::profile_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -496,4 +496,4 @@ TEST_P(Profile, CountsWhatIsStagedAndFound) {
 TUFF_ON_BACKENDS(Profile);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::profile_test

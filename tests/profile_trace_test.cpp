@@ -12,7 +12,7 @@
 #include "support/stream.hpp"
 #include "support/threads.hpp"
 
-namespace tuff_test {
+namespace tuff_test::profile_trace_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -323,4 +323,4 @@ TEST(ProfileTraceRules, FindWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::profile_trace_test

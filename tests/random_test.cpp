@@ -5,7 +5,7 @@
 #include "support/harness.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::random_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -241,4 +241,4 @@ TEST_P(RandomNumbers, BadArguments) {
 TUFF_ON_BACKENDS(RandomNumbers);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::random_test

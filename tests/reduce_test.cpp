@@ -5,7 +5,7 @@
 #include "support/integers.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::reduce_test {
 namespace {
 
 enum class Values { whole, spread, near_one };
@@ -373,4 +373,4 @@ TEST_P(ReduceIntegersOnce, BadArguments) {
 TUFF_ON_BACKENDS(ReduceIntegersOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::reduce_test

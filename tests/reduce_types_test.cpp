@@ -9,7 +9,7 @@
 #include "support/bounds.hpp"
 #include "support/typed_gemm.hpp"
 
-namespace tuff_test {
+namespace tuff_test::reduce_types_test {
 namespace {
 
 constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I8,  TUFF_U8,  TUFF_I16,
@@ -454,4 +454,4 @@ TEST_P(ReduceTypesOnce, BadArguments) {
 TUFF_ON_BACKENDS(ReduceTypesOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::reduce_types_test

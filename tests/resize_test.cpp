@@ -6,7 +6,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::resize_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -252,4 +252,4 @@ TEST_P(ResizeOnce, BadArguments) {
 TUFF_ON_BACKENDS(ResizeOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::resize_test

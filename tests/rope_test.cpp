@@ -4,7 +4,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::rope_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -185,4 +185,4 @@ TEST_P(RopeOnce, BadArguments) {
 TUFF_ON_BACKENDS(RopeOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::rope_test

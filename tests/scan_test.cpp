@@ -5,7 +5,7 @@
 #include "support/integers.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::scan_test {
 namespace {
 
 struct ScanCase {
@@ -265,4 +265,4 @@ TEST_P(ScanIntegersOnce, EndsOfTheRange) {
 TUFF_ON_BACKENDS(ScanIntegersOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::scan_test

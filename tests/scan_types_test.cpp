@@ -9,7 +9,7 @@
 #include "support/axis_shape.hpp"
 #include "support/typed_gemm.hpp"
 
-namespace tuff_test {
+namespace tuff_test::scan_types_test {
 namespace {
 
 enum Operation : int { kSum, kProduct, kMaximum, kMinimum };
@@ -241,4 +241,4 @@ TEST_P(ScanTypesOnce, BadArguments) {
 TUFF_ON_BACKENDS(ScanTypesOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::scan_types_test

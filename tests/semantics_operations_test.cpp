@@ -8,7 +8,7 @@
 #include "support/conv_problem.hpp"
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::semantics_operations_test {
 namespace {
 
 constexpr int32_t F = TUFF_F32, N = TUFF_NO_TRANS, T = TUFF_TRANS;
@@ -461,4 +461,4 @@ TEST_P(SemanticsOperations, DenormalsArePreservedOrFlushedWithTheirSign) {
 TUFF_ON_BACKENDS(SemanticsOperations);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::semantics_operations_test

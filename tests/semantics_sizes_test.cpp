@@ -16,7 +16,7 @@
 #include "support/harness.hpp"
 #include "support/size_table.hpp"
 
-namespace tuff_test {
+namespace tuff_test::semantics_sizes_test {
 namespace {
 
 constexpr uint64_t kMax = ~uint64_t{0};
@@ -448,4 +448,4 @@ TEST(SemanticsSizes, AllocationsOfWhatNoMachineHasAreRefused) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::semantics_sizes_test

@@ -10,7 +10,7 @@
 #include "support/conv_problem.hpp"
 #include "support/gemm_problem.hpp"
 
-namespace tuff_test {
+namespace tuff_test::semantics_test {
 namespace {
 
 constexpr int32_t F = TUFF_F32, N = TUFF_NO_TRANS, T = TUFF_TRANS;
@@ -316,4 +316,4 @@ TEST_P(Semantics, MemoryOfAnotherContextIsCleared) {
 TUFF_ON_BACKENDS(Semantics);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::semantics_test

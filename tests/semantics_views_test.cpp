@@ -13,7 +13,7 @@
 #include "support/call_table.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::semantics_views_test {
 namespace {
 
 constexpr uint64_t kOperands = 6, kAround = 64;
@@ -370,4 +370,4 @@ TEST_P(SemanticsViews, WideAccessesOnMisalignedViews) {
 TUFF_ON_BACKENDS(SemanticsViews);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::semantics_views_test

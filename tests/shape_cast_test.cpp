@@ -6,7 +6,7 @@
 
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::shape_cast_test {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
@@ -249,4 +249,4 @@ TEST_P(ShapeCast, SaturationOf8BitFloatsAndTruthOfBools) {
 TUFF_ON_BACKENDS(ShapeCast);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::shape_cast_test

@@ -5,7 +5,7 @@
 
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::shape_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -574,4 +574,4 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
 TUFF_ON_BACKENDS(ShapeOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::shape_test

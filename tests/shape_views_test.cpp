@@ -7,7 +7,7 @@
 
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::shape_views_test {
 namespace {
 
 constexpr uint64_t kAround = 64;  // guard bytes before and after each place
@@ -325,4 +325,4 @@ TEST_P(ShapeViews, CopyAndFillOfAnyOffset) {
 TUFF_ON_BACKENDS(ShapeViews);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::shape_views_test

@@ -14,7 +14,7 @@
 #include "support/gemm_problem.hpp"
 #include "support/kernel.hpp"
 
-namespace tuff_test {
+namespace tuff_test::sharing_test {
 namespace {
 
 constexpr int kMany = 16;
@@ -215,4 +215,4 @@ TEST_P(ThreadsMany, EveryCallIsTurnedAwayAfterAFork) {
 TUFF_ON_BACKENDS(ThreadsMany);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::sharing_test

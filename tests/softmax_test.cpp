@@ -6,7 +6,7 @@
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::softmax_test {
 namespace {
 
 struct SoftmaxCase {
@@ -336,4 +336,4 @@ TEST_P(SoftmaxOnce, ScoresOfMinusInfinityAreNaNAndNothingSeenIsZero) {
 TUFF_ON_BACKENDS(SoftmaxOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::softmax_test

@@ -8,7 +8,7 @@
 #include "support/axis_shape.hpp"
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::sort_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -322,4 +322,4 @@ TEST_P(SortOnce, SortsFollowOneAnother) {
 TUFF_ON_BACKENDS(SortOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::sort_test

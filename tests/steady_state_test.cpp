@@ -3,7 +3,7 @@
 #include "support/call_table.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::steady_state_test {
 namespace {
 
 class SteadyState : public OnBackend {
@@ -106,4 +106,4 @@ TEST_P(SteadyState, CallsDoNotAllocate) {
 TUFF_ON_BACKENDS(SteadyState);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::steady_state_test

@@ -4,7 +4,7 @@
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::stream_misuse_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE;
@@ -177,4 +177,4 @@ TEST_P(StreamMisuse, BuffersOfAsyncCopies) {
 TUFF_ON_BACKENDS(StreamMisuse);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::stream_misuse_test

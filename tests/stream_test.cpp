@@ -5,7 +5,7 @@
 #include "support/tensor.hpp"
 #include "support/threads.hpp"
 
-namespace tuff_test {
+namespace tuff_test::stream_test {
 namespace {
 
 constexpr size_t kCount = 1000;
@@ -456,4 +456,4 @@ TEST_P(Streams, ThereIsABound) {
 TUFF_ON_BACKENDS(Streams);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::stream_test

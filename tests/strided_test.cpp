@@ -6,7 +6,7 @@
 
 #include "support/stored.hpp"
 
-namespace tuff_test {
+namespace tuff_test::strided_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -360,4 +360,4 @@ TEST_P(ShapeStridedOnce, BadCopies) {
 TUFF_ON_BACKENDS(ShapeStridedOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::strided_test

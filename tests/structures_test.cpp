@@ -13,7 +13,7 @@
 #include "fuzz/plausible_call.hpp"
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::structures_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
@@ -478,4 +478,4 @@ TEST_P(Structures, SizesOfEveryFunction) {
 TUFF_ON_BACKENDS(Structures);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::structures_test

@@ -4,7 +4,7 @@
 #include "support/gemm_problem.hpp"
 #include "support/threads.hpp"
 
-namespace tuff_test {
+namespace tuff_test::threads_test {
 namespace {
 
 constexpr int kThreads = 6;
@@ -143,4 +143,4 @@ TEST_P(Threads, DestroyWhileOthersCall) {
 TUFF_ON_BACKENDS(Threads);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::threads_test

@@ -7,7 +7,7 @@
 #include "support/kernel.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::timeout_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -254,4 +254,4 @@ TEST_F(Timeout, AContextMayEndMeanwhile) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::timeout_test

@@ -8,7 +8,7 @@
 
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::transfer_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -237,4 +237,4 @@ INSTANTIATE_TEST_SUITE_P(On, Transfer, testing::ValuesIn(ways()),
                          [](const testing::TestParamInfo<std::string>& row) { return row.param; });
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::transfer_test

@@ -8,7 +8,7 @@
 #include "support/gemm_problem.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::tuning_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -306,4 +306,4 @@ TEST_F(TuningOfHost, IsUnsupported) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::tuning_test

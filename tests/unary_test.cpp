@@ -5,7 +5,7 @@
 #include "support/stored.hpp"
 #include "support/unary_operations.hpp"
 
-namespace tuff_test {
+namespace tuff_test::unary_test {
 namespace {
 
 // Whether a result is within the promised error. A denormal argument or result may have been flushed to a zero of its
@@ -237,4 +237,4 @@ TEST_P(UnaryOnce, DescriptorIsTheSame) {
 TUFF_ON_BACKENDS(UnaryOnce);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::unary_test

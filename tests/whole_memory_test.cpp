@@ -14,7 +14,7 @@
 #include "support/kernel.hpp"
 #include "support/tensor.hpp"
 
-namespace tuff_test {
+namespace tuff_test::whole_memory_test {
 namespace {
 
 constexpr uint64_t kGiB = 1ull << 30;
@@ -495,4 +495,4 @@ TEST_F(WholeMemory, KernelOnItsEnd) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::whole_memory_test

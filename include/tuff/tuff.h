@@ -203,7 +203,8 @@ enum {
   TUFF_UNARY_MISH = 47,        /* x * tanh(log(1 + exp(x))); 0 at -inf */
   TUFF_UNARY_ERFINV = 48,      /* the inverse of erf; infinite at -1 and 1, NaN beyond */
   TUFF_UNARY_LGAMMA = 49,      /* log(|gamma(x)|); infinite at integers below 1 and for infinities */
-  TUFF_UNARY_DIGAMMA = 50      /* the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0 */
+  TUFF_UNARY_DIGAMMA = 50,     /* the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0 */
+  TUFF_UNARY_LOG_SIGMOID = 51  /* -log(1 + exp(-x)), the logarithm of the sigmoid; -0 at inf */
 };
 
 /* Element-wise functions of two operands. */

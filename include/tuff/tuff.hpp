@@ -128,7 +128,8 @@ enum class Unary : int32_t {
   mish = TUFF_UNARY_MISH,
   erfinv = TUFF_UNARY_ERFINV,
   lgamma = TUFF_UNARY_LGAMMA,
-  digamma = TUFF_UNARY_DIGAMMA
+  digamma = TUFF_UNARY_DIGAMMA,
+  log_sigmoid = TUFF_UNARY_LOG_SIGMOID
 };
 enum class Binary : int32_t {
   add = TUFF_BINARY_ADD,

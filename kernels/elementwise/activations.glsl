@@ -120,6 +120,9 @@ vec4 tuff_softplus(vec4 x) {
   return mix(y, x, tuff_nans(x));
 }
 
+// ln(1 / (1 + e^-x)), with the error of softplus.
+vec4 tuff_log_sigmoid(vec4 x) { return -tuff_softplus(-x); }
+
 // scale x, and below zero scale alpha (e^x - 1) as 2^n (e^r - 1) + (2^n - 1), with a product of two sums of two floats.
 vec4 tuff_selu(vec4 x) {
   vec4 c = mix(x, vec4(-30.0), lessThan(x, vec4(-30.0)));

@@ -32,6 +32,7 @@ constexpr OfDoubles kOfDoubles[] = {
     {"elu", kActivations},
     {"hardswish", kActivations},
     {"softplus", kActivations},
+    {"log_sigmoid", kActivations},
     {"sin", kTrigonometry},
     {"cos", kTrigonometry},
     {"erf", kErrors},

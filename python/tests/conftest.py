@@ -1,7 +1,10 @@
 """Fixtures: a context on each backend, and derived error bounds."""
 
 import ctypes
+import os
+import random
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +37,44 @@ UNIT = 2.0**-24  # the unit roundoff of float32
 def gamma(n):
     """The relative bound of n roundings in a row."""
     return n * UNIT / (1 - n * UNIT)
+
+
+#: Tests with more rows than this are tables, of which TUFF_TEST_SAMPLE keeps a part, as in tests/main.cpp.
+MAX_WHOLE_TABLE = 32
+
+
+def _sample():
+    """What TUFF_TEST_SAMPLE=N[:seed] asks for: (N, seed). Each row of a table is kept with probability 1 / N."""
+    wanted = os.environ.get("TUFF_TEST_SAMPLE", "1")
+    share, colon, seed = wanted.partition(":")
+    if not share.isdecimal() or int(share) == 0 or bool(colon) != seed.isdecimal():
+        raise pytest.UsageError(f"TUFF_TEST_SAMPLE: {wanted} is neither N nor N:seed")
+    return int(share), int(seed) if seed else random.SystemRandom().getrandbits(32)
+
+
+def pytest_collection_modifyitems(config, items):
+    share, seed = config.sample
+    # Tests that a command names, such as file.py::test[row], are what it wants.
+    if share == 1 or any("::" in argument for argument in config.args):
+        return
+    rows = Counter(item.nodeid.partition("[")[0] for item in items)
+    numbers = random.Random(seed)
+    dropped = [item for item in items if rows[item.nodeid.partition("[")[0]] > MAX_WHOLE_TABLE and numbers.randrange(share)]
+    config.hook.pytest_deselected(items=dropped)
+    out = set(map(id, dropped))
+    items[:] = [item for item in items if id(item) not in out]
+
+
+def pytest_configure(config):
+    config.sample = _sample()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    share, seed = config.sample
+    if share > 1 and terminalreporter.stats.get("deselected"):
+        terminalreporter.write_line(
+            f"Of tests with more than {MAX_WHOLE_TABLE} rows, one row in {share}: TUFF_TEST_SAMPLE={share}:{seed} repeats this sample."
+        )
 
 
 @pytest.fixture(params=["host", "vulkan"])

@@ -62,6 +62,7 @@ DEFINITIONS = {
     "mish": lambda x: x * math.tanh(math.log1p(math.exp(x))),
     "erfinv": lambda x: statistics.NormalDist().inv_cdf((1 + x) / 2) / math.sqrt(2),
     "digamma": digamma,
+    "log_sigmoid": lambda x: math.log(sigmoid(x)) if x < 0 else -math.log1p(math.exp(-x)),
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,

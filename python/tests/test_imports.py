@@ -23,7 +23,7 @@ LAYERS = [
     ("_operands",),
     ("_shape", "_expression"),
     ("_elementwise",),
-    ("_operations",),
+    ("_norms", "_operations", "_reductions"),
     ("_functions",),
     ("_protocol",),
     ("_array",),

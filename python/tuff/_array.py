@@ -10,7 +10,9 @@ import numpy as np
 from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _layout as layout
+from . import _norms as norms
 from . import _operations as operations
+from . import _reductions as reductions
 from . import _protocol as protocol
 from . import _searching as searching
 from . import _shape as shapes
@@ -291,11 +293,11 @@ class Array(Functions, Storage):
 
     def cumsum(self, axis: Optional[int] = None) -> Array:
         """Cumulative sums along one axis, or of the flattened array."""
-        return operations.cumsum(self, axis)
+        return reductions.cumsum(self, axis)
 
     def cumprod(self, axis: Optional[int] = None) -> Array:
         """Cumulative products along one axis, or of the flattened array."""
-        return operations.cumprod(self, axis)
+        return reductions.cumprod(self, axis)
 
     def sort(self, axis: int = -1) -> None:
         """Sorts the elements along an axis in place; tuff.sort() returns a new array."""
@@ -315,19 +317,19 @@ class Array(Functions, Storage):
 
     def softmax(self, axis: int = -1) -> Array:
         """exp(x - max) / sum(exp(x - max)) along one axis."""
-        return operations.softmax(self, axis)
+        return norms.softmax(self, axis)
 
     def log_softmax(self, axis: int = -1) -> Array:
         """The logarithm of softmax, computed directly."""
-        return operations.log_softmax(self, axis)
+        return norms.log_softmax(self, axis)
 
     def layer_norm(self, weight: Optional[Array] = None, bias: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
         """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last axis."""
-        return operations.layer_norm(self, weight, bias, epsilon=epsilon)
+        return norms.layer_norm(self, weight, bias, epsilon=epsilon)
 
     def rms_norm(self, weight: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
         """x / sqrt(mean(x * x) + epsilon) * weight along the last axis."""
-        return operations.rms_norm(self, weight, epsilon=epsilon)
+        return norms.rms_norm(self, weight, epsilon=epsilon)
 
 
 class Transposed(TransposedStorage):

@@ -13,6 +13,7 @@ from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _namespace as namespace
 from . import _operations as operations
+from . import _reductions as reductions
 from . import _protocol as protocol
 from . import _shape as shapes
 from ._array import Array
@@ -370,7 +371,7 @@ def _without_nan(x: Array, value: float) -> Array:
 
 
 def _counted(x: Array, axis: Axis, keepdims: bool, dtype: np.dtype) -> Array:
-    return operations.count_nonzero(elementwise.logical_not(elementwise.isnan(x)), axis, keepdims).astype(dtype)
+    return reductions.count_nonzero(elementwise.logical_not(elementwise.isnan(x)), axis, keepdims).astype(dtype)
 
 
 def nansum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -388,7 +389,7 @@ def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     if not elementwise.is_float(x.dtype):
         return getattr(x, name)(axis, keepdims)
     found = getattr(_without_nan(x, -math.inf if name == "max" else math.inf), name)(axis, keepdims)
-    empty = operations.all(elementwise.isnan(x), axis, keepdims)
+    empty = reductions.all(elementwise.isnan(x), axis, keepdims)
     return elementwise.where(empty, x.dtype.type(math.nan), found)
 
 
@@ -432,7 +433,7 @@ def array_equiv(a: Array, b: Array) -> bool:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
         return False
-    return bool(operations.all(elementwise.equal(a, b)))
+    return bool(reductions.all(elementwise.equal(a, b)))
 
 
 def select(conditions: Sequence[Array], values: Sequence[Union[Array, float]], default: float = 0) -> Array:

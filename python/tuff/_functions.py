@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 from . import _operations as operations
+from . import _reductions as reductions
 from . import raw
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_sigmoid",
     "maximum",
     "minimum",
     "mish",
@@ -323,6 +325,11 @@ def digamma(x: Array, *, out: Optional[Array] = None) -> Array:
     return operations.unary(raw.UNARY_DIGAMMA, x, out=out)
 
 
+def log_sigmoid(x: Array, *, out: Optional[Array] = None) -> Array:
+    """-log(1 + exp(-x)), the logarithm of the sigmoid; -0 at inf"""
+    return operations.unary(raw.UNARY_LOG_SIGMOID, x, out=out)
+
+
 def add(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """a + b"""
     return operations.binary(raw.BINARY_ADD, a, b, out=out)
@@ -563,66 +570,70 @@ class Functions:
         """the derivative of lgamma; NaN at negative integers and -inf, -inf at 0, inf at -0"""
         return digamma(self)
 
+    def log_sigmoid(self) -> Array:
+        """-log(1 + exp(-x)), the logarithm of the sigmoid; -0 at inf"""
+        return log_sigmoid(self)
+
     def sum(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_SUM, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_SUM, self, axis, keepdims)
 
     def max(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The max over axes: all of them (None), one (an int) or several (a tuple). NaN if any is NaN."""
-        return operations.reduce(raw.REDUCE_MAX, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_MAX, self, axis, keepdims)
 
     def min(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The min over axes: all of them (None), one (an int) or several (a tuple). NaN if any is NaN."""
-        return operations.reduce(raw.REDUCE_MIN, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_MIN, self, axis, keepdims)
 
     def mean(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The mean over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_MEAN, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_MEAN, self, axis, keepdims)
 
     def prod(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The prod over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_PROD, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_PROD, self, axis, keepdims)
 
     def argmax(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
         """The index of the largest value, as int64: the first of equal values, or the first NaN."""
-        return operations.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
+        return reductions.arg_reduce(raw.REDUCE_ARGMAX, self, axis, keepdims)
 
     def argmin(self, axis: Optional[int] = None, keepdims: bool = False) -> Array:
         """The index of the smallest value, as int64: the first of equal values, or the first NaN."""
-        return operations.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
+        return reductions.arg_reduce(raw.REDUCE_ARGMIN, self, axis, keepdims)
 
     def any(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """Whether some element is not zero; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_ANY, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_ANY, self, axis, keepdims)
 
     def all(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """Whether no element is zero; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_ALL, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_ALL, self, axis, keepdims)
 
     def count_nonzero(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The number of elements that are not zero; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_COUNT_NONZERO, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_COUNT_NONZERO, self, axis, keepdims)
 
     def sum_squares(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum of x * x; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_SUM_SQUARES, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_SUM_SQUARES, self, axis, keepdims)
 
     def l1(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The sum of |x|; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_L1, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_L1, self, axis, keepdims)
 
     def l2(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """The square root of the sum of x * x; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_L2, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_L2, self, axis, keepdims)
 
     def var(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
         """The sum of (x - mean)^2, divided by the number of elements less a correction; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_VAR, self, axis, keepdims, correction=correction)
+        return reductions.reduce(raw.REDUCE_VAR, self, axis, keepdims, correction=correction)
 
     def std(self, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
         """The square root of var; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_STD, self, axis, keepdims, correction=correction)
+        return reductions.reduce(raw.REDUCE_STD, self, axis, keepdims, correction=correction)
 
     def logsumexp(self, axis: Axis = None, keepdims: bool = False) -> Array:
         """Log(sum of exp(x)), computed from the largest x so that no exp overflows; over axes: all of them (None), one (an int) or several (a tuple)."""
-        return operations.reduce(raw.REDUCE_LOGSUMEXP, self, axis, keepdims)
+        return reductions.reduce(raw.REDUCE_LOGSUMEXP, self, axis, keepdims)

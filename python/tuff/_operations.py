@@ -1,59 +1,36 @@
-"""The operations on arrays. Each checks its operands, allocates the result and makes one library call."""
+"""Operations of elements, and products of matrices. As in the other modules of operations, each checks its operands, allocates
+the result and makes one library call."""
 
 from __future__ import annotations
 
-import builtins
 import math
-from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _elementwise as elementwise
-from . import _shape as shapes
 from . import raw
 from . import _core as core
-from ._checked import choice, is_number, real, sequence, whole
+from ._checked import choice, is_number, real
 from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
-from ._operands import base_of, dtype_of, operation_number, require_array, require_rank, result_of, same_kind, sizes_of, whole_axis
-from ._storage import DTYPES, Storage, TransposedStorage, as_dtype, as_shape
+from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_kind
+from ._storage import DTYPES, Storage, TransposedStorage, as_shape
 
 if TYPE_CHECKING:
-    from ._array import Array, Axis
+    from ._array import Array
     from ._context import Context
     from ._operands import Matrix, Operand
 
 __all__ = [
-    "all",
-    "any",
-    "batch_norm",
     "binary",
-    "count_nonzero",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "log_softmax",
     "matmul",
-    "reduce",
-    "rms_norm",
-    "softmax",
     "unary",
 ]
 
 #: Types that every operation takes.
 FLOATS = (raw.F32, raw.F16, raw.BF16)
-
-#: Reductions of integers that give integers; those that give indices, truths and counts.
-_SUMS = (raw.REDUCE_SUM, raw.REDUCE_PROD, raw.REDUCE_SUM_SQUARES, raw.REDUCE_L1)
-_INDICES = (raw.REDUCE_ARGMAX, raw.REDUCE_ARGMIN)
-_TRUTHS = (raw.REDUCE_ANY, raw.REDUCE_ALL)
 
 _UNARY_NAMES = {value: name[6:].lower() for name, value in vars(raw).items() if name.startswith("UNARY_") and value > 0}
 _OF_INTEGERS = ("abs", "neg", "sign", "square", "floor", "ceil", "round", "trunc")
@@ -66,9 +43,6 @@ _BINARY_FORMULAS = {
     raw.BINARY_MIN: "min(a, b)",
     raw.BINARY_POW: "a ** b",
 }
-
-#: Reductions whose result is one of the elements. From kernels/reduce/reduce.def, by scripts/api/generate.py.
-SELECTS = (raw.REDUCE_MAX, raw.REDUCE_MIN)
 
 
 # Element-wise operations.
@@ -208,7 +182,7 @@ def repeated_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     if a.shape == shape:
         return a
     sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
-    if len(sizes) != len(shape) or builtins.any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
+    if len(sizes) != len(shape) or any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
         raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
     if 0 in shape:
         return a.context.empty(shape, a.dtype)
@@ -262,9 +236,9 @@ def _product_dtype(a: np.dtype, b: np.dtype) -> np.dtype:
     if a == b == np.int8:
         return np.dtype(np.int32)
     short = [DTYPES[x] in _FLOAT8 for x in (a, b)]
-    if builtins.all(short):
+    if all(short):
         return np.dtype(np.float32)
-    if builtins.any(short):
+    if any(short):
         other = b if short[0] else a
         if DTYPES[other] not in (raw.F32, raw.F16, raw.BF16):
             raise TypeError(f"operands of {a} and {b}")
@@ -404,432 +378,4 @@ def matmul(
     desc.stride_c = desc.stride_residual = m * n
     desc.ld_residual = max(1, n)
     check(raw.tuff_batched_gemm_ex(context.stream_handle, desc))
-    return result
-
-
-# Operations along an axis.
-
-
-def reduced_type(op: int, dtype: np.dtype) -> np.dtype:
-    """The type of a reduction's result, as in the array API standard: int64 or uint64 for sums of integers, float32 for what
-    only floats have."""
-    if op in _TRUTHS:
-        return np.dtype(np.bool_)
-    if op in _INDICES or op == raw.REDUCE_COUNT_NONZERO:
-        return np.dtype(np.int64)
-    if op in SELECTS or elementwise.is_float(dtype):
-        return dtype
-    if op in _SUMS:
-        return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
-    return np.dtype(np.float32)
-
-
-#: What reduced_type() has said before.
-_reduced_types: Dict[Tuple[int, np.dtype], np.dtype] = {}
-
-
-def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, correction: float = 0.0) -> Array:
-    """Applies a raw.REDUCE_* along one axis, several, or all (None). keepdims keeps the reduced axes with size 1. correction
-    is that of raw.REDUCE_VAR and raw.REDUCE_STD."""
-    require_array(x, "x")
-    correction = real(correction, "correction")
-    if correction == 0 and type(op) is int:
-        key = (op, x.dtype)
-        dtype = _reduced_types.get(key)
-        if dtype is None:
-            dtype = _reduced_types[key] = reduced_type(op, x.dtype)
-        done = core.reduce(op, x, axis, keepdims, dtype)
-        if done is not None:
-            return done
-    if axis is None:
-        axes = list(range(x.ndim))
-    else:
-        named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
-        axes = sorted(whole_axis(one, x.ndim) for one in named)
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"axis {axis} names one axis twice")
-    kept = [size for index, size in enumerate(x.shape) if index not in axes]
-    if len(axes) == x.ndim:
-        result = _reduce_one(op, x.ravel(), 0, correction)
-    elif not axes:
-        result = _reduce_one(op, x.reshape((x.size, 1)), 1, correction)
-    elif axes[-1] - axes[0] == len(axes) - 1:
-        sizes = (*x.shape[: axes[0]], math.prod(x.shape[axes[0] : axes[-1] + 1]), *x.shape[axes[-1] + 1 :])
-        result = _reduce_one(op, x.reshape(sizes), axes[0], correction)
-    elif op in SELECTS or (op in (raw.REDUCE_SUM, raw.REDUCE_PROD) and x.dtype.itemsize >= 4):
-        result = x
-        for one in reversed(axes):
-            result = _reduce_one(op, result, one, correction)
-    else:
-        # In one step after a permutation: intermediate results would be rounded, or are of another kind than the elements.
-        order = [index for index in range(x.ndim) if index not in axes]
-        moved = shapes.permute(x, order + axes).reshape((*kept, math.prod(x.shape[index] for index in axes)))
-        result = _reduce_one(op, moved, len(kept), correction)
-    return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)] if keepdims else kept)
-
-
-def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether an element is not zero, over axes, as bools. False without elements."""
-    return reduce(raw.REDUCE_ANY, x, axis, keepdims)
-
-
-def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether no element is zero, over axes, as bools. True without elements."""
-    return reduce(raw.REDUCE_ALL, x, axis, keepdims)
-
-
-def count_nonzero(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements are not zero, over axes, as int64."""
-    return reduce(raw.REDUCE_COUNT_NONZERO, x, axis, keepdims)
-
-
-def arg_reduce(op: int, x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    """Applies raw.REDUCE_ARGMAX or raw.REDUCE_ARGMIN: indices along one axis, or in the flattened array, as int64."""
-    require_array(x, "x")
-    return reduce(op, x, None if axis is None else whole_axis(axis, x.ndim), keepdims)
-
-
-def _reduce_one(op: int, x: Array, axis: int, correction: float = 0.0) -> Array:
-    require_rank(x, "x")
-    dtype = reduced_type(operation_number(op), x.dtype)
-    result = x.context.empty(x.shape[:axis] + x.shape[axis + 1 :], dtype)
-    if dtype == x.dtype and correction == 0 and op not in _INDICES:  # the usual result of every such operation, by the cheaper call
-        check(
-            raw.tuff_reduce(
-                *(x.context.stream_handle, dtype_of(x), op, x.buffer.handle, result.buffer.handle, sizes_of(x.shape), x.ndim, axis)
-            )
-        )
-        return result
-    desc = raw.ReduceDesc(
-        dtype=dtype_of(x),
-        op=op,
-        rank=x.ndim,
-        input=x.buffer.handle,
-        output=result.buffer.handle,
-        shape=x.shape,
-        axis=axis,
-        output_type=DTYPES[dtype],
-        correction=correction,
-    )
-    check(raw.tuff_reduce_ex(x.context.stream_handle, desc))
-    return result
-
-
-def cumsum(
-    x: Array,
-    axis: Optional[int] = None,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-    out: Optional[Array] = None,
-) -> Array:
-    """Cumulative sums along one axis, or, as in NumPy, of the flattened array; out may be x.
-
-    exclusive: an element does not count in its own result; the first result is 0. reverse: scan from the end. Sums of integers
-    and bools are int64, those of unsigned integers uint64, unless out has their own type; they wrap.
-    """
-    return _scan(raw.tuff_cumsum, x, axis, exclusive, reverse, out)
-
-
-def cumprod(
-    x: Array,
-    axis: Optional[int] = None,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-    out: Optional[Array] = None,
-) -> Array:
-    """Cumulative products, with the arguments of cumsum. With exclusive, the first result is 1."""
-    return _scan(raw.tuff_cumprod, x, axis, exclusive, reverse, out)
-
-
-def cummax(
-    x: Array,
-    axis: Optional[int] = None,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-    out: Optional[Array] = None,
-) -> Array:
-    """Cumulative maxima, with the arguments of cumsum: the largest element so far; NaN from the first NaN on. The type is x's.
-    With exclusive, the first result is the type's lowest value."""
-    return _scan(raw.tuff_cummax, x, axis, exclusive, reverse, out)
-
-
-def cummin(
-    x: Array,
-    axis: Optional[int] = None,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
-    out: Optional[Array] = None,
-) -> Array:
-    """Cumulative minima, with the arguments of cummax."""
-    return _scan(raw.tuff_cummin, x, axis, exclusive, reverse, out)
-
-
-def cumulative_sum(x: Array, *, axis: Optional[int] = None, dtype: Optional[object] = None, include_initial: bool = False) -> Array:
-    """The array API standard's cumulative sum. axis may be left out for one dimension only; include_initial puts a 0 before
-    the first result."""
-    return _cumulative(raw.tuff_cumsum, x, axis, dtype, include_initial)
-
-
-def cumulative_prod(x: Array, *, axis: Optional[int] = None, dtype: Optional[object] = None, include_initial: bool = False) -> Array:
-    """The array API standard's cumulative product, with the arguments of cumulative_sum; the initial result is 1."""
-    return _cumulative(raw.tuff_cumprod, x, axis, dtype, include_initial)
-
-
-def _cumulative(function: object, x: Array, axis: Optional[int], dtype: Optional[object], include_initial: bool) -> Array:
-    require_array(x, "x")
-    if axis is None and x.ndim != 1:
-        raise ValueError(f"x has {x.ndim} dimensions, and axis is needed for all but one")
-    if dtype is not None:
-        x = shapes.cast(x, as_dtype(dtype))
-    along = whole_axis(0 if axis is None else axis, x.ndim)
-    if dtype is not None and not elementwise.is_float(x.dtype):
-        result = _scan(function, x, along, False, False, x.context.empty(x.shape, x.dtype))
-    else:
-        result = _scan(function, x, along, False, False, None)
-    if not include_initial:
-        return result
-    first = x.context.full((*x.shape[:along], 1, *x.shape[along + 1 :]), int(function is raw.tuff_cumprod), result.dtype)
-    return shapes.concat([first, result], along)
-
-
-def _scan(
-    function: object, x: Array, axis: Optional[int], exclusive: bool, reverse: bool, out: Optional[Array]
-) -> Array:
-    require_array(x, "x")
-    if axis is None:
-        x = x.ravel()
-    elif x.ndim == 0:
-        raise ValueError("a 0-d array has no axis")
-    require_rank(x, "x")
-    sums = function in (raw.tuff_cumsum, raw.tuff_cumprod)
-    if sums and not elementwise.is_float(x.dtype) and (out is None or out.dtype != x.dtype or x.dtype == np.bool_):
-        # A conversion, and a scan in place.
-        x = shapes.cast(x, reduced_type(raw.REDUCE_SUM, x.dtype))
-        out = x if out is None else out
-    result = result_of(out, x, x.shape)
-    desc = raw.ScanDesc(
-        dtype=dtype_of(x),
-        input=x.buffer.handle,
-        output=result.buffer.handle,
-        shape=x.shape,
-        rank=x.ndim,
-        axis=0 if axis is None else whole_axis(axis, x.ndim),
-        exclusive=bool(exclusive),
-        reverse=bool(reverse),
-    )
-    check(function(x.context.stream_handle, desc))
-    return result
-
-
-def softmax(
-    x: Array,
-    axis: int = -1,
-    *,
-    scale: float = 1.0,
-    mask: Optional[Array] = None,
-    out: Optional[Array] = None,
-) -> Array:
-    """exp(z - max) / sum(exp(z - max)) along one axis, where z = scale * x + mask; out may be x.
-
-    A mask of x's dtype is added. A uint8 or bool mask hides elements where it is 0; their results are 0. The mask's shape is
-    that of the last axes of x, starting at or before `axis`; it repeats over the others.
-    """
-    return _softmax(x, axis, scale, mask, out, logarithm=False)
-
-
-def log_softmax(
-    x: Array,
-    axis: int = -1,
-    *,
-    scale: float = 1.0,
-    mask: Optional[Array] = None,
-    out: Optional[Array] = None,
-) -> Array:
-    """The logarithm of softmax, computed directly; -inf where the mask hides."""
-    return _softmax(x, axis, scale, mask, out, logarithm=True)
-
-
-def _softmax(
-    x: Array, axis: int, scale: float, mask: Optional[Array], out: Optional[Array], logarithm: bool
-) -> Array:
-    require_array(x, "x")
-    if x.ndim == 0:
-        raise ValueError("softmax of a 0-d array")
-    require_rank(x, "x")
-    scale = real(scale, "scale")
-    if scale == 0:
-        raise ValueError("softmax with a scale of 0")
-    result = result_of(out, x, x.shape)
-    along = whole_axis(axis, x.ndim)
-    desc = raw.SoftmaxDesc(
-        dtype=dtype_of(x),
-        input=x.buffer.handle,
-        output=result.buffer.handle,
-        shape=x.shape,
-        rank=x.ndim,
-        axis=along,
-        scale=scale,
-        logarithm=logarithm,
-    )
-    if mask is not None:
-        require_array(mask, "mask")
-        if mask.context is not x.context:
-            raise ValueError("operands are of different contexts")
-        if mask.dtype not in (x.dtype, np.uint8, np.bool_):
-            raise TypeError(f"mask is of {mask.dtype}, needs {x.dtype}, uint8 or bool")
-        if mask.ndim < x.ndim - along or mask.shape != x.shape[x.ndim - mask.ndim :]:
-            raise ValueError(f"mask has shape {mask.shape}, needs the last {x.ndim - along} or more axes of {x.shape}")
-        desc.mask = mask.buffer.handle
-        desc.mask_type = raw.U8 if mask.dtype == np.bool_ else DTYPES[mask.dtype]
-        desc.mask_rows = math.prod(mask.shape[: mask.ndim - (x.ndim - along)])
-    check(raw.tuff_softmax_ex(x.context.stream_handle, desc))
-    return result
-
-
-# Normalisations.
-
-
-def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> None:
-    """Sets weight, bias, … of shape (size,) in a descriptor. All have x's dtype, or all are float32."""
-    present = {name: array for name, array in given.items() if array is not None}
-    for name, array in present.items():
-        require_array(array, name)
-        if array.context is not x.context:
-            raise ValueError("operands are of different contexts")
-        if array.dtype not in (x.dtype, np.float32) or array.dtype != next(iter(present.values())).dtype:
-            raise TypeError(f"{name} is of {array.dtype}, needs {x.dtype}, or float32 like the other parameters")
-        if array.shape != (size,):
-            raise ValueError(f"{name} has shape {array.shape}, needs ({size},)")
-        setattr(desc, name, array.buffer.handle)
-        desc.weight_type = dtype_of(array)
-
-
-def _row_norm(
-    function: object, desc: object, x: Array, residual: Optional[Array], sum_out: Optional[Array], out: Optional[Array]
-) -> Array:
-    result = result_of(out, x, x.shape)
-    desc.dtype = dtype_of(x)
-    desc.input, desc.output = x.buffer.handle, result.buffer.handle
-    desc.cols = x.shape[-1]
-    desc.rows = math.prod(x.shape[:-1])
-    if residual is None and sum_out is not None:
-        raise ValueError("sum_out needs residual")
-    for array, name in ((residual, "residual"), (sum_out, "sum_out")):
-        if array is None:
-            continue
-        require_array(array, name)
-        same_kind(x, array)
-        if array.shape != x.shape:
-            raise ValueError(f"{name} has shape {array.shape}, needs {x.shape}")
-        setattr(desc, "residual" if name == "residual" else "sum", array.buffer.handle)
-    check(function(x.context.stream_handle, desc))
-    return result
-
-
-def _require_axis(x: object, name: str) -> None:
-    require_array(x, "x")
-    if x.ndim == 0 or x.shape[-1] == 0:
-        raise ValueError(f"{name} of shape {x.shape}")
-
-
-def layer_norm(
-    x: Array,
-    weight: Optional[Array] = None,
-    bias: Optional[Array] = None,
-    *,
-    epsilon: float = 1e-5,
-    residual: Optional[Array] = None,
-    sum_out: Optional[Array] = None,
-    out: Optional[Array] = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias along the last axis; out may be x.
-
-    With residual, x + residual is normalised, and stored in sum_out if given, which may be x or residual.
-    """
-    _require_axis(x, "layer_norm")
-    desc = raw.LayerNormDesc(epsilon=real(epsilon, "epsilon"))
-    _weights(desc, x, x.shape[-1], weight=weight, bias=bias)
-    return _row_norm(raw.tuff_layer_norm_ex, desc, x, residual, sum_out, out)
-
-
-def rms_norm(
-    x: Array,
-    weight: Optional[Array] = None,
-    *,
-    epsilon: float = 1e-5,
-    residual: Optional[Array] = None,
-    sum_out: Optional[Array] = None,
-    out: Optional[Array] = None,
-) -> Array:
-    """x / sqrt(mean(x * x) + epsilon) * weight along the last axis; residual and sum_out as in layer_norm."""
-    _require_axis(x, "rms_norm")
-    desc = raw.RmsNormDesc(epsilon=real(epsilon, "epsilon"))
-    _weights(desc, x, x.shape[-1], weight=weight)
-    return _row_norm(raw.tuff_rms_norm_ex, desc, x, residual, sum_out, out)
-
-
-def _image(x: object, name: str) -> Tuple[int, int, int]:
-    """Returns the numbers of images, channels and elements per channel."""
-    require_array(x, "x")
-    if x.ndim < 2:
-        raise ValueError(f"{name} of shape {x.shape}: needs (N, C, …)")
-    return x.shape[0], x.shape[1], math.prod(x.shape[2:])
-
-
-def group_norm(
-    x: Array,
-    groups: int,
-    weight: Optional[Array] = None,
-    bias: Optional[Array] = None,
-    *,
-    epsilon: float = 1e-5,
-    out: Optional[Array] = None,
-) -> Array:
-    """Normalises each group of C / groups adjacent channels of x (N, C, …) separately; weight and bias (C,)."""
-    batch, channels, inner = _image(x, "group_norm")
-    groups, epsilon = whole(groups, "groups", 1), real(epsilon, "epsilon")
-    result = result_of(out, x, x.shape)
-    desc = raw.GroupNormDesc(dtype=dtype_of(x), batch=batch, channels=channels, inner=inner, groups=groups, epsilon=epsilon)
-    desc.input, desc.output = x.buffer.handle, result.buffer.handle
-    _weights(desc, x, channels, weight=weight, bias=bias)
-    check(raw.tuff_group_norm_ex(x.context.stream_handle, desc))
-    return result
-
-
-def instance_norm(
-    x: Array,
-    weight: Optional[Array] = None,
-    bias: Optional[Array] = None,
-    *,
-    epsilon: float = 1e-5,
-    out: Optional[Array] = None,
-) -> Array:
-    """Normalises each channel of each image of x (N, C, …) separately."""
-    return group_norm(x, max(1, _image(x, "instance_norm")[1]), weight, bias, epsilon=epsilon, out=out)
-
-
-def batch_norm(
-    x: Array,
-    mean: Array,
-    variance: Array,
-    weight: Optional[Array] = None,
-    bias: Optional[Array] = None,
-    *,
-    epsilon: float = 1e-5,
-    out: Optional[Array] = None,
-) -> Array:
-    """(x - mean) / sqrt(variance + epsilon) * weight + bias for x (N, C, …), with given statistics of shape (C,)."""
-    batch, channels, inner = _image(x, "batch_norm")
-    result = result_of(out, x, x.shape)
-    desc = raw.BatchNormDesc(dtype=dtype_of(x), batch=batch, channels=channels, inner=inner)
-    desc.epsilon = real(epsilon, "epsilon")
-    desc.input, desc.output = x.buffer.handle, result.buffer.handle
-    require_array(mean, "mean")
-    require_array(variance, "variance")
-    _weights(desc, x, channels, mean=mean, variance=variance, weight=weight, bias=bias)
-    check(raw.tuff_batch_norm_ex(x.context.stream_handle, desc))
     return result

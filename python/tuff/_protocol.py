@@ -10,6 +10,7 @@ import numpy as np
 from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
+from . import _reductions as reductions
 from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
@@ -144,9 +145,9 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "compress": lambda condition, array, axis=None: searching.compress(condition, array, axis),
     "concatenate": _concatenate,
     "copy": lambda array: array.copy(),
-    "count_nonzero": lambda array, axis=None, keepdims=False: operations.count_nonzero(array, axis, keepdims),
-    "cumprod": lambda array, axis=None, out=None: operations.cumprod(array, axis, out=out),
-    "cumsum": lambda array, axis=None, out=None: operations.cumsum(array, axis, out=out),
+    "count_nonzero": lambda array, axis=None, keepdims=False: reductions.count_nonzero(array, axis, keepdims),
+    "cumprod": lambda array, axis=None, out=None: reductions.cumprod(array, axis, out=out),
+    "cumsum": lambda array, axis=None, out=None: reductions.cumsum(array, axis, out=out),
     "empty_like": lambda array, dtype=None: array.context.empty(array.shape, array.dtype if dtype is None else dtype),
     "expand_dims": expand_dims,
     "extract": searching.extract,

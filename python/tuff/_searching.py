@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple, U
 import numpy as np
 
 from . import _elementwise as elementwise
-from . import _operations as operations
+from . import _reductions as reductions
 from . import _shape as shapes
 from . import _sorting as sorting
 from ._checked import choice, is_whole, real, sequence, whole
@@ -46,7 +46,7 @@ UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indi
 def true_places(mask: Array) -> Array:
     """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more)."""
     wide = mask.size >= 2**31
-    count = int(mask.astype(np.int64).sum() if wide else operations.count_nonzero(mask))
+    count = int(mask.astype(np.int64).sum() if wide else reductions.count_nonzero(mask))
     places = mask.context.empty(count, np.int64 if wide else np.int32)
     if count != 0:
         # In a stable descending order the true elements come first, and keep their order.
@@ -306,7 +306,7 @@ def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Arr
     if not places:
         return values, None, None, counts
     indices = shapes.take(order, begins, 0).astype(np.int64)
-    runs = operations.cumsum(shapes.concat([first, differs], 0).astype(np.int32))
+    runs = reductions.cumsum(shapes.concat([first, differs], 0).astype(np.int32))
     back = context.empty(size, np.int32)
     sorting.record(order, 0, False, 0, None, back)  # the inverse permutation
     return values, indices, shapes.take(runs, back, 0).astype(np.int64).reshape(x.shape), counts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from . import _functions as functions
-from . import _operations as operations
+from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, whole
@@ -284,12 +284,12 @@ def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: flo
     flat = moved.reshape((*(x.shape[one] for one in rest), math.prod(x.shape[one] for one in axes)))
     last = len(rest)
     if ord == 0:
-        result = operations.count_nonzero(flat, last).astype(x.dtype)
+        result = reductions.count_nonzero(flat, last).astype(x.dtype)
     elif math.isinf(ord):
         size = functions.abs(flat)
         result = size.max(axis=last) if ord > 0 else size.min(axis=last)
     elif ord in (1, 2):
-        result = operations.reduce(raw.REDUCE_L1 if ord == 1 else raw.REDUCE_L2, flat, last)
+        result = reductions.reduce(raw.REDUCE_L1 if ord == 1 else raw.REDUCE_L2, flat, last)
     else:
         result = functions.power(functions.power(functions.abs(flat), float(ord)).sum(axis=last), 1 / float(ord))
     return result.reshape([1 if one in axes else size for one, size in enumerate(x.shape)]) if keepdims else result
@@ -304,7 +304,7 @@ def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "f
     if ord == "fro":
         result = vector_norm(x, axis=(x.ndim - 2, x.ndim - 1))
     elif ord in (1, -1, math.inf, -math.inf):
-        sums = operations.reduce(raw.REDUCE_L1, x, x.ndim - (1 if math.isinf(ord) else 2))
+        sums = reductions.reduce(raw.REDUCE_L1, x, x.ndim - (1 if math.isinf(ord) else 2))
         result = sums.max(axis=sums.ndim - 1) if ord > 0 else sums.min(axis=sums.ndim - 1)
     else:
         raise ValueError(f'ord is {ord!r}, not "fro", 1, -1, inf or -inf')

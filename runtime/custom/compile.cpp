@@ -82,6 +82,7 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
             define.name);
   }
   check_version(source);
+  keep_shaderc();
   const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");

@@ -1,5 +1,7 @@
 #include "runtime/custom/compilers.hpp"
 
+#include <shaderc/shaderc.h>
+
 #include <atomic>
 
 #include "planning/status.hpp"
@@ -23,6 +25,15 @@ void require_compilers() {
     return;
   }
   fail(TUFF_ERROR_UNSUPPORTED, "the process is exiting: kernels that are not in the cache can no longer be compiled");
+}
+
+void keep_shaderc() {
+  // Never released: nothing may run at process exit. A failure leaves it to the next call.
+  [[maybe_unused]] static const shaderc_compiler_t kept = [] {
+    const shaderc_compiler_t compiler = shaderc_compiler_initialize();
+    if (compiler == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
+    return compiler;
+  }();
 }
 
 }  // namespace tuff

@@ -48,6 +48,7 @@ std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& t
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
   using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
   require_compilers();
+  keep_shaderc();
   const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
   if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");

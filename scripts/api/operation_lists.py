@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Optional
 
 from . import _operations as operations
+from . import _reductions as reductions
 from . import raw
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Lists:
         return (
             f"\n    def {row['name']}(self, axis: {'Optional[int]' if place else 'Axis'} = None{more}, "
             f'keepdims: bool = False) -> Array:\n        """{says}"""\n'
-            f"        return operations.{'arg_' if place else ''}reduce(raw.REDUCE_{row['NAME']}, self, axis, keepdims"
+            f"        return reductions.{'arg_' if place else ''}reduce(raw.REDUCE_{row['NAME']}, self, axis, keepdims"
             f"{', correction=correction' if corrects else ''})\n"
         )
 
@@ -138,7 +139,7 @@ class Lists:
             found[name] = new
 
         selects = ", ".join(f"raw.REDUCE_{row['NAME']}" for row in self.tables["reduce"] if row["selects"] == "1")
-        replace("python/tuff/_operations.py", r"(^SELECTS = \()[^)]*(\)$)", selects)
+        replace("python/tuff/_reductions.py", r"(^SELECTS = \()[^)]*(\)$)", selects)
         for kind in self.tables:
             replace("include/tuff/tuff.hpp", rf"()^enum class {kind.capitalize()} : int32_t \{{.*?^\}};()", self.enumeration(kind))
             replace("README.md", rf"(^\| `{kind}` \| )[^|]*( \|)", self.names(kind))

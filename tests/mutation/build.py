@@ -64,6 +64,8 @@ def commands_of(binary: Path, target: str = "tuff_core") -> dict[str, list[str]]
         if "-include" in words:  # the precompiled header
             at = words.index("-include")
             del words[at : at + 2]
+        if "/Unity/" in entry["file"]:
+            sys.exit(f"{binary} joins sources, which have to be objects of their own: cmake --preset separate builds them so")
         dropped = re.compile(r"-W(?!l,)|-fpch|-O\d|.*ccache$")
         result[entry["file"]] = [word for word in words if not dropped.match(word)]
     return result

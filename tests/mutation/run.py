@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=0, help="ends then; 0: no limit")
     parser.add_argument("--keep", choices=("killed", "all"), help="reuses results of the last run with the same library")
     parser.add_argument("--list", action="store_true", help="lists all mutants and what known.toml says of them")
-    parser.add_argument("--binary", type=Path, default=ROOT / "build/release", help="a finished build (build/release)")
+    parser.add_argument("--binary", type=Path, default=ROOT / "build/separate", help="a finished build with TUFF_JOIN=OFF (build/separate)")
     options = parser.parse_args()
 
     out = ROOT / "build/mutants"

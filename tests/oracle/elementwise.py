@@ -74,6 +74,7 @@ def _torch_unary(name: str):
         "erfinv": lambda x, a: torch.erfinv(x),
         "lgamma": lambda x, a: torch.lgamma(x),
         "digamma": lambda x, a: torch.digamma(x),
+        "log_sigmoid": lambda x, a: functional.logsigmoid(x),
     }[name]
 
 
@@ -159,6 +160,7 @@ UNARY = {
     "erfinv": (48, lambda x, a: scipy.special.erfinv(x), 2),
     "lgamma": (49, lambda x, a: _lgamma(x), _reflected(_lgamma, 1.0)),
     "digamma": (50, lambda x, a: scipy.special.psi(x), _reflected(scipy.special.psi, 4.0)),
+    "log_sigmoid": (51, lambda x, a: -np.logaddexp(-x, 0), 2),
 }
 # Functions that are real on [-1, 1] only.
 NARROW = ("asin", "acos", "atanh", "erfinv")

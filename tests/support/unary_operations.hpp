@@ -41,6 +41,7 @@ inline double hardswish(double x) { return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3
 inline double softplus(double x) {
   return (x > 0 ? x : 0) + std::log1p(std::exp(-std::fabs(x))) + 0 * (std::isnan(x) ? x : 0);
 }
+inline double log_sigmoid(double x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }
 
 inline double square(double x) { return x * x; }
 inline double cube(double x) { return x * x * x; }

@@ -70,6 +70,7 @@ double tuff_d_softplus(double x) {
   precise double y = (tuff_d_negative(x) ? 0.0LF : x) + tuff_d_log1p(e);
   return y;
 }
+double tuff_d_log_sigmoid(double x) { return -tuff_d_softplus(-x); }
 double tuff_d_selu(double x) {
   precise double line = 1.0507009873554805LF * x, curve = 1.7580993408473768LF * tuff_d_expm1(x);
   return tuff_d_nan(x) || !tuff_d_negative(x) ? line : curve;
@@ -130,6 +131,7 @@ TUFF_EACH_DOUBLE_IN_TURN(cbrt)
 TUFF_EACH_DOUBLE(silu)
 TUFF_EACH_DOUBLE_IN_TURN(gelu_tanh)
 TUFF_EACH_DOUBLE_IN_TURN(softplus)
+TUFF_EACH_DOUBLE_IN_TURN(log_sigmoid)
 TUFF_EACH_DOUBLE(selu)
 TUFF_EACH_DOUBLE(softsign)
 TUFF_EACH_DOUBLE(hardswish)
