@@ -23,7 +23,7 @@ CallText describe(const ExpressionArgs& args) {
 namespace operations {
 const OperationOf<ExpressionArgs> expr =
     define_operation<ExpressionArgs, check_expression, host_expression, record_expression, describe>(
-        "expr", kAllTypes - kFloat8Types);
+        "expr", kRealTypes - kFloat8Types);
 }  // namespace operations
 
 }  // namespace tuff
