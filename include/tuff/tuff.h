@@ -109,8 +109,8 @@ enum {
 };
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements (permute,
- * cast, slice, concat, gather, scatter, pad, copy_strided) take all types, sort all real ones. Expressions take all of
- * those but 8-bit floats, and tuff_random() says what it takes. tuff_reduce() takes all real types but 8-bit floats, scans all of
+ * cast, slice, concat, gather, scatter, pad, copy_strided) take all types, sort all real ones. Expressions take all but
+ * 8-bit floats, and tuff_random() says what it takes. tuff_reduce() takes all real types but 8-bit floats, scans all of
  * those but TUFF_BOOL, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_fft()
  * also takes TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
  *
@@ -1979,11 +1979,16 @@ TUFF_API tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* desc);
  *                (rounded after the product too) lerp(a, b, t) = a + t * (b - a) where(condition, a, b) gcd lcm
  *                popcount xor; and the types as casts: f32(x), i32(x), bool(x) ...
  *   Types        A stored element has its own type, except that f16 and bf16 are read as f32. Values are bool, i8 to
- *                i64, u8 to u64, f32 or f64. Two types give the smallest type of their kind that holds both: i8 and u8
- *                give i16; bool gives way to any other; an integer with a float gives the float; i64 is wanted for i32
+ *                i64, u8 to u64, f32, f64, c64 or c128. Two types give the smallest type of their kind that holds
+ *                both: i8 and u8 give i16; bool gives way to any other; an integer with a float gives the float, and a
+ *                complex type with any other a complex one: c128 if f64 or c128 is among them. i64 is wanted for i32
  *                with u32, and there is none for u64 with a signed integer. A number without a type adopts that of the
  *                other operand. Comparisons, logical operators and is...() give bool. Functions that are not defined on
  *                integers take them as f32; so does /.
+ *   Complex      complex(re, im) makes one; real(z), imag(z), abs(z) and arg(z) are of the type of its parts; conj(z).
+ *                + - * / == != neg where pow sqrt exp log, trigonometric and hyperbolic functions and their inverses
+ *                take complex numbers; docs/expressions.md lists all, and their errors. Those with an order (< max
+ *                floor ...) do not. Scalars are real: pass two, and write complex(a, b).
  *   Integers     wrap modulo 2^bits of their type. A quotient or remainder by zero is 0. Shifts by a negative amount or
  *                by the width or more give 0, or -1 for >> of a negative number.
  *   Floats       Each operation rounds to its type. The elementary functions take f32 only, within the errors of
@@ -2005,7 +2010,7 @@ enum {
 typedef struct tuff_expr_variable {
   const char* name; /* letters, digits and _, at most 64, not beginning with a digit; not NULL. It hides a function */
   int32_t dtype;
-  uint32_t flags; /* TUFF_EXPR_SCALAR, for inputs */
+  uint32_t flags; /* TUFF_EXPR_SCALAR, for inputs of a real type */
 } tuff_expr_variable;
 
 /* Options of tuff_expr_create(). */

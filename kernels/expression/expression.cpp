@@ -23,7 +23,7 @@ CallText describe(const ExpressionArgs& args) {
 namespace operations {
 const OperationOf<ExpressionArgs> expr =
     define_operation<ExpressionArgs, check_expression, host_expression, record_expression, describe>(
-        "expr", kRealTypes - kFloat8Types);
+        "expr", kAllTypes - kFloat8Types);
 }  // namespace operations
 
 }  // namespace tuff
