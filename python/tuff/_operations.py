@@ -11,8 +11,10 @@ import numpy as np
 from . import _elementwise as elementwise
 from . import _shape as shapes
 from . import raw
+from . import _complex as composed
 from . import _core as core
-from ._checked import choice, is_number, real, sequence, whole
+from ._checked import choice, is_number, is_scalar, real, sequence, whole
+from ._complex import is_complex, part_of
 from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
@@ -91,10 +93,13 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
 
 
 def _unary_formula(op: int, x: Array, alpha: float, out: Optional[Array]) -> Array:
-    """A function of integers, bools or float64. Those that are not defined on integers give float32."""
+    """A function of integers, bools, float64 or complex numbers. Those that are not defined on integers give float32."""
     name = _UNARY_NAMES.get(operation_number(op))
     if name is None:
         raise ValueError(f"op is {op}, not a raw.UNARY_*")
+    if is_complex(x.dtype):
+        kind = part_of(x.dtype) if name == "abs" else x.dtype
+        return elementwise.expr(f"{name}(x)", dtype=kind if out is None else None, out=out, x=x)
     keeps = elementwise.is_float(x.dtype) or (name in _OF_INTEGERS and x.dtype != np.bool_)
     formula = f"{name}(x, {real(alpha, 'alpha')!r})" if alpha else f"{name}(x)"
     return elementwise.expr(formula, dtype=(x.dtype if keeps else np.float32) if out is None else None, out=out, x=x)
@@ -113,7 +118,7 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
 
 
 def _binary(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
-    a_number, b_number = is_number(a), is_number(b)
+    a_number, b_number = is_scalar(a), is_scalar(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
     if not a_number:
@@ -177,7 +182,8 @@ def _binary_formula(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Ar
     if formula is None:
         raise ValueError(f"op is {op}, not a raw.BINARY_*")
     kind = elementwise.type_of(a, b)
-    return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and not elementwise.is_float(kind) else None)
+    whole = kind.kind in "biu"
+    return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and whole else None)
 
 
 def _binary_of_number(op: int, a: Operand, b: Operand, like: Array, out: Optional[Array]) -> Array:
@@ -332,6 +338,11 @@ def matmul(
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
             require_array(value, name)
+    if is_complex(a.dtype) or is_complex(b.dtype):
+        if not plain or alpha != 1 or beta != 0:
+            raise TypeError(f"@ of {a.dtype} and {b.dtype} takes two operands and no options")
+        same_kind(a, b)
+        return composed.matmul(a, b, matmul)
     dtype = _product_dtype(a.dtype, b.dtype)
     if base_of(a).context is not base_of(b).context:
         raise ValueError("operands are of different contexts")
@@ -433,6 +444,8 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
     is that of raw.REDUCE_VAR and raw.REDUCE_STD."""
     require_array(x, "x")
     correction = real(correction, "correction")
+    if is_complex(x.dtype):
+        return _reduce_complex(op, x, axis, keepdims)
     if correction == 0 and type(op) is int:
         key = (op, x.dtype)
         dtype = _reduced_types.get(key)
@@ -441,13 +454,7 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
         done = core.reduce(op, x, axis, keepdims, dtype)
         if done is not None:
             return done
-    if axis is None:
-        axes = list(range(x.ndim))
-    else:
-        named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
-        axes = sorted(whole_axis(one, x.ndim) for one in named)
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"axis {axis} names one axis twice")
+    axes = _named_axes(x, axis)
     kept = [size for index, size in enumerate(x.shape) if index not in axes]
     if len(axes) == x.ndim:
         result = _reduce_one(op, x.ravel(), 0, correction)
@@ -466,6 +473,22 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
         moved = shapes.permute(x, order + axes).reshape((*kept, math.prod(x.shape[index] for index in axes)))
         result = _reduce_one(op, moved, len(kept), correction)
     return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)] if keepdims else kept)
+
+
+def _named_axes(x: Array, axis: Axis) -> list[int]:
+    if axis is None:
+        return list(range(x.ndim))
+    named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
+    axes = sorted(whole_axis(one, x.ndim) for one in named)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} names one axis twice")
+    return axes
+
+
+def _reduce_complex(op: int, x: Array, axis: Axis, keepdims: bool) -> Array:
+    axes = _named_axes(x, axis)
+    result = composed.reduced(operation_number(op), x, tuple(axes), lambda part: reduce(op, part, tuple(axes), True))
+    return result if keepdims else result.reshape([size for index, size in enumerate(x.shape) if index not in axes])
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -586,7 +609,7 @@ def _cumulative(function: object, x: Array, axis: Optional[int], dtype: Optional
     if dtype is not None:
         x = shapes.cast(x, as_dtype(dtype))
     along = whole_axis(0 if axis is None else axis, x.ndim)
-    if dtype is not None and not elementwise.is_float(x.dtype):
+    if dtype is not None and x.dtype.kind in "biu":
         result = _scan(function, x, along, False, False, x.context.empty(x.shape, x.dtype))
     else:
         result = _scan(function, x, along, False, False, None)
@@ -605,6 +628,8 @@ def _scan(
     elif x.ndim == 0:
         raise ValueError("a 0-d array has no axis")
     require_rank(x, "x")
+    if is_complex(x.dtype):
+        return _scan_complex(function, x, 0 if axis is None else whole_axis(axis, x.ndim), exclusive or reverse, out)
     sums = function in (raw.tuff_cumsum, raw.tuff_cumprod)
     if sums and not elementwise.is_float(x.dtype) and (out is None or out.dtype != x.dtype or x.dtype == np.bool_):
         # A conversion, and a scan in place.
@@ -623,6 +648,16 @@ def _scan(
     )
     check(function(x.context.stream_handle, desc))
     return result
+
+
+def _scan_complex(function: object, x: Array, axis: int, turned: bool, out: Optional[Array]) -> Array:
+    if function not in (raw.tuff_cumsum, raw.tuff_cumprod) or turned:
+        raise TypeError(f"{x.dtype} has no such scan: complex numbers have cumulative sums and products, forward and inclusive")
+    if function is raw.tuff_cumsum:
+        result = composed.by_parts(lambda part: _scan(function, part, axis, False, False, None), x)
+    else:
+        result = composed.cumulative_product(x, axis)
+    return result if out is None else result_of(out, x, x.shape).assign(result)
 
 
 def softmax(
