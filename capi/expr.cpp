@@ -65,6 +65,10 @@ std::vector<Variable> read_variables(const tuff_expr_variable* variables, uint32
     require((given.flags & ~known) == 0, "desc->{}s[{}].flags is {:#x}, this version knows {:#x}", kind, i, given.flags,
             known);
     variable.scalar = (given.flags & TUFF_EXPR_SCALAR) != 0;
+    if (variable.scalar && tuff::kComplexTypes.has(given.dtype)) {
+      tuff::fail(TUFF_ERROR_UNSUPPORTED, "desc->{}s[{}] is a scalar of {}: pass two real ones, and write complex(a, b)",
+                 kind, i, tuff::dtype_name(given.dtype));
+    }
     found.push_back(std::move(variable));
   }
   return found;

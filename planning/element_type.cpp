@@ -17,12 +17,13 @@ constexpr DtypeInfo kDtypes[] = {{TUFF_F32, 4, "f32"},   {TUFF_F16, 2, "f16"},  
                                  {TUFF_F64, 8, "f64"},   {TUFF_I32, 4, "i32"},         {TUFF_U32, 4, "u32"},
                                  {TUFF_I8, 1, "i8"},     {TUFF_U8, 1, "u8"},           {TUFF_I64, 8, "i64"},
                                  {TUFF_U64, 8, "u64"},   {TUFF_I16, 2, "i16"},         {TUFF_U16, 2, "u16"},
-                                 {TUFF_BOOL, 1, "bool"}, {TUFF_F8_E4M3, 1, "f8_e4m3"}, {TUFF_F8_E5M2, 1, "f8_e5m2"}};
+                                 {TUFF_BOOL, 1, "bool"}, {TUFF_F8_E4M3, 1, "f8_e4m3"}, {TUFF_F8_E5M2, 1, "f8_e5m2"},
+                                 {TUFF_C64, 8, "c64"},   {TUFF_C128, 16, "c128"}};
 
 const DtypeInfo& dtype_info(int32_t dtype) {
   const auto* found = std::find_if(std::begin(kDtypes), std::end(kDtypes),
                                    [dtype](const DtypeInfo& info) { return info.dtype == dtype; });
-  require(found != std::end(kDtypes), "dtype is {}, not a TUFF_F32 … TUFF_F8_E5M2", dtype);
+  require(found != std::end(kDtypes), "dtype is {}, not a TUFF_F32 … TUFF_C128", dtype);
   return *found;
 }
 

@@ -246,6 +246,71 @@ TEST_P(ShapeCast, SaturationOf8BitFloatsAndTruthOfBools) {
   EXPECT_EQ(cast(TUFF_F8_E5M2), (Bytes{0x5f, 0x5f, 0x7b, 0xfb, 0x7e, 0, 0x80, 0, 0x7b, 0x14, 0x1a}));
   EXPECT_EQ(cast(TUFF_BOOL), (Bytes{1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1}));
 }
+
+// Casts from and to complex types are casts of their parts, which the tests above cover.
+TEST_P(ShapeCast, ComplexTypes) {
+  constexpr int32_t kComplex[] = {TUFF_C64, TUFF_C128};
+  const auto words = [](int32_t dtype, uint64_t n) {
+    Random random(n + static_cast<uint64_t>(dtype));
+    const std::vector<uint64_t> all = words_of(dtype);
+    std::vector<uint64_t> some(n);
+    for (uint64_t& word : some) word = random.next() % 4 == 0 ? 0 : all[random.next() % all.size()];
+    return some;
+  };
+  const auto check = [&](int32_t from, int32_t to, uint64_t n) {
+    const uint64_t in = is_complex(from) ? 2 : 1, out = is_complex(to) ? 2 : 1;
+    const int32_t source = part_of(from), target = part_of(to);
+    const std::vector<uint64_t> given = words(source, in * n);
+    std::vector<uint64_t> wanted(out * n);
+    for (uint64_t i = 0; i < n; ++i) {
+      wanted[out * i] = expected(source, target, given[in * i]);
+      if (to == TUFF_BOOL) wanted[i] |= expected(source, target, given[2 * i + 1]);
+      if (out == 2 && in == 2) wanted[2 * i + 1] = expected(source, target, given[2 * i + 1]);
+    }
+    const TypedTensor input(context(), from, stored(source, given), n % 2),
+        output(context(), to, Bytes(n * size_of(to), 0x6b), n % 3);
+    ASSERT_OK(tuff_cast(context(), from, to, input, output, n));
+    const Bytes bytes = output.read();
+    for (uint64_t i = 0; i < out * n; ++i) {
+      uint64_t got = 0;
+      std::memcpy(&got, bytes.data() + i * size_of(target), size_of(target));
+      const auto nan = [&](uint64_t word) { return number_of(target, word).kind == Number::Kind::nan; };
+      if (format_of(target).is_float() && nan(got) && nan(wanted[i])) continue;
+      ASSERT_EQ(got, wanted[i]) << name_of(from) << " to " << name_of(to) << ", number " << i << " of " << out * n;
+    }
+  };
+  for (const int32_t complex : kComplex) {
+    for (const int32_t real : kTypes) {
+      check(complex, real, 997);
+      check(real, complex, 997);
+    }
+    for (const int32_t other : kComplex) {
+      for (const uint64_t n : {1, 4, 5, 1000, 70'001}) check(complex, other, n);
+    }
+  }
+}
+
+TEST_P(ShapeCast, ComplexInPlaceOfARealTypeOfTheSameSize) {
+  const std::vector<float> x = {1.5f, -2.5f, 3, INFINITY, -0.0f, 7};
+  const Tensor tensor(context(), x);
+  ASSERT_OK(tuff_cast(context(), TUFF_C64, TUFF_F64, tensor, tensor, 3));
+  ASSERT_OK(tuff_cast(context(), TUFF_F64, TUFF_C64, tensor, tensor, 3));
+  expect_same_bits(tensor.read(), {1.5f, 0, 3, 0, -0.0f, 0});
+}
+
+TEST_P(ShapeCast, ComplexMisuse) {
+  const Tensor tensor(context(), std::vector<float>(8, 1.0f));
+  const OwnBuffer inside(context(), 64);
+  tuff_buffer odd = 0;
+  ASSERT_OK(tuff_view(inside, 4, 16, &odd));
+  const OwnBuffer owned(odd);
+  EXPECT_FAILS(tuff_cast(context(), TUFF_C64, TUFF_F32, odd, tensor, 2), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cast",
+               "multiple of 8");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_C128, TUFF_C64, inside, tensor, 5), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cast",
+               "needs 80");
+  EXPECT_FAILS(tuff_cast(context(), TUFF_C64, 18, tensor, inside, 1), TUFF_ERROR_INVALID_ARGUMENT, "tuff_cast",
+               "output_type");
+}
 TUFF_ON_BACKENDS(ShapeCast);
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace tuff_test::shape_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32,  TUFF_U32,     TUFF_I8,     TUFF_U8,
-                              TUFF_I64, TUFF_U64, TUFF_I16,  TUFF_U16, TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2};
+constexpr int32_t kTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    TUFF_F64, TUFF_I32, TUFF_U32,
+                              TUFF_I8,   TUFF_U8,      TUFF_I64,     TUFF_U64, TUFF_I16, TUFF_U16,
+                              TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_C64, TUFF_C128};
 
 Bytes random_bytes(uint64_t count, uint64_t seed) {
   Random random(seed);

@@ -65,8 +65,8 @@ std::vector<std::string> features(const tuff::DeviceProperties& device) {
 }
 
 const char* dtype_name(int32_t dtype) {
-  constexpr const char* kNames[] = {"?",  "f32", "f16", "bf16", "f64", "i32",  "u32",     "i8",
-                                    "u8", "i64", "u64", "i16",  "u16", "bool", "f8_e4m3", "f8_e5m2"};
+  constexpr const char* kNames[] = {"?",   "f32", "f16", "bf16", "f64",  "i32",     "u32",     "i8",  "u8",
+                                    "i64", "u64", "i16", "u16",  "bool", "f8_e4m3", "f8_e5m2", "c64", "c128"};
   return dtype > 0 && dtype < static_cast<int32_t>(std::size(kNames)) ? kNames[dtype] : kNames[0];
 }
 

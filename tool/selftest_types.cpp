@@ -14,10 +14,11 @@ using tuff::DType;
 using tuff::Transpose;
 
 constexpr std::pair<const char*, DType> kTypes[] = {
-    {"f32", DType::f32},      {"f16", DType::f16},         {"bf16", DType::bf16},      {"f64", DType::f64},
-    {"i32", DType::i32},      {"u32", DType::u32},         {"i8", DType::i8},          {"u8", DType::u8},
-    {"i64", DType::i64},      {"u64", DType::u64},         {"i16", DType::i16},        {"u16", DType::u16},
-    {"bool", DType::boolean}, {"f8_e4m3", DType::f8_e4m3}, {"f8_e5m2", DType::f8_e5m2}};
+    {"f32", DType::f32},      {"f16", DType::f16},         {"bf16", DType::bf16},       {"f64", DType::f64},
+    {"i32", DType::i32},      {"u32", DType::u32},         {"i8", DType::i8},           {"u8", DType::u8},
+    {"i64", DType::i64},      {"u64", DType::u64},         {"i16", DType::i16},         {"u16", DType::u16},
+    {"bool", DType::boolean}, {"f8_e4m3", DType::f8_e4m3}, {"f8_e5m2", DType::f8_e5m2}, {"c64", DType::c64},
+    {"c128", DType::c128}};
 constexpr std::pair<const char*, Activation> kActivations[] = {
     {"none", Activation::none},           {"relu", Activation::relu}, {"gelu", Activation::gelu},
     {"gelu_tanh", Activation::gelu_tanh}, {"silu", Activation::silu}, {"relu6", Activation::relu6}};
@@ -54,7 +55,7 @@ Case cast_case(const char* name, DType type) {
     Problem problem{entry.operation, entry.shape, {}, poison(kCount), {}, exact};
     problem.inputs.push_back(Random(seed).uniform(kCount, -300, 300));
     problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-      const tuff::Buffer there = context.alloc_bytes(8 * kCount);
+      const tuff::Buffer there = context.alloc_bytes(16 * kCount);
       context.cast(DType::f32, type, in[0], there, kCount);
       context.cast(type, DType::f32, there, out, kCount);
     };

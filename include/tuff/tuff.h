@@ -109,15 +109,19 @@ enum {
 };
 
 /* Element types. GEMM takes all floats and TUFF_I8 (and TUFF_I32 for C). Operations that move elements (permute,
- * cast, slice, concat, gather, scatter, pad, copy_strided, sort) take all types. Expressions take all but 8-bit
- * floats, and tuff_random() says what it takes. tuff_reduce() takes all but 8-bit floats, scans all but those and
- * TUFF_BOOL, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_fft() also
- * takes TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
+ * cast, slice, concat, gather, scatter, pad, copy_strided) take all types, sort all real ones. Expressions take all but
+ * 8-bit floats, and tuff_random() says what it takes. tuff_reduce() takes all real types but 8-bit floats, scans all of
+ * those but TUFF_BOOL, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_fft()
+ * also takes TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
  * a largest number of 448 (PyTorch: float8_e4m3fn). E5M2 has 5 and 2, infinities and NaNs like TUFF_F16, and a largest
- * number of 57344. Numbers 16 and 17 are reserved for complex types. */
+ * number of 57344.
+ *
+ * A complex element is its real part, then its imaginary part, as in C and NumPy: TUFF_C64 two TUFF_F32, TUFF_C128 two
+ * TUFF_F64. It is aligned to its size, 8 or 16 bytes, wherever an operation takes one of these types. tuff_fft() reads
+ * and writes such elements under the type of their parts: TUFF_F32 for TUFF_C64, TUFF_F64 for TUFF_C128. */
 typedef int32_t tuff_dtype;
 enum {
   TUFF_DTYPE_INVALID = -1,
@@ -136,7 +140,9 @@ enum {
   TUFF_U16 = 12,
   TUFF_BOOL = 13,
   TUFF_F8_E4M3 = 14,
-  TUFF_F8_E5M2 = 15
+  TUFF_F8_E5M2 = 15,
+  TUFF_C64 = 16,
+  TUFF_C128 = 17
 };
 
 /* How a stored matrix enters a GEMM. CONJ_TRANS is the same as TRANS for real types. */
@@ -1155,8 +1161,8 @@ TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_
  *   op      TUFF_REDUCE_*
  *   shape   rank sizes of the input, 1 <= rank <= 8
  *   axis    0 <= axis < rank
- * Since 0.9.0 dtype is any type but the 8-bit floats, where tuff_supports() says so ("reduce.i64"). The output's type is
- * the first of its row here; with tuff_reduce_desc it may be any of the row:
+ * Since 0.9.0 dtype is any real type but the 8-bit floats, where tuff_supports() says so ("reduce.i64"). The output's
+ * type is the first of its row here; with tuff_reduce_desc it may be any of the row:
  *   operation                    input                   output
  *   MAX, MIN                     any                     the input's type
  *   SUM, PROD, SUM_SQUARES, L1   f32, f16, bf16          the input's type, f32, f64
@@ -1202,8 +1208,8 @@ typedef struct tuff_reduce_desc {
  * 0 with another operation. */
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Options of tuff_cumsum(), tuff_cumprod(), tuff_cummax() and tuff_cummin(). dtype is any type but bool and 8-bit floats,
- * where tuff_supports() says so ("cumsum.i64"). Since 0.9.0. */
+/* Options of tuff_cumsum(), tuff_cumprod(), tuff_cummax() and tuff_cummin(). dtype is any real type but bool and 8-bit
+ * floats, where tuff_supports() says so ("cumsum.i64"). Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1237,7 +1243,7 @@ TUFF_API tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc)
 /* Options of tuff_sort(). Since 0.9.0. */
 typedef struct tuff_sort_desc {
   uint32_t struct_size;
-  int32_t dtype;       /* any type */
+  int32_t dtype;       /* any real type */
   tuff_buffer input;
   tuff_buffer values;  /* of dtype; TUFF_NULL_HANDLE: not wanted */
   tuff_buffer indices; /* of index_type; TUFF_NULL_HANDLE: not wanted */
@@ -1482,6 +1488,8 @@ TUFF_API tuff_status tuff_permute_ex(tuff_stream stream, const tuff_permute_desc
  *   to an integer      truncated towards zero; saturated to the type's range; NaN gives 0
  *   to TUFF_BOOL       0 for 0 and -0, 1 for everything else, NaN too
  *   from TUFF_BOOL     0 or 1
+ *   to a complex type  a real number has the imaginary part 0; of a complex one both parts are converted
+ *   from a complex one to a real type its real part is converted; to TUFF_BOOL 0 only if both parts are zeros
  * Results have the same bits on every device, except for the payloads of NaNs. TUFF_F64, TUFF_I64 and TUFF_U64 do not
  * require 64-bit arithmetic on the device. Between equal types the function is a copy of the bytes. output may be
  * exactly input if both types have the same size. */
@@ -1625,7 +1633,8 @@ typedef struct tuff_scatter_desc {
  * last update; others are combined in an order that depends on the sizes and the device alone. Floats are combined in
  * f32 (f64 in f64) and rounded once, with an error of at most (n + 1) 2^-24 sum |x| for sums of n updates; integers wrap
  * modulo 2^bits. For TUFF_BOOL, ADD and MAX are `or`, MUL and MIN are `and`.
- * SET takes all types, the others all but 8-bit floats. Without elementwise and coordinates, `axis` alone is indexed.
+ * SET takes all types, the others all real ones but 8-bit floats. Without elementwise and coordinates, `axis` alone is
+ * indexed.
  * A call needs device memory: SET 4 bytes for each index and for each place (at most 1 GiB for the latter), the others
  * 16 bytes for each index and 1/16 of the size of the updates, at most 2 GiB.
  * output must not overlap indices or updates. */
@@ -1651,7 +1660,7 @@ typedef struct tuff_pad_desc {
   tuff_buffer input, output;
   uint64_t shape[8];           /* of the input */
   int64_t before[8], after[8]; /* elements that are added at the ends of each axis; negative: removed */
-  double value;                /* CONSTANT: of a float type, rounded to it */
+  double value;                /* CONSTANT: of a float type, rounded to it; of a complex one, the real part */
   int64_t integer;             /* CONSTANT: of an integer type or bool; for u64 its bits */
 } tuff_pad_desc;
 
@@ -1919,7 +1928,8 @@ TUFF_API tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_deter
  * Fourier transforms. Since 0.9.0.
  * ------------------------------------------------------------------------------------------- */
 
-/* Options of tuff_fft(). A complex number is two adjacent elements: its real and its imaginary part. */
+/* Options of tuff_fft(). A complex number is two adjacent elements, its real and its imaginary part: with TUFF_F32 it
+ * is an element of TUFF_C64, with TUFF_F64 one of TUFF_C128. */
 typedef struct tuff_fft_desc {
   uint32_t struct_size;
   int32_t dtype;   /* of elements: TUFF_F32, TUFF_F16, TUFF_BF16, or TUFF_F64 where tuff_supports() says "fft.f64" */
@@ -1970,11 +1980,16 @@ TUFF_API tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* desc);
  *                (rounded after the product too) lerp(a, b, t) = a + t * (b - a) where(condition, a, b) gcd lcm
  *                popcount xor; and the types as casts: f32(x), i32(x), bool(x) ...
  *   Types        A stored element has its own type, except that f16 and bf16 are read as f32. Values are bool, i8 to
- *                i64, u8 to u64, f32 or f64. Two types give the smallest type of their kind that holds both: i8 and u8
- *                give i16; bool gives way to any other; an integer with a float gives the float; i64 is wanted for i32
+ *                i64, u8 to u64, f32, f64, c64 or c128. Two types give the smallest type of their kind that holds
+ *                both: i8 and u8 give i16; bool gives way to any other; an integer with a float gives the float, and a
+ *                complex type with any other a complex one: c128 if f64 or c128 is among them. i64 is wanted for i32
  *                with u32, and there is none for u64 with a signed integer. A number without a type adopts that of the
  *                other operand. Comparisons, logical operators and is...() give bool. Functions that are not defined on
  *                integers take them as f32; so does /.
+ *   Complex      complex(re, im) makes one; real(z), imag(z), abs(z) and arg(z) are of the type of its parts; conj(z).
+ *                + - * / == != neg where pow sqrt exp log, trigonometric and hyperbolic functions and their inverses
+ *                take complex numbers; docs/expressions.md lists all, and their errors. Those with an order (< max
+ *                floor ...) do not. Scalars are real: pass two, and write complex(a, b).
  *   Integers     wrap modulo 2^bits of their type. A quotient or remainder by zero is 0. Shifts by a negative amount or
  *                by the width or more give 0, or -1 for >> of a negative number.
  *   Floats       Each operation rounds to its type. The elementary functions take f32 only, within the errors of
@@ -1996,7 +2011,7 @@ enum {
 typedef struct tuff_expr_variable {
   const char* name; /* letters, digits and _, at most 64, not beginning with a digit; not NULL. It hides a function */
   int32_t dtype;
-  uint32_t flags; /* TUFF_EXPR_SCALAR, for inputs */
+  uint32_t flags; /* TUFF_EXPR_SCALAR, for inputs of a real type */
 } tuff_expr_variable;
 
 /* Options of tuff_expr_create(). */

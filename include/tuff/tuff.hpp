@@ -69,7 +69,9 @@ enum class DType : int32_t {
   u16 = TUFF_U16,
   boolean = TUFF_BOOL,
   f8_e4m3 = TUFF_F8_E4M3,
-  f8_e5m2 = TUFF_F8_E5M2
+  f8_e5m2 = TUFF_F8_E5M2,
+  c64 = TUFF_C64,
+  c128 = TUFF_C128
 };
 enum class Transpose : int32_t { no = TUFF_NO_TRANS, yes = TUFF_TRANS, conjugate = TUFF_CONJ_TRANS };
 enum class Causal : int32_t {

@@ -5,7 +5,7 @@
 namespace tuff {
 
 void check_known_type(int32_t dtype, std::string_view name) {
-  require(kAllTypes.has(dtype), "{} is {}, not a TUFF_F32 … TUFF_F8_E5M2", name, dtype);
+  require(kAllTypes.has(dtype), "{} is {}, not a TUFF_F32 … TUFF_C128", name, dtype);
 }
 
 void check_f32_only(int32_t dtype) {

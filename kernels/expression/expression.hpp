@@ -35,12 +35,14 @@ struct Node {
     convert,  // args[0] as `type`
     select,   // args[0] ? args[1] : args[2]
     rounded,  // args[0] rounded to dtype `index`, f16 or bf16
+    pair,     // a complex number of the parts args[0] and args[1]: every value of a complex type, and no other
   };
   Kind kind;
   Value type;
   // Of a literal: what it may still become. A literal that is used as it is has type i32, i64, u64 or f32.
   enum Weak : uint8_t { strong, integral, real } weak = strong;
   uint32_t index = 0;
+  uint32_t part = 0;  // of an input of a complex type: 0 its real part, 1 its imaginary one
   const Function* function = nullptr;
   uint32_t args[3] = {0, 0, 0};
   uint32_t arg_count = 0;

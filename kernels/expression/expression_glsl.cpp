@@ -127,9 +127,13 @@ class Writer {
     operands();
     text_ += "void expr_compute() {\n";
     for (uint32_t i = 0; i < formula_.nodes.size(); ++i) {
-      if (used_[i]) statement(i);
+      if (used_[i] && formula_.nodes[i].kind != Node::pair) statement(i);
     }
-    for (size_t i = 0; i < formula_.results.size(); ++i) text_ += fmt::format("  y{} = v{};\n", i, formula_.results[i]);
+    for (size_t i = 0; i < formula_.results.size(); ++i) {
+      const Node& node = formula_.nodes[formula_.results[i]];
+      text_ += node.kind == Node::pair ? fmt::format("  y{0} = v{1};\n  z{0} = v{2};\n", i, node.args[0], node.args[1])
+                                       : fmt::format("  y{} = v{};\n", i, formula_.results[i]);
+    }
     text_ += "}\n";
     return std::move(text_);
   }
@@ -150,18 +154,18 @@ class Writer {
   }
 
   void need(Value type) {
-    needs_.f64 = needs_.f64 || type == Value::f64;
+    needs_.f64 = needs_.f64 || part_of(type) == Value::f64;
     needs_.int64 = needs_.int64 || type == Value::i64 || type == Value::u64;
   }
 
-  // Globals, and the functions that read and write them.
+  // Globals, and the functions that read and write them: x… and y…; w… and z… are the imaginary parts of complex ones.
   void operands() {
     std::string load, load_one, store, store_one, scalars;
     uint32_t slot = 0, scalar = 0;
     for (size_t i = 0; i < formula_.inputs.size(); ++i) {
       const Variable& input = formula_.inputs[i];
       const Value type = value_of(input.dtype);
-      text_ += fmt::format("{} x{};\n", vector_of(type), i);
+      text_ += fmt::format("{} x{}{};\n", vector_of(type), i, is_complex(type) ? fmt::format(", w{}", i) : "");
       if (input.scalar) {
         scalars += fmt::format(
             "  x{} = {};\n", i,
@@ -170,15 +174,19 @@ class Writer {
         continue;
       }
       text_ += fmt::format("EXPR_INPUT({}, X{}, {})\n", slot++, i, dtype_size(input.dtype));
-      load += fmt::format("  x{0} = expr_decode_{1}(X{0}_words(i));\n", i, input.dtype);
-      load_one += fmt::format("  x{0} = expr_decode_{1}(X{0}_word(i));\n", i, input.dtype);
+      const char* const decode =
+          is_complex(type) ? "  expr_decode_{1}({2}, x{0}, w{0});\n" : "  x{0} = expr_decode_{1}({2});\n";
+      load += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_words(i)", i));
+      load_one += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_word(i)", i));
     }
     for (size_t i = 0; i < formula_.outputs.size(); ++i) {
       const Variable& output = formula_.outputs[i];
-      text_ += fmt::format("{} y{};\nEXPR_OUTPUT({}, Y{}, {})\n", vector_of(value_of(output.dtype)), i, slot++, i,
+      const Value type = value_of(output.dtype);
+      const std::string imaginary = is_complex(type) ? fmt::format(", z{}", i) : "";
+      text_ += fmt::format("{} y{}{};\nEXPR_OUTPUT({}, Y{}, {})\n", vector_of(type), i, imaginary, slot++, i,
                            dtype_size(output.dtype));
-      store += fmt::format("  Y{0}_store(i, expr_encode_{1}(y{0}));\n", i, output.dtype);
-      store_one += fmt::format("  Y{0}_store_one(i, expr_encode_{1}(y{0}));\n", i, output.dtype);
+      store += fmt::format("  Y{0}_store(i, expr_encode_{1}(y{0}{2}));\n", i, output.dtype, imaginary);
+      store_one += fmt::format("  Y{0}_store_one(i, expr_encode_{1}(y{0}{2}));\n", i, output.dtype, imaginary);
     }
     text_ += fmt::format(
         "void expr_scalars() {{\n{}}}\nvoid expr_load(uint i) {{\n{}}}\nvoid expr_load_one(uint i) {{\n{}}}\n"
@@ -193,12 +201,13 @@ class Writer {
 
   std::string value(const Node& node) {
     switch (node.kind) {
-      case Node::input: return fmt::format("x{}", node.index);
+      case Node::input: return fmt::format("{}{}", node.part == 0 ? 'x' : 'w', node.index);
       case Node::literal: return of_literal(node);
       case Node::select: return fmt::format("expr_where(v{}, v{}, v{})", node.args[0], node.args[1], node.args[2]);
       case Node::convert: return conversion(node);
       case Node::rounded: return fmt::format("tuff_as_stored_{}(expr_odd(v{}))", node.index, node.args[0]);
       case Node::call: return call(node);
+      case Node::pair: break;
     }
     fail(TUFF_ERROR_INTERNAL, "a node of kind {}", static_cast<int>(node.kind));
   }

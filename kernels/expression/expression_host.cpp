@@ -4,6 +4,7 @@
 #include "kernels/common/elements.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/expression/host_values.hpp"
+#include "planning/element_type.hpp"
 
 namespace tuff {
 
@@ -59,6 +60,9 @@ void store(int32_t dtype, const HostValue& value, std::byte* at) {
   }
 }
 
+// Bytes of an element's part.
+uint64_t part_size(int32_t dtype) { return dtype_size(part_type(dtype)); }
+
 HostValue scalar(int32_t dtype, const ExpressionOperand& operand) {
   if (!expression::is_float(expression::value_of(dtype))) return {0, operand.integer};
   const uint64_t bits = scalar_bits(dtype, operand);
@@ -69,7 +73,8 @@ HostValue scalar(int32_t dtype, const ExpressionOperand& operand) {
 HostValue evaluated(const expression::Formula& formula, const Node& node, const std::vector<HostValue>& inputs,
                     const std::vector<HostValue>& values) {
   switch (node.kind) {
-    case Node::input: return inputs[node.index];
+    case Node::input: return inputs[2 * node.index + node.part];
+    case Node::pair: return {};
     case Node::literal: return {node.number, node.integer};
     case Node::convert: return converted(formula.nodes[node.args[0]].type, values[node.args[0]], node.type);
     case Node::rounded:
@@ -88,7 +93,7 @@ void host_expression(const ExpressionArgs& args) {
   const uint64_t count = element_count(args);
   if (count == 0) return;
   const expression::Formula& formula = args.expression->formula();
-  std::vector<HostValue> inputs(formula.inputs.size()), values(formula.nodes.size());
+  std::vector<HostValue> inputs(2 * formula.inputs.size()), values(formula.nodes.size());
   const auto place = [&](const ExpressionOperand& operand, int32_t dtype, const uint64_t* index) {
     auto at = static_cast<int64_t>(operand.first);
     for (uint32_t d = 0; d < args.rank; ++d) at += static_cast<int64_t>(index[d]) * stride_along(args, operand, d);
@@ -96,15 +101,29 @@ void host_expression(const ExpressionArgs& args) {
   };
   uint64_t index[8] = {};
   for (uint64_t i = 0; i < count; ++i) {
-    for (size_t k = 0; k < inputs.size(); ++k) {
+    for (size_t k = 0; k < formula.inputs.size(); ++k) {
       const expression::Variable& input = formula.inputs[k];
       const ExpressionOperand& operand = args.inputs[k];
-      inputs[k] = input.scalar ? scalar(input.dtype, operand) : load(input.dtype, place(operand, input.dtype, index));
+      if (input.scalar) {
+        inputs[2 * k] = scalar(input.dtype, operand);
+        continue;
+      }
+      const std::byte* const at = place(operand, input.dtype, index);
+      const int32_t part = part_type(input.dtype);
+      inputs[2 * k] = load(part, at);
+      if (part != input.dtype) inputs[2 * k + 1] = load(part, at + part_size(input.dtype));
     }
     for (size_t k = 0; k < values.size(); ++k) values[k] = evaluated(formula, formula.nodes[k], inputs, values);
     for (size_t k = 0; k < formula.outputs.size(); ++k) {
       const int32_t dtype = formula.outputs[k].dtype;
-      store(dtype, values[formula.results[k]], place(args.outputs[k], dtype, index));
+      const Node& result = formula.nodes[formula.results[k]];
+      std::byte* const at = place(args.outputs[k], dtype, index);
+      if (result.kind != Node::pair) {
+        store(dtype, values[formula.results[k]], at);
+        continue;
+      }
+      store(part_type(dtype), values[result.args[0]], at);
+      store(part_type(dtype), values[result.args[1]], at + part_size(dtype));
     }
     for (uint32_t d = args.rank; d-- > 0;) {
       if (++index[d] < args.shape[d]) break;

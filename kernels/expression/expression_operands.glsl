@@ -8,7 +8,7 @@
 //# TUFF_SCALARS : 0..16 : scalars in the table
 //# TUFF_OPERANDS : 1..10 : operands in buffers: inputs, then outputs
 // Modes, with s the operand's stride along the innermost axis:
-//     0   dense, and aligned to four elements (16 bytes of 64-bit ones)
+//     0   dense, and aligned to four elements (16 bytes of larger ones)
 //     1   s = 1: as 0 within a row; 4 divides the size of the innermost axis and all other strides
 //     2   s = 0: one element for each four; 4 divides the size of the innermost axis
 //     3   element by element, each with its own coordinates
@@ -79,45 +79,63 @@ void expr_find(uint n) {}
 struct ExprWords8 {
   uvec4 low, high;
 };
+struct ExprWords16 {
+  uvec4 e0, e1, e2, e3;  // elements
+};
 #define EXPR_RAW_1 uint8_t
 #define EXPR_RAW_2 uint16_t
 #define EXPR_RAW_4 uint
 #define EXPR_RAW_8 uvec2
+#define EXPR_RAW_16 uvec4
 #define EXPR_HELD_1 uint
 #define EXPR_HELD_2 uint
 #define EXPR_HELD_4 uint
 #define EXPR_HELD_8 uvec2
+#define EXPR_HELD_16 uvec4
 #define EXPR_WORDS_1 uint
 #define EXPR_WORDS_2 uvec2
 #define EXPR_WORDS_4 uvec4
 #define EXPR_WORDS_8 ExprWords8
+#define EXPR_WORDS_16 ExprWords16
 #define EXPR_MEMORY_1 uint
 #define EXPR_MEMORY_2 TUFF_MEMORY8
 #define EXPR_MEMORY_4 TUFF_MEMORY16
 #define EXPR_MEMORY_8 TUFF_MEMORY16
+#define EXPR_MEMORY_16 TUFF_MEMORY16
 #define EXPR_MEMORY_BYTES_1 4
 #define EXPR_MEMORY_BYTES_2 8
 #define EXPR_MEMORY_BYTES_4 16
 #define EXPR_MEMORY_BYTES_8 16
+#define EXPR_MEMORY_BYTES_16 16
 
 #define EXPR_JOIN_1(a, b, c, d) (a | b << 8 | c << 16 | d << 24)
 #define EXPR_JOIN_2(a, b, c, d) uvec2(a | b << 16, c | d << 16)
 #define EXPR_JOIN_4(a, b, c, d) uvec4(a, b, c, d)
 #define EXPR_JOIN_8(a, b, c, d) ExprWords8(uvec4(a, b), uvec4(c, d))
+#define EXPR_JOIN_16(a, b, c, d) ExprWords16(a, b, c, d)
 #define EXPR_PART_1(w, c) uint8_t(w >> (8 * c) & 0xffu)
 #define EXPR_PART_2(w, c) uint16_t(w[c / 2] >> (16 * (c & 1)) & 0xffffu)
 #define EXPR_PART_4(w, c) w[c]
 #define EXPR_PART_8(w, c) (c < 2 ? uvec2(w.low[2 * c & 3], w.low[(2 * c + 1) & 3]) : uvec2(w.high[2 * c & 3], w.high[(2 * c + 1) & 3]))
+#define EXPR_PART_16(w, c) (c == 0 ? w.e0 : c == 1 ? w.e1 : c == 2 ? w.e2 : w.e3)
 #define EXPR_GET_1(X, i) TUFF_AT(X##_memory, i)
 #define EXPR_GET_2(X, i) tuff_words(TUFF_AT(X##_memory, i))
 #define EXPR_GET_4(X, i) tuff_words(TUFF_AT(X##_memory, i))
 #define EXPR_GET_8(X, i) ExprWords8(tuff_words(TUFF_AT(X##_memory, 2 * (i))), tuff_words(TUFF_AT(X##_memory, 2 * (i) + 1)))
+#define EXPR_GET_16(X, i)                                                                             \
+  ExprWords16(tuff_words(TUFF_AT(X##_memory, 4 * (i))), tuff_words(TUFF_AT(X##_memory, 4 * (i) + 1)), \
+              tuff_words(TUFF_AT(X##_memory, 4 * (i) + 2)), tuff_words(TUFF_AT(X##_memory, 4 * (i) + 3)))
 #define EXPR_PUT_1(Y, i, w) TUFF_AT(Y##_memory, i) = w
 #define EXPR_PUT_2(Y, i, w) TUFF_AT(Y##_memory, i) = tuff_memory(w)
 #define EXPR_PUT_4(Y, i, w) TUFF_AT(Y##_memory, i) = tuff_memory(w)
 #define EXPR_PUT_8(Y, i, w)                                \
   TUFF_AT(Y##_memory, 2 * (i)) = tuff_memory(w.low);       \
   TUFF_AT(Y##_memory, 2 * (i) + 1) = tuff_memory(w.high)
+#define EXPR_PUT_16(Y, i, w)                               \
+  TUFF_AT(Y##_memory, 4 * (i)) = tuff_memory(w.e0);         \
+  TUFF_AT(Y##_memory, 4 * (i) + 1) = tuff_memory(w.e1);     \
+  TUFF_AT(Y##_memory, 4 * (i) + 2) = tuff_memory(w.e2);     \
+  TUFF_AT(Y##_memory, 4 * (i) + 3) = tuff_memory(w.e3)
 
 #define EXPR_DECLARE(qualifier, slot, X, bytes)                             \
   TUFF_DECLARE(qualifier, slot, X, EXPR_RAW_##bytes, bytes)                 \
@@ -177,7 +195,7 @@ struct ExprWords8 {
     EXPR_PUT_ONE(Y, at, bytes, w, 0)                                                                     \
   }
 
-// Words to values, by dtype.
+// Words to values, by dtype; of complex types to the vectors of their parts.
 vec4 expr_decode_1(uvec4 w) { return uintBitsToFloat(w); }
 vec4 expr_decode_2(uvec2 w) { return tuff_unpack_2(w); }
 vec4 expr_decode_3(uvec2 w) { return tuff_unpack_3(w); }
@@ -198,6 +216,14 @@ uint expr_encode_7(ivec4 v) { return expr_encode_8(uvec4(v) & 0xffu); }
 uvec2 expr_encode_12(uvec4 v) { return EXPR_JOIN_2(v.x, v.y, v.z, v.w); }
 uvec2 expr_encode_11(ivec4 v) { return expr_encode_12(uvec4(v) & 0xffffu); }
 uint expr_encode_13(uvec4 v) { return expr_encode_8(v); }
+void expr_decode_16(ExprWords8 w, out vec4 re, out vec4 im) {
+  re = uintBitsToFloat(uvec4(w.low.xz, w.high.xz));
+  im = uintBitsToFloat(uvec4(w.low.yw, w.high.yw));
+}
+ExprWords8 expr_encode_16(vec4 re, vec4 im) {
+  const uvec4 x = floatBitsToUint(re), y = floatBitsToUint(im);
+  return ExprWords8(uvec4(x.x, y.x, x.y, y.y), uvec4(x.z, y.z, x.w, y.w));
+}
 #if TUFF_COMPUTES_F64
 dvec4 expr_decode_4(ExprWords8 w) {
   return dvec4(packDouble2x32(w.low.xy), packDouble2x32(w.low.zw), packDouble2x32(w.high.xy), packDouble2x32(w.high.zw));
@@ -205,6 +231,18 @@ dvec4 expr_decode_4(ExprWords8 w) {
 ExprWords8 expr_encode_4(dvec4 v) {
   return ExprWords8(uvec4(unpackDouble2x32(v.x), unpackDouble2x32(v.y)),
                     uvec4(unpackDouble2x32(v.z), unpackDouble2x32(v.w)));
+}
+#endif
+#if TUFF_COMPUTES_F64
+void expr_decode_17(ExprWords16 w, out dvec4 re, out dvec4 im) {
+  re = dvec4(packDouble2x32(w.e0.xy), packDouble2x32(w.e1.xy), packDouble2x32(w.e2.xy), packDouble2x32(w.e3.xy));
+  im = dvec4(packDouble2x32(w.e0.zw), packDouble2x32(w.e1.zw), packDouble2x32(w.e2.zw), packDouble2x32(w.e3.zw));
+}
+ExprWords16 expr_encode_17(dvec4 re, dvec4 im) {
+  return ExprWords16(uvec4(unpackDouble2x32(re.x), unpackDouble2x32(im.x)),
+                     uvec4(unpackDouble2x32(re.y), unpackDouble2x32(im.y)),
+                     uvec4(unpackDouble2x32(re.z), unpackDouble2x32(im.z)),
+                     uvec4(unpackDouble2x32(re.w), unpackDouble2x32(im.w)));
 }
 #endif
 #if TUFF_COMPUTES_INT64

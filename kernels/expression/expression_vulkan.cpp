@@ -198,13 +198,14 @@ void record_expression(Recorder& recorder, const ExpressionArgs& args) {
   const Expression& expression = *args.expression;
   require_device(recorder.traits(), expression);
   if (element_count(args) == 0) return;
-  Task task{recorder,
-            expression,
-            stream_device(recorder.traits(), forced_variant<"TUFF_EXPRESSION_VARIANT">(), sizeof(uint64_t)),
-            0,
-            {},
-            {},
-            0};
+  uint64_t largest = sizeof(uint64_t);
+  for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
+    for (const expression::Variable& variable : *variables) largest = std::max(largest, dtype_size(variable.dtype));
+  }
+  Task task{
+      recorder, expression, stream_device(recorder.traits(), forced_variant<"TUFF_EXPRESSION_VARIANT">(), largest),
+      0,        {},         {},
+      0};
   std::array<const ExpressionOperand*, kMost> operands{};
   const auto add = [&](const expression::Variable& variable, const ExpressionOperand& operand, bool output) {
     operands[task.operands] = &operand;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/elementwise/elementwise_ops.hpp"
+#include "kernels/expression/complex_functions.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/expression/formula_text.hpp"
 #include "kernels/expression/host_values.hpp"
@@ -39,7 +40,8 @@ constexpr Binary kBinary[] = {
 
 class Parser : private FormulaText {
  public:
-  explicit Parser(Formula& formula) : FormulaText(formula.text), formula_(formula) {
+  explicit Parser(Formula& formula)
+      : FormulaText(formula.text), formula_(formula), inputs_(formula.inputs), outputs_(formula.outputs) {
     results_.assign(formula.outputs.size(), kNone);
   }
 
@@ -62,6 +64,10 @@ class Parser : private FormulaText {
  private:
   static constexpr uint32_t kNone = ~0u;
 
+  // The formula of a function, at a call of it in another formula.
+  Parser(std::string_view text, const Parser& caller, size_t at)
+      : FormulaText(text), formula_(caller.formula_), caller_(&caller), called_at_(at) {}
+
   struct Depth {
     explicit Depth(Parser& owner) : parser(owner) {
       if (++parser.depth_ > kMaxDepth) {
@@ -76,8 +82,9 @@ class Parser : private FormulaText {
 
   // --- Nodes
 
-  uint32_t add(const Node& node, size_t at) {
+  uint32_t add(const Node& node, size_t at) const {
     std::vector<Node>& nodes = formula_.nodes;
+    if (nodes.size() >= kMaxNodes && caller_ != nullptr) caller_->add(node, called_at_);
     if (nodes.size() >= kMaxNodes) stop(TUFF_ERROR_LIMIT_EXCEEDED, at, "more than {} operations", kMaxNodes);
     nodes.push_back(node);
     return static_cast<uint32_t>(nodes.size() - 1);
@@ -127,6 +134,15 @@ class Parser : private FormulaText {
     const Node source = node(from);
     if (source.kind == Node::literal && source.weak != Node::strong) return typed(source, to, at);
     if (source.type == to) return from;
+    if (is_complex(to)) {
+      const Value part = part_of(to);
+      return source.kind == Node::pair ? pair(convert(source.args[0], part, at), convert(source.args[1], part, at), at)
+                                       : pair(convert(from, part, at), typed_number(0, part, at), at);
+    }
+    if (source.kind == Node::pair) {
+      const uint32_t re = convert(source.args[0], to, at);
+      return to == Value::boolean ? call(Op::bitor_, {re, convert(source.args[1], to, at)}, at) : re;
+    }
     Node made{};
     made.kind = Node::convert;
     made.type = to;
@@ -135,8 +151,28 @@ class Parser : private FormulaText {
     return add(made, at);
   }
 
+  uint32_t typed_number(double value, Value type, size_t at) {
+    Node made{};
+    made.kind = Node::literal;
+    made.type = type;
+    made.number = value;
+    return add(made, at);
+  }
+  uint32_t pair(uint32_t re, uint32_t im, size_t at) {
+    Node made{};
+    made.kind = Node::pair;
+    made.type = type_of(re) == Value::f64 ? Value::c128 : Value::c64;
+    made.args[0] = re;
+    made.args[1] = im;
+    made.arg_count = 2;
+    return add(made, at);
+  }
+
   // A number without a type as one of this type.
   uint32_t typed(Node literal, Value to, size_t at) {
+    if (is_complex(to)) {
+      return pair(typed(literal, part_of(to), at), typed_number(0, part_of(to), at), at);
+    }
     if (is_float(to)) {
       literal.number = number_of(literal);
       if (to == Value::f32) literal.number = double{static_cast<float>(literal.number)};
@@ -186,7 +222,7 @@ class Parser : private FormulaText {
         }
       }
     }
-    if (weak_real && !is_float(type)) type = Value::f32;
+    if (weak_real && !is_float(type) && !is_complex(type)) type = Value::f32;
     return type;
   }
 
@@ -220,6 +256,8 @@ class Parser : private FormulaText {
       case Op::bitnot: return "~";
       case Op::shl: return "<<";
       case Op::shr: return ">>";
+      case Op::lt: return "<";
+      case Op::le: return "<=";
       default: return function.name;
     }
   }
@@ -228,6 +266,7 @@ class Parser : private FormulaText {
 
   uint32_t call(const Function& function, std::span<const uint32_t> given, size_t at, double alpha = 0) {
     if (const uint32_t folded = fold(function, given, at, alpha); folded != kNone) return folded;
+    if (is_complex(common(given, at))) return complex_call(function.name, shown(function), given, at);
     const Value type = computed_in(function, given, at);
     Node made{};
     made.kind = Node::call;
@@ -245,6 +284,40 @@ class Parser : private FormulaText {
   }
   uint32_t call(Op op, std::initializer_list<uint32_t> given, size_t at) {
     return call(function_of(op), {given.begin(), given.size()}, at);
+  }
+
+  // A function of numbers of which one is complex.
+  uint32_t complex_call(std::string_view name, std::string_view shown_as, std::span<const uint32_t> given, size_t at) {
+    const Value type = common(given, at);
+    const std::string_view text = complex_formula(name);
+    if (text.empty()) wrong(at, "{} does not take {}", shown_as, name_of(type));
+    const bool wide = type == Value::c128;
+    Parser inner(text, *this, at);
+    const auto number = [&](std::string_view named, double value) {
+      inner.temporaries_.emplace_back(named, typed_number(value, part_of(type), at));
+    };
+    number("one", 1);
+    number("large", wide ? 0x1p1020 : 0x1p124);
+    number("small", wide ? 0x1p-1020 : 0x1p-124);
+    number("root", wide ? 0x1p510 : 0x1p62);
+    number("down", wide ? 0x1p-510 : 0x1p-62);
+    constexpr const char* kNames[2][3] = {{"z", "a", "b"}, {"w", "c", "d"}};
+    for (size_t i = 0; i < given.size(); ++i) {
+      const uint32_t value = convert(given[i], type, at);
+      inner.temporaries_.emplace_back(kNames[i][0], value);
+      for (uint32_t part : {0, 1}) inner.temporaries_.emplace_back(kNames[i][1 + part], node(value).args[part]);
+    }
+    return inner.value();
+  }
+
+  // The value of a function's formula: of its last statement.
+  uint32_t value() {
+    next();
+    for (;;) {
+      if (token_.kind != Token::name || !assigns()) return expression();
+      statement();
+      expect(";");
+    }
   }
 
   uint32_t classified(const Function& function, uint32_t arg, Value type, size_t at) {
@@ -291,14 +364,15 @@ class Parser : private FormulaText {
     const bool weak_base = node(base).weak != Node::strong;
     const uint32_t both[] = {base, exponent};
     const Value type = common(both, at);
-    if (!weak_base && by.weak != Node::strong && is_float(type)) {
-      const double value = number_of(by), most = type == Value::f64 ? 16 : 4;
+    if (!weak_base && by.weak != Node::strong && (is_float(type) || is_complex(type))) {
+      const double value = number_of(by), most = part_of(type) == Value::f64 ? 16 : 4;
       if (value == 0.5) return call(Op::sqrt, {base}, at);
       if (value >= 1 && value <= most && value == std::floor(value)) {
         return repeated(convert(base, type, at), static_cast<uint32_t>(value), at);
       }
     }
-    if (!is_float(type) && !(weak_base && by.weak != Node::strong)) return call(Op::pow_integers, {base, exponent}, at);
+    if (!is_float(part_of(type)) && !(weak_base && by.weak != Node::strong))
+      return call(Op::pow_integers, {base, exponent}, at);
     if (weak_base && by.weak == Node::integral && node(base).weak == Node::integral) {
       const double value = std::pow(number_of(node(base)), number_of(by));
       if (number_of(by) >= 0 && std::fabs(value) < 0x1p53) return integer(static_cast<Int128>(value), at);
@@ -315,6 +389,10 @@ class Parser : private FormulaText {
   uint32_t select(uint32_t condition, uint32_t a, uint32_t b, size_t at) {
     const uint32_t both[] = {a, b};
     const Value type = common(both, at);
+    if (is_complex(type)) {
+      const Node x = node(convert(a, type, at)), y = node(convert(b, type, at));
+      return pair(select(condition, x.args[0], y.args[0], at), select(condition, x.args[1], y.args[1], at), at);
+    }
     Node made{};
     made.kind = Node::select;
     made.type = type;
@@ -330,7 +408,8 @@ class Parser : private FormulaText {
     made.kind = Node::rounded;
     made.type = Value::f32;
     made.index = static_cast<uint32_t>(dtype);
-    made.args[0] = node(from).weak == Node::strong ? from : convert(from, Value::f32, at);
+    const bool number = node(from).weak != Node::strong;
+    made.args[0] = convert(from, number ? Value::f32 : part_of(type_of(from)), at);
     made.arg_count = 1;
     return add(made, at);
   }
@@ -355,8 +434,8 @@ class Parser : private FormulaText {
   // --- Grammar
 
   uint32_t find_output(std::string_view name) const {
-    for (size_t i = 0; i < formula_.outputs.size(); ++i) {
-      if (formula_.outputs[i].name == name) return static_cast<uint32_t>(i);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i].name == name) return static_cast<uint32_t>(i);
     }
     return kNone;
   }
@@ -383,7 +462,7 @@ class Parser : private FormulaText {
   }
 
   void assign(std::string_view name, uint32_t value, size_t at) {
-    for (const Variable& input : formula_.inputs) {
+    for (const Variable& input : inputs_) {
       if (input.name == name) wrong(at, "\"{}\" is an input", name);
     }
     if (find_output(name) == kNone) {
@@ -492,20 +571,23 @@ class Parser : private FormulaText {
   }
 
   bool is_variable(std::string_view name) const {
-    return std::any_of(formula_.inputs.begin(), formula_.inputs.end(),
-                       [&](const Variable& v) { return v.name == name; }) ||
+    return std::any_of(inputs_.begin(), inputs_.end(), [&](const Variable& v) { return v.name == name; }) ||
            std::any_of(temporaries_.begin(), temporaries_.end(),
                        [&](const auto& known) { return known.first == name; });
   }
 
   uint32_t named(const Token& token) {
-    for (size_t i = 0; i < formula_.inputs.size(); ++i) {
-      if (formula_.inputs[i].name != token.text) continue;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].name != token.text) continue;
+      const Value type = value_of(inputs_[i].dtype);
       Node made{};
       made.kind = Node::input;
-      made.type = value_of(formula_.inputs[i].dtype);
+      made.type = part_of(type);
       made.index = static_cast<uint32_t>(i);
-      return add(made, token.at);
+      const uint32_t value = add(made, token.at);
+      if (!is_complex(type)) return value;
+      made.part = 1;
+      return pair(value, add(made, token.at), token.at);
     }
     for (const auto& [name, value] : temporaries_) {
       if (name == token.text) return value;
@@ -547,18 +629,21 @@ class Parser : private FormulaText {
       std::string_view name;
       size_t arity;
     };
-    constexpr Composed kComposed[] = {{"where", 3},  {"clamp", 3}, {"fma", 3},        {"lerp", 3},
-                                      {"square", 1}, {"pow", 2},   {"logical_not", 1}};
+    constexpr Composed kComposed[] = {{"where", 3},  {"clamp", 3}, {"fma", 3},         {"lerp", 3},
+                                      {"square", 1}, {"pow", 2},   {"logical_not", 1}, {"complex", 2},
+                                      {"real", 1},   {"imag", 1},  {"conj", 1},        {"arg", 1}};
     for (const Composed& row : kComposed) {
       if (row.name != name) continue;
       require_args(name, args, row.arity, at);
       if (name == "where") return select(args[0], args[1], args[2], at);
       if (name == "clamp") return call(Op::min, {call(Op::max, {args[0], args[1]}, at), args[2]}, at);
       if (name == "fma") return call(Op::add, {call(Op::mul, {args[0], args[1]}, at), args[2]}, at);
-      if (name == "square") return call(Op::mul, {args[0], args[0]}, at);
+      if (name == "square" && !is_complex(type_of(args[0]))) return call(Op::mul, {args[0], args[0]}, at);
       if (name == "pow") return power(args[0], args[1], at);
       if (name == "logical_not") return negated(args[0], at);
-      return lerp(args, at);
+      if (name == "lerp") return lerp(args, at);
+      if (name == "complex") return complex(args, at);
+      return part(name, args, at);
     }
     const Function* found = find_function(name);
     if (found == nullptr) wrong(at, "unknown function \"{}\"", name);
@@ -572,12 +657,29 @@ class Parser : private FormulaText {
   }
 
   uint32_t lerp(const std::vector<uint32_t>& args, size_t at) {
-    const Value shared = common(args, at), type = is_float(shared) ? shared : Value::f32;
+    const Value shared = common(args, at), type = is_float(part_of(shared)) ? shared : Value::f32;
     const uint32_t a = convert(args[0], type, at), b = convert(args[1], type, at), t = convert(args[2], type, at);
     return call(Op::add, {a, call(Op::mul, {t, call(Op::sub, {b, a}, at)}, at)}, at);
   }
 
+  uint32_t complex(const std::vector<uint32_t>& args, size_t at) {
+    const Value shared = common(args, at), type = is_float(shared) ? shared : Value::f32;
+    if (is_complex(shared)) wrong(at, "complex does not take {}", name_of(shared));
+    return pair(convert(args[0], type, at), convert(args[1], type, at), at);
+  }
+
+  // real, imag, conj, arg and square. Those of real numbers are simpler.
+  uint32_t part(std::string_view name, const std::vector<uint32_t>& args, size_t at) {
+    if (is_complex(type_of(args[0]))) return complex_call(name, name, args, at);
+    if (name == "imag") return convert(integer(0, at), type_of(args[0]), at);
+    if (name == "arg") return call(Op::atan2, {integer(0, at), args[0]}, at);
+    return args[0];
+  }
+
   Formula& formula_;
+  std::span<const Variable> inputs_, outputs_;  // those that have names in this text
+  const Parser* caller_ = nullptr;              // whose formula calls this one
+  size_t called_at_ = 0;
   uint32_t depth_ = 0;
   std::vector<uint32_t> results_;
   std::vector<std::pair<std::string_view, uint32_t>> temporaries_;

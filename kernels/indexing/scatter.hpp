@@ -13,7 +13,7 @@ namespace tuff {
 class Recorder;
 
 namespace scatter {
-inline constexpr ElementTypes kCombinedTypes = kAllTypes - kFloat8Types;
+inline constexpr ElementTypes kCombinedTypes = kRealTypes - kFloat8Types;
 }  // namespace scatter
 
 struct ScatterArgs {

@@ -3,8 +3,10 @@
 // s * (workgroup size) + l.
 //# TUFF_SOURCE_BYTES : 1|2|4|8 : bytes of an element of the source
 //# TUFF_TARGET_BYTES : 1|2|4|8 : bytes of an element of the target
+//# TUFF_SOURCE_STEP = 1 : 1|2 : 2: an element is the real part of a complex number, and the imaginary one follows it
+//# TUFF_TARGET_STEP = 1 : 1|2 : 2: the same, and the imaginary part becomes 0
 //# TUFF_UNROLL : 1|2 : items that a lane has in flight; divides RUN
-//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for 64-bit types); 0: unaligned
+//# TUFF_VECTOR : 0|1 : 1: four elements of either type are one access (two of 16 bytes for 64-bit types); 0: unaligned, or a step is 2
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 layout(local_size_x_id = 0) in;
 
@@ -34,6 +36,21 @@ void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = bits; }
 #else
 void store(uint i, uvec2 bits) { TUFF_AT(Y, i) = STORED(TUFF_TARGET_BYTES)(bits.x); }
 #endif
+
+uvec2 cast_one(uint i) {
+  const uvec2 y = tuff_cast(load(TUFF_SOURCE_STEP * i));
+#if TUFF_SOURCE_STEP == 2 && TUFF_TARGET == 13
+  return y | tuff_cast(load(2 * i + 1));
+#else
+  return y;
+#endif
+}
+void put(uint i, uvec2 bits) {
+  store(TUFF_TARGET_STEP * i, bits);
+#if TUFF_TARGET_STEP == 2
+  store(2 * i + 1, uvec2(0u));
+#endif
+}
 
 #if TUFF_VECTOR
 #define WORDS_1 uint
@@ -96,11 +113,11 @@ void store_four(uint i, Four four) {
 void cast_four(uint i) { store_four(i, load_four(i)); }
 #else
 void cast_four(uint i) {
-  const uvec2 a = load(4 * i), b = load(4 * i + 1), c = load(4 * i + 2), d = load(4 * i + 3);
-  store(4 * i, tuff_cast(a));
-  store(4 * i + 1, tuff_cast(b));
-  store(4 * i + 2, tuff_cast(c));
-  store(4 * i + 3, tuff_cast(d));
+  const uvec2 a = cast_one(4 * i), b = cast_one(4 * i + 1), c = cast_one(4 * i + 2), d = cast_one(4 * i + 3);
+  put(4 * i, a);
+  put(4 * i + 1, b);
+  put(4 * i + 2, c);
+  put(4 * i + 3, d);
 }
 #endif
 
@@ -123,7 +140,7 @@ void main() {
       cast_four(i);
     } else {
       const uint element = 4 * vec4s + (i - vec4s);
-      store(element, tuff_cast(load(element)));
+      put(element, cast_one(element));
     }
   }
 }

@@ -67,17 +67,31 @@ void check_cast(const CastArgs& args) {
   check_overlap(args.output, "output", output_bytes, args.input, "input", input_bytes, true);
 }
 
+CastParts cast_parts(const CastArgs& args) {
+  const bool from = kComplexTypes.has(args.from), to = kComplexTypes.has(args.to);
+  if (from && to) return {part_type(args.from), part_type(args.to), 1, 1, 2 * args.n};
+  return {part_type(args.from), part_type(args.to), from ? 2u : 1u, to ? 2u : 1u, args.n};
+}
+
 void host_cast(const CastArgs& args) {
   if (args.n == 0) return;
   if (args.from == args.to) {
     std::memmove(args.output->host<std::byte>(), args.input->host<std::byte>(), args.n * dtype_size(args.to));
     return;
   }
-  with_any_type(args.from, [&]<typename From>(From) {
-    with_any_type(args.to, [&]<typename To>(To) {
+  const CastParts parts = cast_parts(args);
+  with_any_type(parts.from, [&]<typename From>(From) {
+    with_any_type(parts.to, [&]<typename To>(To) {
       const From* input = args.input->host<From>();
       To* output = args.output->host<To>();
-      for (uint64_t i = 0; i < args.n; ++i) output[i] = converted_from<To>(input[i]);
+      for (uint64_t i = 0; i < parts.n; ++i) {
+        To value = converted_from<To>(input[i * parts.from_step]);
+        if constexpr (std::is_same_v<To, Bool>) {
+          if (parts.from_step == 2) value.bits |= converted_from<To>(input[2 * i + 1]).bits;
+        }
+        output[i * parts.to_step] = value;
+        if (parts.to_step == 2) output[2 * i + 1] = converted<To>(0.0);
+      }
     });
   });
 }

@@ -2,7 +2,7 @@
 // 64-bit types work without 64-bit arithmetic, and the result does not depend on a driver's rounding. An element is a
 // uvec2, whose y is used by 64-bit types only.
 //# TUFF_SOURCE : 1..15 : source type, as in tuff.h
-//# TUFF_TARGET : 1..15 : target type, another one
+//# TUFF_TARGET : 1..15 : target type
 //
 // Conversion to a float rounds once, to nearest even; 8-bit floats saturate. Conversion to an integer truncates towards
 // zero and saturates; NaN gives 0. A bool is whether the element differs from zero.

@@ -36,7 +36,7 @@ uint64_t pad_value_bits(const PadArgs& args) {
   } else if (args.dtype == TUFF_BOOL) {
     bits = args.integer != 0 ? 1 : 0;
   } else {
-    with_any_type(args.dtype, [&]<typename T>(T) {
+    with_any_type(part_type(args.dtype), [&]<typename T>(T) {
       const T value = static_cast<T>(args.value);
       std::memcpy(&bits, &value, sizeof value);
     });
@@ -91,7 +91,7 @@ uint64_t position(int32_t mode, Int128 at, uint64_t n) {
 void host_pad(const PadArgs& args) {
   const std::array<uint64_t, 8> shape = padded_shape(args);
   const uint64_t outputs = checked_product({shape.data(), args.rank}, "shape"), size = dtype_size(args.dtype);
-  const uint64_t constant = pad_value_bits(args);
+  const uint64_t constant[2] = {pad_value_bits(args), 0};
   for (uint64_t i = 0; i < outputs; ++i) {
     uint64_t from = 0, stride = 1, rest = i;
     bool inside = true;
@@ -100,7 +100,7 @@ void host_pad(const PadArgs& args) {
       inside = inside && place < args.shape[d];
       from += place * stride;
     }
-    const void* source = inside ? args.input->host<std::byte>() + from * size : static_cast<const void*>(&constant);
+    const void* source = inside ? args.input->host<std::byte>() + from * size : static_cast<const void*>(constant);
     std::memcpy(args.output->host<std::byte>() + i * size, source, size);
   }
 }

@@ -13,7 +13,7 @@ __extension__ using Int128 = __int128;
 // The output's shape; throws if an axis has fewer elements than are removed.
 std::array<uint64_t, 8> padded_shape(const PadArgs& args);
 
-// The constant as the bits of an element.
+// The constant as the first 8 bytes of an element; what a longer one has more is 0.
 uint64_t pad_value_bits(const PadArgs& args);
 
 }  // namespace tuff

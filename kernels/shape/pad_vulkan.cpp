@@ -149,7 +149,7 @@ void record_pad(Recorder& recorder, const PadArgs& args) {
   // The constant fills a unit.
   const uint64_t bits = pad_value_bits(args);
   std::array<std::byte, 16> bytes{};
-  for (uint64_t at = 0; at < unit; at += size) std::memcpy(bytes.data() + at, &bits, size);
+  for (uint64_t at = 0; at < unit; at += size) std::memcpy(bytes.data() + at, &bits, std::min<uint64_t>(size, 8));
   std::memcpy(task.value.data(), bytes.data(), bytes.size());
   record_pieces(task, piece);
 }

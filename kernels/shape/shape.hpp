@@ -85,6 +85,15 @@ struct PadArgs {
   int64_t integer;
 };
 
+// A cast as one of real numbers: element i of the input, or its real part, is number i * from_step, and so on. The
+// other number of a complex element becomes 0; a bool is also true if that of the input is not 0.
+struct CastParts {
+  int32_t from, to;  // dtypes
+  uint32_t from_step, to_step;
+  uint64_t n;
+};
+CastParts cast_parts(const CastArgs& args);
+
 void check_permute(const PermuteArgs& args);
 void host_permute(const PermuteArgs& args);
 void record_permute(Recorder& recorder, const PermuteArgs& args);

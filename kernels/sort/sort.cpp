@@ -19,6 +19,7 @@ namespace {
 
 void check_sort(const SortArgs& args) {
   check_known_type(args.dtype, "dtype");
+  check_type(args.dtype, kRealTypes, "sort");
   check_known_type(args.index_type, "index_type");
   constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64};
   if (!kIndexTypes.has(args.index_type)) {
@@ -103,7 +104,7 @@ void host_sort(const SortArgs& args) {
 
 namespace operations {
 const OperationOf<SortArgs> sort =
-    define_operation<SortArgs, check_sort, host_sort, record_sort, describe>("sort", kAllTypes, true);
+    define_operation<SortArgs, check_sort, host_sort, record_sort, describe>("sort", kRealTypes, true);
 }  // namespace operations
 
 }  // namespace tuff

@@ -25,7 +25,7 @@ def test_numpy_operands_are_refused_on_both_sides(ctx):
         ctx.array(x)
 
 
-@pytest.mark.parametrize("other", ["1", None, [1, 2], 1j, object()])
+@pytest.mark.parametrize("other", ["1", None, [1, 2], object()])
 def test_other_operands_are_type_errors(ctx, other):
     x = ctx.ones(2)
     with pytest.raises(TypeError):
@@ -129,7 +129,7 @@ def test_dtypes(ctx):
         tuff.matmul(half, half, bias=x)
     with pytest.raises(ValueError, match="residual"):
         tuff.matmul(half, half, residual=ctx.ones((3, 2), dtype=np.float16))
-    for dtype in (np.longdouble, np.complex64, object):
+    for dtype in (np.longdouble, np.clongdouble, object):
         with pytest.raises(TypeError):
             ctx.zeros(2, dtype=dtype)
     with pytest.raises((TypeError, ValueError)):

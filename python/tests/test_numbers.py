@@ -122,9 +122,9 @@ REAL = {
     "softcap": lambda ctx, x, r: tuff.attention(x, x, x, softcap=r),
     "base": lambda ctx, x, r: tuff.rope(x, base=r),
     "resize": lambda ctx, x, r: tuff.resize(x, 3, scale=(r, 1.0)),
-    "full": lambda ctx, x, r: ctx.full(2, r),
-    "add": lambda ctx, x, r: x + r,
-    "divide": lambda ctx, x, r: r / x,
+    "full": lambda ctx, x, r: ctx.full(2, r, np.float32),
+    "add": lambda ctx, x, r: tuff.add(x, r, out=x),
+    "divide": lambda ctx, x, r: tuff.divide(r, x, out=x),
 }
 
 
@@ -252,7 +252,7 @@ def test_objects_of_another_kind(ctx):
     refused(lambda: ctx.full(2, [1.0, 2.0]))
     refused(lambda: tuff.set_log("stderr"))
     refused(lambda: ctx.set_memory_callback(3))
-    for dtype in ("no such", 5, "f4,f4", ">f4", np.complex64):
+    for dtype in ("no such", 5, "f4,f4", ">f4", np.clongdouble):
         refused(lambda: ctx.zeros(2, dtype))
         refused(lambda: x.astype(dtype))
 

@@ -65,6 +65,8 @@ U16 = 12
 BOOL = 13
 F8_E4M3 = 14
 F8_E5M2 = 15
+C64 = 16
+C128 = 17
 
 # tuff_transpose
 TRANSPOSE_INVALID = -1

@@ -17,7 +17,8 @@ from . import _protocol as protocol
 from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
-from ._checked import element, is_number
+from ._checked import element, is_scalar
+from ._complex import is_complex, part
 from ._buffer import Buffer
 from ._core import setup
 from ._functions import Functions
@@ -62,7 +63,7 @@ class Array(Functions, Storage):
 
     def assign(self, value: object) -> Array:
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
-        if is_number(value):
+        if is_scalar(value):
             self.buffer.fill(element(value, self.dtype), 0, self.nbytes)
         elif isinstance(value, Array):
             same_kind(self, value)
@@ -75,6 +76,34 @@ class Array(Functions, Storage):
         else:
             self.buffer.upload(np.broadcast_to(as_numpy(value, self.dtype), self.shape))
         return self
+
+    # The parts of complex numbers.
+
+    @property
+    def real(self) -> Array:
+        """The real parts: a view of a complex array, through which they can be written; a real array itself."""
+        return part(self, 0) if is_complex(self.dtype) else self
+
+    @real.setter
+    def real(self, value: object) -> None:
+        self.real.assign(value)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary parts: a view of a complex array, through which they can be written; zeros of a real one."""
+        return part(self, 1) if is_complex(self.dtype) else self.context.zeros(self.shape, self.dtype)
+
+    @imag.setter
+    def imag(self, value: object) -> None:
+        if not is_complex(self.dtype):
+            raise TypeError(f"an array of {self.dtype} has no imaginary parts to write")
+        part(self, 1).assign(value)
+
+    def conj(self) -> Array:
+        """The complex conjugates; a real array itself."""
+        return elementwise.expr("conj(x)", x=self) if is_complex(self.dtype) else self
+
+    conjugate = conj
 
     # Axes.
 
@@ -94,7 +123,7 @@ class Array(Functions, Storage):
     def astype(self, dtype: object) -> Array:
         """Returns a new array of another dtype. Conversion to a float rounds to nearest even; to 8-bit floats it
         saturates. Conversion to an integer truncates towards zero and saturates; NaN becomes 0. A bool is whether the
-        element differs from 0."""
+        element differs from 0. Of a complex number the real part is converted; to a complex type both are."""
         return shapes.cast(self, dtype)
 
     @property

@@ -72,6 +72,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, (float, int, np.floating, np.integer, np.bool_, numbers.Real))
 
 
+def is_scalar(value: object) -> bool:
+    """Whether the value is a number of Python or NumPy, real or complex."""
+    return is_number(value) or isinstance(value, (complex, np.complexfloating))
+
+
 def real(value: object, name: str) -> float:
     """Returns a number as a float."""
     if type(value) is float:
@@ -87,6 +92,8 @@ def real(value: object, name: str) -> float:
 def element(value: object, dtype: np.dtype) -> bytes:
     """Returns the bytes of a number as an element of a dtype. A number beyond an integer dtype's range is an error; it
     is not wrapped."""
+    if dtype.kind == "c" and isinstance(value, (complex, np.complexfloating)):
+        return np.asarray(value, dtype).tobytes()
     number = real(value, "the value")
     if dtype.kind in "iu":
         info = np.iinfo(dtype)

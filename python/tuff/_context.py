@@ -316,8 +316,8 @@ class Context(OnDevice):
 
     def array(self, values: object, dtype: object = None) -> Array:
         """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of integers,
-        bool, float16 and float32 keep their type, and float64 and lists of numbers become float32. Complex numbers are a
-        TypeError."""
+        bool, float16, float32 and complex64 keep their type, float64 and lists of numbers become float32, and complex128
+        and lists of complex numbers complex64."""
         if isinstance(values, (Array, Transposed)):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))
@@ -339,7 +339,7 @@ class Context(OnDevice):
         """Returns an array filled with one value on the device. Without a dtype it is float32; an integer that this does
         not hold is a ValueError."""
         if dtype is None:
-            dtype = np.float32
+            dtype = np.complex64 if isinstance(value, (complex, np.complexfloating)) else np.float32
             if is_whole(value) and not _float32_holds(int(value)):
                 raise ValueError(f"{value} is no float32; name the type that keeps it, such as dtype=numpy.int32")
         pattern = element(value, as_dtype(dtype))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Optional, Tuple, Union
 import numpy as np
 
 from . import raw
-from ._checked import is_number, real
+from ._checked import is_scalar, real
+from ._complex import complex_of, is_complex, is_complex_number, part_of
 from ._expression import expr, repeated
 from ._operands import require_array
 from ._storage import DTYPES, Storage
@@ -83,16 +84,19 @@ def is_float(dtype: np.dtype) -> bool:
 
 def is_operand(value: object) -> bool:
     """Whether a value can stand beside an array: another array, a number, True or False."""
-    return isinstance(value, (Storage, bool, np.bool_)) or is_number(value)
+    return isinstance(value, (Storage, bool, np.bool_)) or is_scalar(value)
 
 
 def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
     """The type of an operation on two: the larger of one kind; the float of an integer and a float; the smallest signed
-    type that holds both of a signed and an unsigned one; bool gives way."""
+    type that holds both of a signed and an unsigned one; bool gives way. With a complex type a complex one, complex128 if
+    float64 or complex128 is among them."""
     if first == second:
         return first
     if first == BOOL or second == BOOL:
         return second if first == BOOL else first
+    if is_complex(first) or is_complex(second):
+        return np.dtype(np.complex128 if np.float64 in (part_of(first), part_of(second)) else np.complex64)
     if is_float(first) or is_float(second):
         if not (is_float(first) and is_float(second)):
             return first if is_float(first) else second
@@ -110,7 +114,8 @@ def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
 
 def type_of(*values: Operand) -> np.dtype:
     """The common type of arrays and numbers. A Python number adopts the arrays' type; a fraction with integers gives
-    float32. A NumPy number has its own type."""
+    float32, and a complex number with real arrays complex64, or complex128 with float64. A NumPy number has its own
+    type."""
     known = [value.dtype for value in values if isinstance(value, (Storage, np.generic))]
     if not any(isinstance(value, Storage) for value in values):
         raise TypeError("one operand must be a tuff.Array")
@@ -118,7 +123,9 @@ def type_of(*values: Operand) -> np.dtype:
     for other in known[1:]:
         dtype = common_type(dtype, other)
     plain = [value for value in values if not isinstance(value, (Storage, np.generic))]
-    if any(isinstance(value, float) for value in plain) and not is_float(dtype):
+    if any(isinstance(value, complex) for value in plain):
+        return complex_of(dtype)
+    if any(isinstance(value, float) for value in plain) and not is_float(dtype) and not is_complex(dtype):
         return np.dtype(np.float32)
     if dtype == BOOL and any(type(value) is int for value in plain):
         return np.dtype(np.int32)
@@ -127,8 +134,10 @@ def type_of(*values: Operand) -> np.dtype:
 
 def _adopted(value: Operand, dtype: np.dtype) -> Operand:
     """A Python number beside operands of a type: an integer must fit an integer type; a float is as precise as they are."""
-    if type(value) is float and dtype == np.float64:
+    if type(value) is float and part_of(dtype) == np.float64:
         return np.float64(value)
+    if is_complex_number(value):
+        return (np.complex128 if part_of(dtype) == np.float64 else np.complex64)(value)
     if type(value) is int and dtype.kind in "iu":
         info = np.iinfo(dtype)
         if not info.min <= value <= info.max:
@@ -159,7 +168,7 @@ def arithmetic(formula: str, a: Operand, b: Operand, out: Optional[Array], dtype
 def _integers(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array:
     _checked(a, b)
     kind = type_of(a, b)
-    if is_float(kind):
+    if kind.kind not in "biu":
         raise TypeError(f"operands of {kind}: needs integers or bools")
     return arithmetic(formula, a, b, out)
 
@@ -167,6 +176,8 @@ def _integers(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Arr
 def _floats(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array:
     _checked(a, b)
     kind = type_of(a, b)
+    if is_complex(kind):
+        raise TypeError(f"operands of {kind}: needs real numbers")
     return arithmetic(formula, a, b, out, kind if is_float(kind) else np.dtype(np.float32))
 
 
@@ -325,7 +336,7 @@ def bitwise_right_shift(a: Operand, b: Operand, *, out: Optional[Array] = None) 
 def bitwise_invert(x: Array, *, out: Optional[Array] = None) -> Array:
     """The bits that an element lacks; of bools, logical_not."""
     require_array(x, "x")
-    if is_float(x.dtype):
+    if x.dtype.kind not in "biu":
         raise TypeError(f"x is an array of {x.dtype}: needs integers or bools")
     return expr("!x" if x.dtype == BOOL else "~x", out=out, x=x)
 
@@ -413,6 +424,8 @@ def where(condition: Operand, a: Operand, b: Operand, *, out: Optional[Array] = 
     values = [value for value in (a, b) if isinstance(value, (Storage, np.generic))]
     if values:
         kind = type_of(a, b) if any(isinstance(value, Storage) for value in values) else values[0].dtype
+    elif complex in (type(a), type(b)):
+        kind = np.dtype(np.complex64)
     else:
         kind = np.dtype(np.float32 if float in (type(a), type(b)) else BOOL if type(a) is type(b) is bool else np.int32)
     result = kind if out is None else None

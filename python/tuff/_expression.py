@@ -75,6 +75,19 @@ def _scalar(value: object, name: str) -> Tuple[int, float, int]:
     return dtype, 0.0, number - 2**64 if number >= 2**63 else number
 
 
+def _without_complex(formula: str, inputs: Dict[str, object]) -> Tuple[str, Dict[str, object]]:
+    """Passes complex numbers as their parts: the library's scalars are real."""
+    found: Dict[str, object] = {}
+    for name, value in inputs.items():
+        if not isinstance(value, (complex, np.complexfloating)):
+            found[name] = value
+            continue
+        formula = f"{name} = complex({name}_re, {name}_im); {formula}"
+        kind = np.float64 if isinstance(value, np.complex128) else float
+        found[f"{name}_re"], found[f"{name}_im"] = kind(value.real), kind(value.imag)
+    return formula, found
+
+
 def _operand(array: Array, shape: Tuple[int, ...]) -> raw.ExprOperand:
     strides, stride = [0] * len(shape), 1
     if isinstance(array, Strided):
@@ -118,6 +131,7 @@ def expr(
 
 
 def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object]) -> Array:
+    formula, inputs = _without_complex(formula, inputs)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}
     for name, value in inputs.items():
         if isinstance(value, np.ndarray):

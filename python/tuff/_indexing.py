@@ -14,7 +14,8 @@ from . import _protocol as protocol
 from . import _searching as searching
 from . import raw
 from ._array import Array
-from ._checked import element, is_number, is_whole
+from ._checked import element, is_scalar, is_whole
+from ._complex import is_complex, joined
 from ._error import check
 from ._expression import expr
 from ._layout import Layout, layout_of, memory_of
@@ -218,7 +219,7 @@ def _scatter_rows(target: Array, indices: Array, updates: Array, axis: int, coun
 
 def _updates(x: Array, value: object, shape: Tuple[int, ...]) -> Array:
     """A value that is assigned, as a dense array of a shape and of the type of x."""
-    if is_number(value):
+    if is_scalar(value):
         element(value, x.dtype)  # refuses what the type does not hold
         return x.context.full(shape, value, x.dtype)
     if not isinstance(value, Storage):
@@ -253,9 +254,9 @@ def put(x: Array, key: object, value: object) -> None:
         return
     if len(keys) == 1 and isinstance(keys[0], (Storage, np.ndarray)) and keys[0].dtype == BOOL and keys[0].shape == x.shape:
         # One value for all, or one for each element of x: no element moves.
-        one = is_number(value) or (isinstance(value, Storage) and (value.shape == x.shape or value.shape == ()))
+        one = is_scalar(value) or (isinstance(value, Storage) and (value.shape == x.shape or value.shape == ()))
         if one and x.ndim:
-            if is_number(value):
+            if is_scalar(value):
                 element(value, x.dtype)
             else:
                 same_kind(x, value)
@@ -371,7 +372,7 @@ def pad(x: Array, pad_width: object, mode: str = "constant", constant_values: Un
     except ValueError:
         raise ValueError(f"pad_width is {pad_width!r}, needs a number, a pair, or a pair for each of {x.ndim} axes") from None
     require_rank(x, "x")
-    if not is_number(constant_values):
+    if not is_scalar(constant_values):
         raise TypeError(f"constant_values is {constant_values!r}, needs one number")
     bits = element(constant_values, x.dtype)
     if x.ndim == 0:
@@ -390,8 +391,11 @@ def pad(x: Array, pad_width: object, mode: str = "constant", constant_values: Un
         desc.integer = int.from_bytes(bits, "little", signed=x.dtype.kind == "i" or x.dtype.itemsize == 8)
     elif x.dtype == BOOL:
         desc.integer = int(bits != b"\0")
+    elif is_complex(x.dtype) and complex(constant_values).imag != 0:
+        return joined(pad(x.real, pad_width, mode, constant_values=complex(constant_values).real),
+                      pad(x.imag, pad_width, mode, constant_values=complex(constant_values).imag))  # fmt: skip
     else:
-        desc.value = float(constant_values)
+        desc.value = complex(constant_values).real
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     check(raw.tuff_pad(x.context.stream_handle, desc))
     return result

@@ -15,6 +15,7 @@ from . import _protocol as protocol
 from . import _shape as shapes
 from . import _views as views
 from ._array import Array
+from ._complex import complex_of, is_complex_number
 from ._checked import is_whole, real, sequence, whole
 from ._context import Context
 from ._default import default_context
@@ -169,8 +170,10 @@ def linspace(
     start: float, stop: float, num: int, dtype: object = None, *, endpoint: bool = True, device: Optional[Context] = None
 ) -> Array:
     """num numbers from start to stop at equal distances, by default float32."""
-    values = np.linspace(real(start, "start"), real(stop, "stop"), whole(num, "num"), endpoint=endpoint)
-    return _numbers(values, np.float32 if dtype is None else dtype, device)
+    ends = [value if is_complex_number(value) else real(value, name) for value, name in ((start, "start"), (stop, "stop"))]
+    values = np.linspace(*ends, whole(num, "num"), endpoint=endpoint)
+    natural = np.complex64 if values.dtype.kind == "c" else np.float32
+    return _numbers(values, natural if dtype is None else dtype, device)
 
 
 def eye(n: int, m: Optional[int] = None, k: int = 0, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
@@ -409,16 +412,22 @@ def astype(x: Array, dtype: object, *, copy: bool = True) -> Array:
     return x.astype(dtype)
 
 
+#: Numbers of Python, which adopt a type.
+_PLAIN = (bool, int, float, complex)
+
+
 def result_type(*values: object) -> np.dtype:
     """The type of an operation on arrays, dtypes and numbers."""
-    plain = [value for value in values if type(value) in (bool, int, float)]
-    kinds = [value.dtype if isinstance(value, (Array, np.generic)) else as_dtype(value) for value in values if type(value) not in (bool, int, float)]
+    plain = [value for value in values if type(value) in _PLAIN]
+    kinds = [value.dtype if isinstance(value, (Array, np.generic)) else as_dtype(value) for value in values if type(value) not in _PLAIN]
     if not kinds:
         raise TypeError("needs an array or a dtype")
     kind = kinds[0]
     for other in kinds[1:]:
         kind = elementwise.common_type(kind, other)
-    if float in map(type, plain) and not elementwise.is_float(kind):
+    if complex in map(type, plain):
+        return complex_of(kind)
+    if float in map(type, plain) and kind.kind in "biu":
         return np.dtype(np.float32)
     return np.dtype(np.int32) if kind == np.bool_ and int in map(type, plain) else kind
 

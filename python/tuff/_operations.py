@@ -10,8 +10,10 @@ import numpy as np
 
 from . import _elementwise as elementwise
 from . import raw
+from . import _complex as composed
 from . import _core as core
-from ._checked import choice, is_number, real
+from ._checked import choice, is_number, is_scalar, real
+from ._complex import is_complex, part_of
 from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
@@ -65,10 +67,13 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
 
 
 def _unary_formula(op: int, x: Array, alpha: float, out: Optional[Array]) -> Array:
-    """A function of integers, bools or float64. Those that are not defined on integers give float32."""
+    """A function of integers, bools, float64 or complex numbers. Those that are not defined on integers give float32."""
     name = _UNARY_NAMES.get(operation_number(op))
     if name is None:
         raise ValueError(f"op is {op}, not a raw.UNARY_*")
+    if is_complex(x.dtype):
+        kind = part_of(x.dtype) if name == "abs" else x.dtype
+        return elementwise.expr(f"{name}(x)", dtype=kind if out is None else None, out=out, x=x)
     keeps = elementwise.is_float(x.dtype) or (name in _OF_INTEGERS and x.dtype != np.bool_)
     formula = f"{name}(x, {real(alpha, 'alpha')!r})" if alpha else f"{name}(x)"
     return elementwise.expr(formula, dtype=(x.dtype if keeps else np.float32) if out is None else None, out=out, x=x)
@@ -87,7 +92,7 @@ def binary(op: int, a: Operand, b: Operand, *, out: Optional[Array] = None) -> A
 
 
 def _binary(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Array:
-    a_number, b_number = is_number(a), is_number(b)
+    a_number, b_number = is_scalar(a), is_scalar(b)
     if a_number and b_number:
         raise TypeError("one operand must be a tuff.Array")
     if not a_number:
@@ -151,7 +156,8 @@ def _binary_formula(op: int, a: Operand, b: Operand, out: Optional[Array]) -> Ar
     if formula is None:
         raise ValueError(f"op is {op}, not a raw.BINARY_*")
     kind = elementwise.type_of(a, b)
-    return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and not elementwise.is_float(kind) else None)
+    whole = kind.kind in "biu"
+    return elementwise.arithmetic(formula, a, b, out, np.dtype(np.float32) if formula == "a / b" and whole else None)
 
 
 def _binary_of_number(op: int, a: Operand, b: Operand, like: Array, out: Optional[Array]) -> Array:
@@ -306,6 +312,11 @@ def matmul(
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
             require_array(value, name)
+    if is_complex(a.dtype) or is_complex(b.dtype):
+        if not plain or alpha != 1 or beta != 0:
+            raise TypeError(f"@ of {a.dtype} and {b.dtype} takes two operands and no options")
+        same_kind(a, b)
+        return composed.matmul(a, b, matmul)
     dtype = _product_dtype(a.dtype, b.dtype)
     if base_of(a).context is not base_of(b).context:
         raise ValueError("operands are of different contexts")

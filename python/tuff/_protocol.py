@@ -41,6 +41,8 @@ def _refuse(name: str) -> NoReturn:
 def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -> object:
     """Array.__array_ufunc__"""
     name = function.__name__
+    if name == "conjugate" and method == "__call__" and len(inputs) == 1 and not options:
+        return inputs[0].conj()
     if method != "__call__":
         _refuse(f"{name}.{method}")
     known = _UFUNCS.get(name, name)
@@ -164,7 +166,9 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
         array, q, axis, method=method, keepdims=keepdims
     ),
     "quantile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.quantile(array, q, axis, method=method, keepdims=keepdims),
+    "imag": lambda array: array.imag,
     "ravel": lambda array: array.ravel(),
+    "real": lambda array: array.real,
     "reshape": lambda array, shape: array.reshape(shape),
     "searchsorted": searching.searchsorted,
     "shape": lambda array: array.shape,

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import numpy as np
 
+from . import _complex as composed
 from . import _core as core
 from . import _elementwise as elementwise
 from . import _shape as shapes
 from . import raw
 from ._checked import real, sequence
+from ._complex import is_complex
 from ._error import check
 from ._operands import dtype_of, operation_number, require_array, require_rank, result_of, sizes_of, whole_axis
 from ._storage import DTYPES, as_dtype
@@ -64,6 +66,8 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
     is that of raw.REDUCE_VAR and raw.REDUCE_STD."""
     require_array(x, "x")
     correction = real(correction, "correction")
+    if is_complex(x.dtype):
+        return _reduce_complex(op, x, axis, keepdims)
     if correction == 0 and type(op) is int:
         key = (op, x.dtype)
         dtype = _reduced_types.get(key)
@@ -72,13 +76,7 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
         done = core.reduce(op, x, axis, keepdims, dtype)
         if done is not None:
             return done
-    if axis is None:
-        axes = list(range(x.ndim))
-    else:
-        named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
-        axes = sorted(whole_axis(one, x.ndim) for one in named)
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"axis {axis} names one axis twice")
+    axes = _named_axes(x, axis)
     kept = [size for index, size in enumerate(x.shape) if index not in axes]
     if len(axes) == x.ndim:
         result = _reduce_one(op, x.ravel(), 0, correction)
@@ -97,6 +95,22 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
         moved = shapes.permute(x, order + axes).reshape((*kept, math.prod(x.shape[index] for index in axes)))
         result = _reduce_one(op, moved, len(kept), correction)
     return result.reshape([1 if index in axes else size for index, size in enumerate(x.shape)] if keepdims else kept)
+
+
+def _named_axes(x: Array, axis: Axis) -> list[int]:
+    if axis is None:
+        return list(range(x.ndim))
+    named = (axis,) if isinstance(axis, (int, np.integer)) else sequence(axis, "axis", "an integer, several, or None")
+    axes = sorted(whole_axis(one, x.ndim) for one in named)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} names one axis twice")
+    return axes
+
+
+def _reduce_complex(op: int, x: Array, axis: Axis, keepdims: bool) -> Array:
+    axes = _named_axes(x, axis)
+    result = composed.reduced(operation_number(op), x, tuple(axes), lambda part: reduce(op, part, tuple(axes), True))
+    return result if keepdims else result.reshape([size for index, size in enumerate(x.shape) if index not in axes])
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -217,7 +231,7 @@ def _cumulative(function: object, x: Array, axis: Optional[int], dtype: Optional
     if dtype is not None:
         x = shapes.cast(x, as_dtype(dtype))
     along = whole_axis(0 if axis is None else axis, x.ndim)
-    if dtype is not None and not elementwise.is_float(x.dtype):
+    if dtype is not None and x.dtype.kind in "biu":
         result = _scan(function, x, along, False, False, x.context.empty(x.shape, x.dtype))
     else:
         result = _scan(function, x, along, False, False, None)
@@ -236,6 +250,8 @@ def _scan(
     elif x.ndim == 0:
         raise ValueError("a 0-d array has no axis")
     require_rank(x, "x")
+    if is_complex(x.dtype):
+        return _scan_complex(function, x, 0 if axis is None else whole_axis(axis, x.ndim), exclusive or reverse, out)
     sums = function in (raw.tuff_cumsum, raw.tuff_cumprod)
     if sums and not elementwise.is_float(x.dtype) and (out is None or out.dtype != x.dtype or x.dtype == np.bool_):
         # A conversion, and a scan in place.
@@ -254,3 +270,13 @@ def _scan(
     )
     check(function(x.context.stream_handle, desc))
     return result
+
+
+def _scan_complex(function: object, x: Array, axis: int, turned: bool, out: Optional[Array]) -> Array:
+    if function not in (raw.tuff_cumsum, raw.tuff_cumprod) or turned:
+        raise TypeError(f"{x.dtype} has no such scan: complex numbers have cumulative sums and products, forward and inclusive")
+    if function is raw.tuff_cumsum:
+        result = composed.by_parts(lambda part: _scan(function, part, axis, False, False, None), x)
+    else:
+        result = composed.cumulative_product(x, axis)
+    return result if out is None else result_of(out, x, x.shape).assign(result)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
 import numpy as np
 
 from . import _elementwise as elementwise
+from ._complex import is_complex, part
 from ._context import Context
 from ._default import default_context
+from ._expression import expr
 from ._operands import MAX_AXES, require_array
 from ._storage import DTYPES, Storage, as_dtype
 
@@ -20,12 +22,15 @@ __all__ = [
     "__array_api_version__",
     "__array_namespace_info__",
     "bool",
+    "complex128",
+    "complex64",
     "conj",
     "finfo",
     "float16",
     "float32",
     "float64",
     "iinfo",
+    "imag",
     "int16",
     "int32",
     "int64",
@@ -44,16 +49,17 @@ bool = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(kind) for kind in (np.int8, np.int16, np.int32, np.int64))
 uint8, uint16, uint32, uint64 = (np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32, np.uint64))
 float16, float32, float64 = (np.dtype(kind) for kind in (np.float16, np.float32, np.float64))
+complex64, complex128 = (np.dtype(kind) for kind in (np.complex64, np.complex128))
 
 _KINDS: Dict[str, Tuple[np.dtype, ...]] = {
     "bool": (bool,),
     "signed integer": (int8, int16, int32, int64),
     "unsigned integer": (uint8, uint16, uint32, uint64),
     "real floating": (float32, float64),
-    "complex floating": (),
+    "complex floating": (complex64, complex128),
 }
 _KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
-_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
+_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
 
 
 def _dtype_of(value: object) -> np.dtype:
@@ -61,9 +67,10 @@ def _dtype_of(value: object) -> np.dtype:
 
 
 def finfo(value: Union[object, Array]) -> np.finfo:
-    """The limits of a dtype of floats, or of an array's: bits, eps, max, min, smallest_normal."""
+    """The limits of a dtype of floats, or of an array's: bits, eps, max, min, smallest_normal. Of a complex type those of its
+    parts."""
     dtype = _dtype_of(value)
-    if not elementwise.is_float(dtype):
+    if not elementwise.is_float(dtype) and not is_complex(dtype):
         raise TypeError(f"{dtype} is no type of floats")
     return np.finfo(dtype)
 
@@ -86,21 +93,27 @@ def isdtype(dtype: object, kind: Union[object, str, Tuple[object, ...]]) -> bool
         return own == as_dtype(kind)
     if kind not in _KINDS:
         raise ValueError(f"kind is {kind!r}, not one of {list(_KINDS)}")
-    if kind in ("real floating", "numeric") and own.kind not in "biu":
+    if kind in ("real floating", "numeric") and own.kind not in "biuc":
         return True
     return own in _KINDS[kind]
 
 
 def conj(x: Array) -> Array:
-    """x itself: its elements are real."""
+    """The complex conjugates; a real array itself."""
     require_array(x, "x")
-    return x
+    return expr("conj(x)", x=x) if is_complex(x.dtype) else x
 
 
 def real(x: Array) -> Array:
-    """x itself: its elements are real."""
+    """The real parts, as a view; a real array itself."""
     require_array(x, "x")
-    return x
+    return part(x, 0) if is_complex(x.dtype) else x
+
+
+def imag(x: Array) -> Array:
+    """The imaginary parts, as a view; zeros of a real array."""
+    require_array(x, "x")
+    return part(x, 1) if is_complex(x.dtype) else x.context.zeros(x.shape, x.dtype)
 
 
 class _Info:
@@ -118,15 +131,15 @@ class _Info:
         return [default_context()]
 
     def default_dtypes(self, *, device: Optional[Context] = None) -> Dict[str, np.dtype]:
-        """Types of new arrays where none is named. There are no complex numbers."""
-        return {"real floating": float32, "integral": int32, "indexing": int64}
+        """Types of new arrays where none is named."""
+        return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int64}
 
     def dtypes(self, *, device: Optional[Context] = None, kind: Union[None, str, Tuple[str, ...]] = None) -> Dict[str, np.dtype]:
         """The standard's types that are there, by their names: those of a kind, or of several. float64 is there if the
-        device computes it."""
+        device computes it, and so is complex128."""
         context = default_context() if device is None else device
         found = [dtype for kinds in _KINDS.values() for dtype in kinds]
-        lacking = () if context.supports("f64") else (float64,)
+        lacking = () if context.supports("f64") else (float64, complex128)
         return {str(one): one for one in dict.fromkeys(found) if one not in lacking and (kind is None or isdtype(one, kind))}
 
 

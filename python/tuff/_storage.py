@@ -38,6 +38,8 @@ DTYPES = {
     np.dtype(np.int16): raw.I16,
     np.dtype(np.uint16): raw.U16,
     np.dtype(np.bool_): raw.BOOL,
+    np.dtype(np.complex64): raw.C64,
+    np.dtype(np.complex128): raw.C128,
 }
 
 for _dtype, _code in DTYPES.items():
@@ -87,10 +89,10 @@ def _is_supported(kind: np.dtype) -> bool:
 
 
 def as_numpy(values: object, dtype: object) -> np.ndarray:
-    """Converts anything that NumPy accepts to an array of the dtype, except complex numbers, whose imaginary parts NumPy
-    would drop."""
-    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
-        raise TypeError(f"the values are {values.dtype}, and arrays hold real numbers: .real and .imag are such")
+    """Converts anything that NumPy accepts to an array of the dtype, except complex numbers to a real one, which would drop
+    their imaginary parts."""
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c" and np.dtype(dtype).kind != "c":
+        raise TypeError(f"the values are {values.dtype}, and {np.dtype(dtype)} is real: .real and .imag are such")
     try:
         return np.asarray(values, dtype=dtype)
     except OverflowError as error:  # an integer out of range, which NumPy 2 does not wrap
@@ -99,14 +101,16 @@ def as_numpy(values: object, dtype: object) -> np.ndarray:
 
 def as_natural(values: object) -> np.ndarray:
     """Converts anything that NumPy accepts where no dtype is given. NumPy's arrays keep a type that arrays support, and
-    True and False are bools; float64 and numbers in lists become float32. A ValueError says so if that would change an
-    integer."""
+    True and False are bools; float64 and numbers in lists become float32, and complex128 and complex numbers in lists
+    complex64. A ValueError says so if that would change an integer."""
     data = np.asarray(values)
     if data.dtype == np.bool_:
         return data
     kept = data.dtype.newbyteorder("=")  # files and networks may have the other order
-    if isinstance(values, (np.ndarray, np.generic)) and _is_supported(kept) and kept != np.float64:
+    if isinstance(values, (np.ndarray, np.generic)) and _is_supported(kept) and kept not in (np.float64, np.complex128):
         return data.astype(kept, copy=False)
+    if data.dtype.kind == "c":
+        return data.astype(np.complex64)
     result = as_numpy(values, np.float32)
     if data.dtype.kind in "iu" and data.size != 0 and max(data.max(), -int(data.min())) > 2**24:
         changed = data[result.astype(np.longdouble) != data.astype(np.longdouble)]
@@ -176,7 +180,7 @@ class Storage(OnDevice, ArrayCore):
         result = self.numpy()
         return result if dtype is None else result.astype(dtype, copy=False)
 
-    def item(self) -> Union[float, int]:
+    def item(self) -> Union[float, int, complex]:
         """The value of an array with one element, as a Python number."""
         if self.size != 1:
             raise ValueError(f"item() of an array of shape {self.shape}")
@@ -184,6 +188,9 @@ class Storage(OnDevice, ArrayCore):
 
     def __float__(self) -> float:
         return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __int__(self) -> int:
         return int(self.item())

@@ -10,7 +10,7 @@ import numpy as np
 from . import _protocol as protocol
 from ._array import Array
 from ._buffer import Buffer
-from ._checked import element, is_number, whole
+from ._checked import element, is_scalar, whole
 from ._layout import Layout, copy_elements, dense_strides, layout_of, may_share, same_elements
 from ._operands import require_array, same_kind, whole_axis
 from ._storage import Storage, Strided, as_numpy, as_shape
@@ -92,7 +92,7 @@ class View(Strided, Array):
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
         if any(stride == 0 and n > 1 for stride, n in zip(self.layout.strides, self.shape)):
             raise ValueError("the view repeats elements, and is for reading only")
-        if is_number(value):
+        if is_scalar(value):
             element(value, self.dtype)  # refuses what the type does not hold
             value = self.context.full((), value, self.dtype)
         elif not isinstance(value, Storage):

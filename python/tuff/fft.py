@@ -1,8 +1,9 @@
 """Fourier transforms, with the names and norms of numpy.fft.
 
-There are no complex arrays: complex numbers are arrays of float32, float64, float16 or bfloat16 whose last axis is
-(real part, imaginary part). `pairs` uploads NumPy's complex numbers as such an array, and `numbers` downloads one. In
-all functions `axis` and `axes` count without that last axis.
+Complex numbers are arrays of complex64 or complex128, and transforms of real numbers of float32 and float64 give such. Of
+float16 and bfloat16, which have no complex type, complex numbers are arrays whose last axis is (real part, imaginary part);
+`axis` and `axes` count without that last axis. Arrays of pairs of float32 and float64 are taken as well, where complex
+numbers are wanted, and the result has pairs too. `pairs` uploads NumPy's complex numbers so, and `numbers` downloads them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from . import raw
 from ._checked import real, whole, wholes
+from ._complex import has_complex, is_complex, of_pairs, pairs_of
 from ._default import default_context
 from ._error import check
 from ._namespace import roll
@@ -67,7 +69,10 @@ def pairs(values: object, *, context: Optional[Context] = None, dtype: object = 
 
 
 def numbers(x: Array) -> np.ndarray:
-    """Downloads an array whose last axis is (real part, imaginary part) as NumPy's complex numbers."""
+    """Downloads an array whose last axis is (real part, imaginary part) as NumPy's complex numbers; also a complex one."""
+    require_array(x, "x")
+    if is_complex(x.dtype):
+        return x.numpy()
     _complex_shape(x)
     parts = x.numpy()
     result = np.empty(parts.shape[:-1], np.complex128 if parts.dtype == np.float64 else np.complex64)
@@ -86,7 +91,7 @@ def ifft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] 
 
 
 def rfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
-    """The first n // 2 + 1 numbers of the transform of real numbers, which are an array without pairs."""
+    """The first n // 2 + 1 numbers of the transform of real numbers: complex ones, or pairs of float16."""
     return _along(a, n, axis, norm, _FORWARD, raw.FFT_REAL, False)
 
 
@@ -145,18 +150,27 @@ def irfft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), n
     return irfftn(a, s, axes, norm)
 
 
-def fftfreq(n: int, d: float = 1.0, *, context: Optional[Context] = None) -> Array:
-    """The frequencies of a transform of n numbers that are d apart, as float32."""
-    return (context or default_context()).array(np.fft.fftfreq(whole(n, "n", 1), real(d, "d")).astype(np.float32))
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: object = None, device: Optional[Context] = None, context: Optional[Context] = None
+) -> Array:
+    """The frequencies of a transform of n numbers that are d apart, as float32 or a dtype. device and context are the same."""
+    return _frequencies(np.fft.fftfreq(whole(n, "n", 1), real(d, "d")), dtype, device or context)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, context: Optional[Context] = None) -> Array:
-    """The frequencies of rfft's result, as float32."""
-    return (context or default_context()).array(np.fft.rfftfreq(whole(n, "n", 1), real(d, "d")).astype(np.float32))
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: object = None, device: Optional[Context] = None, context: Optional[Context] = None
+) -> Array:
+    """The frequencies of rfft's result, as float32 or a dtype. device and context are the same."""
+    return _frequencies(np.fft.rfftfreq(whole(n, "n", 1), real(d, "d")), dtype, device or context)
+
+
+def _frequencies(values: np.ndarray, dtype: object, context: Optional[Context]) -> Array:
+    return (context or default_context()).array(values, np.float32 if dtype is None else dtype)
 
 
 def fftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = True) -> Array:
-    """Moves the number of frequency 0 to the middle of each axis; paired=False: x has real numbers, without pairs."""
+    """Moves the number of frequency 0 to the middle of each axis; paired=False: x has real numbers, without pairs. A complex
+    array has none either."""
     return _shifted(x, axes, paired, lambda n: n // 2)
 
 
@@ -166,11 +180,8 @@ def ifftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired:
 
 
 def _shifted(x: Array, axes: object, paired: bool, by: object) -> Array:
-    if paired:
-        shape = _complex_shape(x)
-    else:
-        require_array(x, "x")
-        shape = x.shape
+    require_array(x, "x")
+    shape = _complex_shape(x) if paired and not is_complex(x.dtype) else x.shape
     if axes is None:
         chosen: Tuple[int, ...] = tuple(range(len(shape)))
     else:
@@ -203,10 +214,15 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
                inverse: bool) -> Array:  # fmt: skip
     if norm not in norms:
         raise ValueError(f'norm is {norm!r}, needs "backward", "ortho" or "forward"')
+    require_array(a, "a")
+    whole_numbers = has_complex(a.dtype) if kind == raw.FFT_REAL else is_complex(a.dtype)  # the complex side has a complex type
     if kind == raw.FFT_REAL:
-        require_array(a, "a")
+        if is_complex(a.dtype):
+            raise TypeError(f"a is an array of {a.dtype}, and this transform is of real numbers")
         shape = list(a.shape)
     else:
+        if whole_numbers:
+            a = pairs_of(a)
         shape = list(_complex_shape(a))
     rank = len(shape)
     if not 1 <= rank <= MAX_AXES:
@@ -253,7 +269,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
         if axis in chosen:
             desc.axes |= 1 << i
     check(raw.tuff_fft(a.context.stream_handle, desc))
-    return result
+    return of_pairs(result) if whole_numbers and kind != raw.FFT_TO_REAL else result
 
 
 def _strides(sizes: Sequence[int]) -> Tuple[int, ...]:

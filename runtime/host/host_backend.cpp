@@ -206,7 +206,7 @@ class HostBackend final : public ComputeBackend {
 
   bool supports(std::string_view feature) const override {
     return feature == "unified_memory" || feature == "import_host" ||
-           computes_feature(feature, kFactorTypes | ElementTypes{TUFF_I64, TUFF_U64}, kAllTypes);
+           computes_feature(feature, kFactorTypes | kComplexTypes | ElementTypes{TUFF_I64, TUFF_U64}, kAllTypes);
   }
 
   void stats(tuff_stats& stats) const override {

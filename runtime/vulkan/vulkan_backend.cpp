@@ -99,12 +99,12 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "memory_fd") return device_->physical.memory_fd;
   if (feature == "memory_budget") return pool_->heap_budget().known();
   const DeviceTraits& traits = device_->traits;
-  ElementTypes computes = {TUFF_F32}, stores = kAllTypes - kTypesOf1Byte - kTypesOf2Bytes;
+  ElementTypes computes = {TUFF_F32, TUFF_C64}, stores = kAllTypes - kTypesOf1Byte - kTypesOf2Bytes;
   const auto add = [](ElementTypes& types, bool has, ElementTypes more) {
     if (has) types = types | more;
   };
   add(computes, traits.storage16, {TUFF_F16, TUFF_BF16});
-  add(computes, traits.f64, {TUFF_F64});
+  add(computes, traits.f64, {TUFF_F64, TUFF_C128});
   add(computes, traits.int64, {TUFF_I64, TUFF_U64});
   add(computes, traits.storage8, kFloat8Types | ElementTypes{TUFF_I8});
   add(stores, traits.storage16, kTypesOf2Bytes);

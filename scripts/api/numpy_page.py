@@ -39,7 +39,7 @@ show_config show_runtime test typename""".split()
 
 #: How a function differs from NumPy's, where it does.
 DIFFERENT = {
-    "abs": "of unsigned integers and bools too; complex numbers are not there",
+    "abs": "of unsigned integers and bools too",
     "all": "the result is an array without axes, not a scalar, as of every reduction",
     "allclose": "a bool of Python: it waits",
     "arange": "integers are int32, unless dtype names another type",
@@ -180,7 +180,7 @@ Every public function of NumPy VERSION, and whether it is there for arrays on a 
 function, called with a `tuff.Array`, runs on the device; NumPy's functions without that mark raise a `TypeError` for such arrays
 and never copy them to the host. `scripts/api/generate.py` writes this page from the package.
 
-In general: types are as [python.md](python.md#types) says, not NumPy's (no complex numbers, float32 where NumPy gives float64);
+In general: types are as [python.md](python.md#types) says, not NumPy's (float32 where NumPy gives float64, complex64 where it gives complex128);
 reductions give arrays without axes, not scalars; nothing warns of overflow, NaN or division by zero; arguments that have no effect
 on a device (`order`, `subok`, `casting`, `where=` of ufuncs) are refused. The table names what else differs.
 

@@ -11,7 +11,8 @@
 namespace tuff_fuzz {
 namespace {
 
-int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_F8_E5M2)); }
+int32_t draw_real(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_F8_E5M2)); }
+int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_C128)); }
 
 std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
   Draw& draw = d.shape;
@@ -238,7 +239,7 @@ void draw_pad(Draft& d) {
 // Elements are moved with their bits, and a stable sort has one result only.
 void draw_sort(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({0, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64});
+  const int32_t dtype = draw_real(draw), index_type = draw.of<int32_t>({0, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64});
   std::vector<uint64_t> shape = draw_shape(d, 1500);
   if (draw.one_in(8)) shape = {d.extent(draw.between(1, 3)), d.extent(draw.between(200, 3000))};  // long rows
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];

@@ -64,7 +64,9 @@ uint64_t size_of(int32_t dtype) {
     case TUFF_U16: return 2;
     case TUFF_F64:
     case TUFF_I64:
-    case TUFF_U64: return 8;
+    case TUFF_U64:
+    case TUFF_C64: return 8;
+    case TUFF_C128: return 16;
     case TUFF_I8:
     case TUFF_U8:
     case TUFF_BOOL:
@@ -73,6 +75,8 @@ uint64_t size_of(int32_t dtype) {
     default: return 4;
   }
 }
+
+int32_t part_of(int32_t dtype) { return dtype == TUFF_C64 ? TUFF_F32 : dtype == TUFF_C128 ? TUFF_F64 : dtype; }
 
 double decode(int32_t dtype, const uint8_t* element) {
   switch (dtype) {
@@ -90,6 +94,7 @@ double decode(int32_t dtype, const uint8_t* element) {
     case TUFF_BOOL: return *element != 0 ? 1 : 0;
     case TUFF_F8_E4M3: return of_e4m3(*element);
     case TUFF_F8_E5M2: return of_half(static_cast<uint16_t>(*element << 8));
+    case TUFF_C128: return load<double>(element);
     default: return double{load<float>(element)};
   }
 }
@@ -118,6 +123,12 @@ void encode(int32_t dtype, double value, uint8_t* element) {
     case TUFF_BOOL: return store<uint8_t>(value, element);
     case TUFF_F8_E4M3: *element = to_e4m3(value); return;
     case TUFF_F8_E5M2: *element = static_cast<uint8_t>(to_half(value) >> 8); return;
+    case TUFF_C64:
+    case TUFF_C128:
+      for (const int part : {0, 1}) {
+        encode(part_of(dtype), part == 0 ? value : -value, element + part * size_of(part_of(dtype)));
+      }
+      return;
     default: return store<float>(value, element);
   }
 }

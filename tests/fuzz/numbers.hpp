@@ -7,8 +7,10 @@
 namespace tuff_fuzz {
 
 uint64_t size_of(int32_t dtype);
-double decode(int32_t dtype, const uint8_t* element);
-// `value` must be representable in the type.
+// The type of the parts of a complex type; the type itself for a real one.
+int32_t part_of(int32_t dtype);
+double decode(int32_t dtype, const uint8_t* element);  // of a complex element the real part
+// `value` must be representable in the type. A complex element has it as its real part, and its opposite beside it.
 void encode(int32_t dtype, double value, uint8_t* element);
 // The distance from a number of the type to the next, at `value`; 0 for integers.
 double spacing(int32_t dtype, double value);

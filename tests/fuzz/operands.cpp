@@ -83,6 +83,12 @@ bool alike(const Operand& operand, uint64_t index, const uint8_t* host, const ui
   if (operand.dtype == TUFF_I64 || operand.dtype == TUFF_U64 || operand.dtype == TUFF_BOOL) {
     return std::memcmp(host, device, size_of(operand.dtype)) == 0;
   }
+  if (const int32_t part = part_of(operand.dtype); part != operand.dtype) {
+    Operand parts = operand;
+    parts.dtype = part;
+    const uint64_t size = size_of(part);
+    return alike(parts, index, host, device) && alike(parts, index, host + size, device + size);
+  }
   const double wanted = decode(operand.dtype, host), got = decode(operand.dtype, device);
   if (std::isnan(wanted) || std::isnan(got)) return std::isnan(wanted) && std::isnan(got);
   if (wanted == got) return true;

@@ -134,6 +134,7 @@ bool plain(const World& world, const Operand& operand) {
   if (operand.moved) return true;
   if (operand.allowed) return false;
   const uint64_t unit = size_of(operand.dtype);
+  if (part_of(operand.dtype) != operand.dtype) return false;
   if (spacing(operand.dtype, 1) == 0) return true;
   const uint8_t* const from = world.roots[static_cast<size_t>(operand.root)].mirror.data() + operand.offset;
   for (uint64_t i = 0; i < operand.elements; ++i) {

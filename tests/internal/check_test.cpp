@@ -33,7 +33,7 @@ void expect_error(tuff_status code, const std::string& word, const std::function
 constexpr uint64_t kMax = ~uint64_t{0};
 
 TEST(Check, ElementTypes) {
-  const std::array<std::pair<int32_t, uint64_t>, 15> sizes = {{{TUFF_F32, 4},
+  const std::array<std::pair<int32_t, uint64_t>, 17> sizes = {{{TUFF_F32, 4},
                                                                {TUFF_F16, 2},
                                                                {TUFF_BF16, 2},
                                                                {TUFF_F64, 8},
@@ -47,15 +47,18 @@ TEST(Check, ElementTypes) {
                                                                {TUFF_U16, 2},
                                                                {TUFF_BOOL, 1},
                                                                {TUFF_F8_E4M3, 1},
-                                                               {TUFF_F8_E5M2, 1}}};
+                                                               {TUFF_F8_E5M2, 1},
+                                                               {TUFF_C64, 8},
+                                                               {TUFF_C128, 16}}};
   for (const auto& [dtype, size] : sizes) {
     EXPECT_EQ(dtype_size(dtype), size);
     EXPECT_EQ(dtype_by_name(dtype_name(dtype)), dtype);
     EXPECT_TRUE(kAllTypes.has(dtype));
     EXPECT_EQ(kTypesOf1Byte.has(dtype), size == 1);
     EXPECT_EQ(kTypesOf2Bytes.has(dtype), size == 2);
+    EXPECT_EQ(kComplexTypes.has(dtype), dtype_size(part_type(dtype)) * 2 == size);
   }
-  for (int32_t unknown : {0, -1, 16, 17, 1000}) {
+  for (int32_t unknown : {0, -1, 18, 31, 32, 1000}) {
     expect_error(TUFF_ERROR_INVALID_ARGUMENT, "dtype", [&] { dtype_size(unknown); });
     expect_error(TUFF_ERROR_INVALID_ARGUMENT, "dtype", [&] { check_f32_only(unknown); });
   }

@@ -115,7 +115,8 @@ uint64_t Call::size() {
 int32_t Call::float_type() { return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16}); }
 int32_t Call::any_type() {
   return numbers.one_of<int32_t>({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I8, TUFF_U8,
-                                  TUFF_I64, TUFF_U64, TUFF_I16, TUFF_U16, TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2});
+                                  TUFF_I64, TUFF_U64, TUFF_I16, TUFF_U16, TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2,
+                                  TUFF_C64, TUFF_C128});
 }
 
 int32_t Call::type_of(tuff::ElementTypes types) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -105,22 +106,23 @@ const unsigned char* poison_of(int32_t dtype) {
   static constexpr uint32_t four = kPoison;
   static constexpr uint16_t two = 0x7fd1;
   static constexpr uint8_t one = 0x6b, float8 = 0x7f;
-  const void* const patterns[] = {&one, &two, &four, &eight};
+  static constexpr uint64_t sixteen[] = {eight, eight};
+  const void* const patterns[] = {&one, &two, &four, &eight, sixteen};
   if (is_float8(dtype)) return &float8;
   const uint64_t size = size_of(dtype);
-  return static_cast<const unsigned char*>(patterns[size == 8 ? 3 : size / 2]);
+  return static_cast<const unsigned char*>(patterns[std::countr_zero(size)]);
 }
 
 }  // namespace
 
 uint64_t size_of(int32_t dtype) {
-  static constexpr uint64_t kSizes[] = {0, 4, 2, 2, 8, 4, 4, 1, 1, 8, 8, 2, 2, 1, 1, 1};
+  static constexpr uint64_t kSizes[] = {0, 4, 2, 2, 8, 4, 4, 1, 1, 8, 8, 2, 2, 1, 1, 1, 8, 16};
   return kSizes[dtype];
 }
 
 const char* name_of(int32_t dtype) {
-  static const char* const names[] = {"",   "f32", "f16", "bf16", "f64", "i32",  "u32",     "i8",
-                                      "u8", "i64", "u64", "i16",  "u16", "bool", "f8_e4m3", "f8_e5m2"};
+  static const char* const names[] = {"",    "f32", "f16", "bf16", "f64",  "i32",     "u32",     "i8",  "u8",
+                                      "i64", "u64", "i16", "u16",  "bool", "f8_e4m3", "f8_e5m2", "c64", "c128"};
   return names[dtype];
 }
 

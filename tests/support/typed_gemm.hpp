@@ -15,6 +15,9 @@ using Bytes = std::vector<unsigned char>;
 // Reads an element, or writes the one nearest to a value (ties to even), without the library's own conversions.
 uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
+inline bool is_complex(int32_t dtype) { return dtype == TUFF_C64 || dtype == TUFF_C128; }
+// The type of the parts of a complex type; the type itself for a real one.
+inline int32_t part_of(int32_t dtype) { return dtype == TUFF_C64 ? TUFF_F32 : dtype == TUFF_C128 ? TUFF_F64 : dtype; }
 inline bool is_float8(int32_t dtype) { return dtype == TUFF_F8_E4M3 || dtype == TUFF_F8_E5M2; }
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
