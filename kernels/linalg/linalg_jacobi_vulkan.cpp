@@ -117,7 +117,7 @@ void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from
                                                          .stage = stage,
                                                          .triangles = triangles,
                                                          .type = batch.dtype});
-    kernel.wide(wide);
+    kernel.constant(0, lanes).wide(wide);
     Dispatch dispatch(batch.name);
     const auto none = [&] { dispatch.operand(nullptr, 0, 0, Access::read); };
     by_row ? batch.operand(dispatch, from, rows, from_columns, Access::read) : none();
@@ -236,7 +236,7 @@ void Jacobi::order(const View& values, const Buffer* info, uint64_t first_info) 
                                                           .shared = shares(batch, lanes),
                                                           .stage = stage,
                                                           .type = batch.dtype});
-    kernel.wide(wide);
+    kernel.constant(0, lanes).wide(wide);
     Dispatch dispatch(batch.name);
     if (stage == 0) {
       batch.operand(dispatch, x, columns, columns, Access::read);

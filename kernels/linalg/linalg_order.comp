@@ -12,7 +12,7 @@
 #include "kernels/linalg/linalg_pairs.glsl"
 #include "kernels/common/lanes.glsl"
 
-layout(local_size_x = TUFF_LANES) in;
+layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(6)

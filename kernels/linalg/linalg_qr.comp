@@ -17,7 +17,7 @@
 #include "kernels/linalg/linalg.glsl"
 #include "kernels/common/lanes.glsl"
 
-layout(local_size_x = TUFF_LANES) in;
+layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)

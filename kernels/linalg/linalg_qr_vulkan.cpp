@@ -123,7 +123,7 @@ void record_qr_panel(const Batch& batch, const View& a, uint64_t rows, uint64_t 
                                                      .shared = threads > subgroup,
                                                      .type = batch.dtype,
                                                      .vectors = vectors});
-  kernel.wide(wide);
+  kernel.constant(0, threads).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, a, rows, columns, Access::read_write);
   const auto perhaps = [&](bool wanted, const View& view, uint64_t view_rows, uint64_t view_columns) {
