@@ -114,4 +114,59 @@ tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_determinant_de
   });
 }
 
+tuff_status tuff_qr(tuff_stream stream, const tuff_qr_desc* desc) {
+  return guarded("tuff_qr", [&] {
+    const tuff_qr_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), q(target, wanted.q, "q");
+    const uint64_t columns = wanted.columns_q != 0 ? wanted.columns_q : std::min(wanted.m, wanted.n);
+    target->run(tuff::operations::qr({wanted.dtype,
+                                      wanted.m,
+                                      wanted.n,
+                                      {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                      {q, leading(wanted.ldq, columns), wanted.stride_q},
+                                      columns,
+                                      wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_eigh(tuff_stream stream, const tuff_eigh_desc* desc) {
+  return guarded("tuff_eigh", [&] {
+    const tuff_eigh_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), values(target, wanted.values, "values"),
+        vectors(target, wanted.vectors, "vectors"), info(target, wanted.info, "info");
+    target->run(tuff::operations::eigh({wanted.dtype,
+                                        wanted.triangle,
+                                        wanted.n,
+                                        {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                        values,
+                                        wanted.stride_values != 0 ? wanted.stride_values : wanted.n,
+                                        {vectors, leading(wanted.ld_vectors, wanted.n), wanted.stride_vectors},
+                                        info,
+                                        wanted.batch_count}));
+  });
+}
+
+tuff_status tuff_svd(tuff_stream stream, const tuff_svd_desc* desc) {
+  return guarded("tuff_svd", [&] {
+    const tuff_svd_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), values(target, wanted.values, "values"), u(target, wanted.u, "u"),
+        vt(target, wanted.vt, "vt"), info(target, wanted.info, "info");
+    const uint64_t k = std::min(wanted.m, wanted.n);
+    target->run(tuff::operations::svd({wanted.dtype,
+                                       wanted.m,
+                                       wanted.n,
+                                       {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                       values,
+                                       wanted.stride_values != 0 ? wanted.stride_values : k,
+                                       {u, leading(wanted.ldu, k), wanted.stride_u},
+                                       {vt, leading(wanted.ldvt, wanted.n), wanted.stride_vt},
+                                       info,
+                                       wanted.batch_count}));
+  });
+}
+
 }  // extern "C"

@@ -184,6 +184,18 @@ struct Released<tuff_lu_determinant_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
 };
 template <>
+struct Released<tuff_qr_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
+};
+template <>
+struct Released<tuff_eigh_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
+};
+template <>
+struct Released<tuff_svd_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
+};
+template <>
 struct Released<tuff_fft_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.9.0
 };

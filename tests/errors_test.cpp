@@ -60,6 +60,8 @@ TUFF_ON_BACKENDS(ErrorsTable);
 // Buffers for which 0 means "none".
 bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_lu_determinant") return buffer != "a" && buffer != "pivots";
+  if (function == "tuff_qr") return buffer == "q";
+  if (function == "tuff_eigh" || function == "tuff_svd") return buffer != "a" && buffer != "values";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";
   return (function == "tuff_scatter" && buffer == "input") || buffer == "info";
 }

@@ -151,6 +151,86 @@ TEST_P(LinearAlgebraMisuse, LuDeterminant) {
              {"sign", kArgument, [](D& d) { d.sign = d.determinant; }},
              {"log_magnitude", kArgument, [](D& d) { d.log_magnitude = d.pivots; }}});
 }
+
+TEST_P(LinearAlgebraMisuse, Qr) {
+  tuff_qr_desc good{};
+  good.struct_size = sizeof good;
+  good.dtype = TUFF_F32, good.m = 8, good.n = 4, good.a = buffers_[0], good.q = buffers_[1], good.batch_count = 1;
+  const OwnBuffer small = view(2, 0, 124), odd = view(2, 2, 300), inside = view(0, 124, 128);
+  using D = tuff_qr_desc;
+  expect<D>("tuff_qr", tuff_qr, good,
+            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_F16; }},
+             {"lda", kArgument, [](D& d) { d.lda = 3; }},
+             {"ldq", kArgument, [](D& d) { d.ldq = 3; }},
+             {"ldq", kArgument, [](D& d) { d.columns_q = 8, d.ldq = 4; }},
+             {"columns_q", kArgument, [](D& d) { d.columns_q = 3; }},
+             {"columns_q", kArgument, [](D& d) { d.columns_q = 9; }},
+             {"stride_a", kArgument, [](D& d) { d.batch_count = 2, d.stride_q = 32; }},
+             {"stride_q", kArgument, [](D& d) { d.batch_count = 2, d.stride_a = 32; }},
+             {"a", kArgument, [](D& d) { d.n = 1u << 20; }},
+             {"a", kArgument, [](D& d) { d.m = ~uint64_t{0}; }},
+             {"a", kArgument, [&](D& d) { d.a = small; }},
+             {"q", kArgument, [&](D& d) { d.q = small; }},
+             {"q", kArgument, [&](D& d) { d.q = odd; }},
+             {"q", kArgument, [&](D& d) { d.q = inside; }},
+             {"q", kArgument, [](D& d) { d.q = d.a; }},
+             {"a", kHandle, [](D& d) { d.a = 0; }},
+             {"q", kHandle, [](D& d) { d.q = 12345; }},
+             {"struct_size", kArgument, [](D& d) { d.struct_size = 4; }}});
+}
+
+TEST_P(LinearAlgebraMisuse, Eigh) {
+  tuff_eigh_desc good{};
+  good.struct_size = sizeof good;
+  good.dtype = TUFF_F32, good.n = 8, good.a = buffers_[0], good.values = buffers_[1], good.vectors = buffers_[2];
+  good.info = buffers_[3], good.batch_count = 1;
+  const OwnBuffer small = view(3, 0, 28), odd = view(3, 2, 300);
+  using D = tuff_eigh_desc;
+  expect<D>("tuff_eigh", tuff_eigh, good,
+            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
+             {"triangle", kArgument, [](D& d) { d.triangle = 2; }},
+             {"reserved", kArgument, [](D& d) { d.reserved = 1; }},
+             {"lda", kArgument, [](D& d) { d.lda = 7; }},
+             {"ld_vectors", kArgument, [](D& d) { d.ld_vectors = 7; }},
+             {"stride_vectors", kArgument, [](D& d) { d.batch_count = 2; }},
+             {"stride_values", kArgument, [](D& d) { d.batch_count = 2, d.stride_values = 7; }},
+             {"a", kArgument, [](D& d) { d.n = uint64_t{1} << 40; }},
+             {"values", kArgument, [&](D& d) { d.values = small; }},
+             {"values", kArgument, [&](D& d) { d.values = odd; }},
+             {"values", kArgument, [](D& d) { d.values = d.a; }},
+             {"values", kHandle, [](D& d) { d.values = 0; }},
+             {"vectors", kArgument, [](D& d) { d.vectors = d.a; }},
+             {"vectors", kArgument, [](D& d) { d.vectors = d.values; }},
+             {"info", kArgument, [](D& d) { d.info = d.vectors; }},
+             {"a", kHandle, [](D& d) { d.a = 0; }},
+             {"struct_size", kArgument, [](D& d) { d.struct_size = 4; }}});
+}
+
+TEST_P(LinearAlgebraMisuse, Svd) {
+  tuff_svd_desc good{};
+  good.struct_size = sizeof good;
+  good.dtype = TUFF_F32, good.m = 8, good.n = 4, good.a = buffers_[0], good.values = buffers_[1];
+  good.u = buffers_[2], good.vt = buffers_[3], good.batch_count = 1;
+  const OwnBuffer small = view(3, 0, 60), inside = view(2, 64, 64);
+  using D = tuff_svd_desc;
+  expect<D>("tuff_svd", tuff_svd, good,
+            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_I32; }},
+             {"lda", kArgument, [](D& d) { d.lda = 3; }},
+             {"ldu", kArgument, [](D& d) { d.ldu = 3; }},
+             {"ldvt", kArgument, [](D& d) { d.ldvt = 3; }},
+             {"stride_u", kArgument, [](D& d) { d.batch_count = 2, d.stride_vt = 16; }},
+             {"stride_vt", kArgument, [](D& d) { d.batch_count = 2, d.stride_u = 32; }},
+             {"stride_values", kArgument,
+              [](D& d) { d.batch_count = 2, d.stride_u = 32, d.stride_vt = 16, d.stride_values = 3; }},
+             {"a", kArgument, [](D& d) { d.m = 40; }},
+             {"vt", kArgument, [&](D& d) { d.vt = small; }},
+             {"vt", kArgument, [&](D& d) { d.vt = inside; }},
+             {"u", kArgument, [](D& d) { d.u = d.a; }},
+             {"u", kArgument, [](D& d) { d.u = d.values; }},
+             {"info", kArgument, [](D& d) { d.info = d.vt; }},
+             {"values", kHandle, [](D& d) { d.values = 0; }},
+             {"a", kHandle, [](D& d) { d.a = 7; }}});
+}
 TUFF_ON_BACKENDS(LinearAlgebraMisuse);
 
 }  // namespace

@@ -10,8 +10,6 @@
 namespace tuff_test::linalg_test {
 namespace {
 
-constexpr double kThreshold = 30;  // LAPACK's
-
 // Extents around those of blocks (16, 32), of recursion (128, 256) and of strips (512).
 std::vector<MatrixCase> squares() {
   std::vector<MatrixCase> all;
@@ -165,32 +163,6 @@ TEST_P(Triangular, SolvesEveryForm) {
 TUFF_TABLE(Triangular, MatrixCase, squares());
 
 // --- Residuals ---------------------------------------------------------------------------------------------------
-
-enum class Kind : uint8_t { random, graded_rows, graded_columns, hilbert, singular };
-constexpr Kind kKinds[] = {Kind::random, Kind::graded_rows, Kind::graded_columns, Kind::hilbert, Kind::singular};
-
-template <typename T>
-Matrix of_kind(Kind kind, uint64_t m, uint64_t n, Random& random) {
-  Matrix a = drawn(m, n, [&](uint64_t i, uint64_t j) -> double {
-    const double value = static_cast<double>(random.uniform(-1, 1));
-    switch (kind) {
-      case Kind::graded_rows: return std::ldexp(value, -static_cast<int>(i % 40));
-      case Kind::graded_columns: return std::ldexp(value, -static_cast<int>(j % 40));
-      case Kind::hilbert: return 1.0 / static_cast<double>(i + j + 1);
-      case Kind::singular: return double{random.integer(3)};
-      default: return value;
-    }
-  });
-  // Columns that repeat, and one of zeros.
-  for (uint64_t i = 0; i < m && kind == Kind::singular; ++i) {
-    a(i, n / 2) = 0;
-    if (n > 3) a(i, n - 1) = a(i, 0);
-  }
-  for (uint64_t i = 0; i < m; ++i) {
-    for (uint64_t j = 0; j < n; ++j) a(i, j) = static_cast<T>(a(i, j));
-  }
-  return a;
-}
 
 using LuResidual = Table<MatrixCase>;
 TEST_P(LuResidual, IsBelowLapacksThreshold) {

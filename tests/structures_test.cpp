@@ -353,6 +353,12 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_lu_solve_desc* d) { return tuff_lu_solve(context(), d); });
   expect_checked("tuff_lu_determinant", operation(tuff_lu_determinant_desc{}), false,
                  [&](const tuff_lu_determinant_desc* d) { return tuff_lu_determinant(context(), d); });
+  expect_checked("tuff_qr", operation(tuff_qr_desc{}), false,
+                 [&](const tuff_qr_desc* d) { return tuff_qr(context(), d); });
+  expect_checked("tuff_eigh", operation(tuff_eigh_desc{}), false,
+                 [&](const tuff_eigh_desc* d) { return tuff_eigh(context(), d); });
+  expect_checked("tuff_svd", operation(tuff_svd_desc{}), false,
+                 [&](const tuff_svd_desc* d) { return tuff_svd(context(), d); });
 }
 
 // Calls that create objects, which are destroyed again.

@@ -360,6 +360,33 @@ void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
         desc.pivots = b[2].handle(), desc.batch_count = 1;
         context.lu_solve(desc);
       }));
+  all.push_back(
+      compute_row("qr", shape, 8 * cube / 3, {count, count, count}, [=](const tuff::Context& context, Buffers& b) {
+        b[1].copy_from(b[0], count * sizeof(float));
+        tuff_qr_desc desc{};
+        desc.dtype = TUFF_F32, desc.m = desc.n = n, desc.a = b[1].handle(), desc.q = b[2].handle();
+        desc.batch_count = 1;
+        context.qr(desc);
+      }));
+  // Rates by the operations of LAPACK's methods, of which Jacobi's needs several times as many.
+  const uint64_t small = n / 4, one = small * small;
+  const double small_cube = static_cast<double>(one) * static_cast<double>(small);
+  const std::string small_shape = fmt::format("{} x {}", small, small);
+  all.push_back(compute_row(
+      "eigh", small_shape, 9 * small_cube, {one, one, small}, [=](const tuff::Context& context, Buffers& b) {
+        tuff_eigh_desc desc{};
+        desc.dtype = TUFF_F32, desc.n = small, desc.a = b[0].handle(), desc.vectors = b[1].handle();
+        desc.values = b[2].handle(), desc.batch_count = 1;
+        context.eigh(desc);
+      }));
+  all.push_back(compute_row("svd", small_shape, 22 * small_cube, {one, one, one, small},
+                            [=](const tuff::Context& context, Buffers& b) {
+                              tuff_svd_desc desc{};
+                              desc.dtype = TUFF_F32, desc.m = desc.n = small, desc.a = b[0].handle();
+                              desc.u = b[1].handle(), desc.vt = b[2].handle(), desc.values = b[3].handle();
+                              desc.batch_count = 1;
+                              context.svd(desc);
+                            }));
   // Of 8 x 8 matrices, of which only the diagonal is read.
   const uint64_t batch = count / 64;
   all.push_back(row("lu_determinant", "lu_determinant", fmt::format("{} of 8 x 8", batch), Unit::bytes, Limit::none,

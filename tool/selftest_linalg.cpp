@@ -102,6 +102,36 @@ void add_linalg_cases(std::vector<Case>& cases) {
         desc.stride_a = kOne, desc.log_magnitude = out.handle(), desc.batch_count = kBatch;
         context.lu_determinant(desc);
       });
+  // Of 40 reflections each has the error of a sum of 40 products, relative to a column's length, below 32000; R changes
+  // by that times sqrt(2) and the condition number (Sun, 1991).
+  add("qr", "3 of 40x40", kAll, kN * gamma(4 * kN) * 32'000 * 1.5 * 2.4,
+      [](const auto& context, const Buffers& in, const auto& out) {
+        dominate(context, in[0], false, out);
+        tuff_qr_desc desc{};
+        desc.dtype = TUFF_F32, desc.m = desc.n = kN, desc.a = out.handle(), desc.stride_a = kOne;
+        desc.batch_count = kBatch;
+        context.qr(desc);
+      });
+  // tuff.h: 30 n eps |A|, and |A| is below 42000.
+  constexpr double kSpectrum = 30 * kN * 0x1p-23 * 42'000;
+  add("eigh", "values of 3 of 40x40", kBatch * kN, kSpectrum,
+      [](const auto& context, const Buffers& in, const auto& out) {
+        const tuff::Buffer a = context.template alloc<float>(kAll);
+        dominate(context, in[0], true, a);
+        tuff_eigh_desc desc{};
+        desc.dtype = TUFF_F32, desc.n = kN, desc.a = a.handle(), desc.stride_a = kOne;
+        desc.values = out.handle(), desc.batch_count = kBatch;
+        context.eigh(desc);
+      });
+  add("svd", "values of 3 of 40x40", kBatch * kN, kSpectrum,
+      [](const auto& context, const Buffers& in, const auto& out) {
+        const tuff::Buffer a = context.template alloc<float>(kAll);
+        dominate(context, in[0], false, a);
+        tuff_svd_desc desc{};
+        desc.dtype = TUFF_F32, desc.m = desc.n = kN, desc.a = a.handle(), desc.stride_a = kOne;
+        desc.values = out.handle(), desc.batch_count = kBatch;
+        context.svd(desc);
+      });
 }
 
 }  // namespace tool

@@ -1815,13 +1815,16 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  *
  * Errors are small in the sense of LAPACK's tests (docs/linear-algebra.md): with n the extent and eps = 2^-23 or 2^-52,
  * ||A - L*L^T|| is below 30 n eps ||A|| and ||B - A*X|| below 30 n eps ||A|| ||X|| for triangular A. The same holds for
- * ||A - P*L*U|| and its solutions, unless elements of U are much larger than those of A. f32 numbers below 2^-126 may
+ * ||A - P*L*U|| and its solutions, unless elements of U are much larger than those of A; for ||A - Q*R||,
+ * ||A - U*S*V^T|| and ||A - V*L*V^T||; and, relative to 1 instead of ||A||, for ||I - Q^T*Q|| of all orthonormal columns
+ * and rows. Singular values and eigenvalues are within 30 n eps ||A|| of those of A. f32 numbers below 2^-126 may
  * be taken as 0. No call returns an error because of a matrix's values: info says what happened, and NaN spreads as it
  * does in arithmetic.
  *
  * Additional errors: INVALID_ARGUMENT for leading dimensions and strides that are too small; UNSUPPORTED for triangles
- * (min(m, n) of tuff_lu()) of more than 2^20 rows, for other extents of 2^30 or more, and on CPU devices for tuff_lu() of
- * more rows than its workgroups hold (at least 2^20).
+ * (min(m, n) of tuff_lu() and tuff_qr()) of more than 2^20 rows, min(m, n) above 2^14 in tuff_svd() and n above 2^14 in
+ * tuff_eigh(), for other extents of 2^30 or more, and on CPU devices for tuff_lu(), tuff_qr() and tuff_svd() of more rows
+ * than their workgroups hold (at least 2^18).
  * ------------------------------------------------------------------------------------------- */
 
 /* Options of tuff_cholesky(). Since 0.9.0. */
@@ -1923,6 +1926,77 @@ typedef struct tuff_lu_determinant_desc {
  * overflow nor underflow. That of an empty matrix is 1. The product is within 2 n eps of the exact product of the
  * diagonal, relative to it, unless it leaves the range of dtype. */
 TUFF_API tuff_status tuff_lu_determinant(tuff_stream stream, const tuff_lu_determinant_desc* desc);
+
+/* Options of tuff_qr(). Since 0.9.0. */
+typedef struct tuff_qr_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  uint64_t m, n;       /* A is m x n */
+  tuff_buffer a;       /* in: the matrices; out: R, with zeros below its diagonal */
+  uint64_t lda;        /* 0: n */
+  uint64_t stride_a;   /* at least one matrix if batch_count > 1 */
+  tuff_buffer q;       /* out: Q, m x columns_q; TUFF_NULL_HANDLE: not wanted */
+  uint64_t columns_q;  /* min(m, n), the reduced form, for which 0 stands too, to m, the complete one */
+  uint64_t ldq;        /* 0: columns_q */
+  uint64_t stride_q;   /* at least one matrix if batch_count > 1 */
+  uint64_t batch_count;
+} tuff_qr_desc;
+
+/* QR factorisation by Householder reflections: A = Q * R, where the columns of Q are orthonormal and R, which overwrites
+ * A, is an upper triangle or trapezium. R's diagonal may be negative, as in LAPACK. A may have any rank: then R's
+ * diagonal has small elements, not necessarily at its end. A NaN or an infinity in A spreads to all of R and Q that
+ * depends on it. R does not depend on whether Q is wanted, except for its rounding. */
+TUFF_API tuff_status tuff_qr(tuff_stream stream, const tuff_qr_desc* desc);
+
+/* Options of tuff_eigh(). Since 0.9.0. */
+typedef struct tuff_eigh_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  int32_t triangle;        /* TUFF_TRIANGLE_*: which triangle of A is read */
+  int32_t reserved;        /* zero */
+  uint64_t n;              /* A is n x n */
+  tuff_buffer a;           /* a triangle of a symmetric matrix */
+  uint64_t lda;            /* 0: n */
+  uint64_t stride_a;       /* 0: one matrix for all */
+  tuff_buffer values;      /* out: n for each matrix, ascending */
+  uint64_t stride_values;  /* 0: n */
+  tuff_buffer vectors;     /* out: n x n, column j belongs to value j; TUFF_NULL_HANDLE: not wanted */
+  uint64_t ld_vectors;     /* 0: n */
+  uint64_t stride_vectors; /* at least one matrix if batch_count > 1 */
+  tuff_buffer info;        /* TUFF_I32, batch_count of them; TUFF_NULL_HANDLE: not wanted */
+  uint64_t batch_count;
+} tuff_eigh_desc;
+
+/* Eigenvalues and eigenvectors of symmetric matrices: A = V * diag(values) * V^T, by Jacobi's method. Vectors have length
+ * 1 and are orthogonal; their signs, and their choice for values that are equal, are not specified. info is 0; 1 if A
+ * has a NaN or an infinity in the triangle, which makes all results of that matrix NaN; or 2 if the off-diagonal
+ * elements did not become small within 30 sweeps: results are then approximations. */
+TUFF_API tuff_status tuff_eigh(tuff_stream stream, const tuff_eigh_desc* desc);
+
+/* Options of tuff_svd(). Since 0.9.0. */
+typedef struct tuff_svd_desc {
+  uint32_t struct_size;
+  int32_t dtype;
+  uint64_t m, n;          /* A is m x n; k is min(m, n) */
+  tuff_buffer a;          /* only read */
+  uint64_t lda;           /* 0: n */
+  uint64_t stride_a;      /* 0: one matrix for all */
+  tuff_buffer values;     /* out: k for each matrix, descending, none negative */
+  uint64_t stride_values; /* 0: k */
+  tuff_buffer u;          /* out: m x k; TUFF_NULL_HANDLE: not wanted, as vt */
+  uint64_t ldu;           /* 0: k */
+  uint64_t stride_u;      /* at least one matrix if batch_count > 1, as stride_vt */
+  tuff_buffer vt;         /* out: k x n */
+  uint64_t ldvt;          /* 0: n */
+  uint64_t stride_vt;
+  tuff_buffer info;       /* as tuff_eigh_desc's */
+  uint64_t batch_count;
+} tuff_svd_desc;
+
+/* Singular value decomposition A = U * diag(values) * V^T in the reduced form, by a QR factorisation and the one-sided
+ * method of Jacobi. The columns of U and the rows of V^T (vt) are orthonormal for matrices of any rank; their signs, and
+ * their choice for values that are equal, are not specified. info is as tuff_eigh()'s. */
+TUFF_API tuff_status tuff_svd(tuff_stream stream, const tuff_svd_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Fourier transforms. Since 0.9.0.

@@ -1041,6 +1041,9 @@ class Operations {
   Outcome triangular_solve(tuff_triangular_solve_desc desc) const { return with_size(tuff_triangular_solve, desc); }
   Outcome lu_solve(tuff_lu_solve_desc desc) const { return with_size(tuff_lu_solve, desc); }
   Outcome lu_determinant(tuff_lu_determinant_desc desc) const { return with_size(tuff_lu_determinant, desc); }
+  Outcome qr(tuff_qr_desc desc) const { return with_size(tuff_qr, desc); }
+  Outcome eigh(tuff_eigh_desc desc) const { return with_size(tuff_eigh, desc); }
+  Outcome svd(tuff_svd_desc desc) const { return with_size(tuff_svd, desc); }
   Outcome fft(tuff_fft_desc desc) const { return with_size(tuff_fft, desc); }
   // End of what is generated.
 

@@ -32,6 +32,22 @@ CallText describe(const LuSolveArgs& args) {
 CallText describe(const LuDeterminantArgs& args) {
   return text(args.dtype, fmt::format("{}x{}", args.n, args.n), args.batch_count);
 }
+CallText describe(const QrArgs& args) {
+  const std::string q = args.q.buffer != nullptr ? fmt::format(" q {}", args.q_columns) : "";
+  return text(args.dtype, fmt::format("{}x{}{}", args.m, args.n, q), args.batch_count);
+}
+CallText describe(const EighArgs& args) {
+  return text(args.dtype,
+              fmt::format("{}x{} {}{}", args.n, args.n, args.triangle == TUFF_TRIANGLE_UPPER ? "upper" : "lower",
+                          args.vectors.buffer != nullptr ? " vectors" : ""),
+              args.batch_count);
+}
+CallText describe(const SvdArgs& args) {
+  return text(args.dtype,
+              fmt::format("{}x{}{}{}", args.m, args.n, args.u.buffer != nullptr ? " u" : "",
+                          args.vt.buffer != nullptr ? " vt" : ""),
+              args.batch_count);
+}
 
 }  // namespace
 
@@ -48,6 +64,11 @@ const OperationOf<LuSolveArgs> lu_solve =
 const OperationOf<LuDeterminantArgs> lu_determinant =
     define_operation<LuDeterminantArgs, check_lu_determinant, host_lu_determinant, record_lu_determinant, describe>(
         "lu_determinant", linalg::kTypes);
+const OperationOf<QrArgs> qr = define_operation<QrArgs, check_qr, host_qr, record_qr, describe>("qr", linalg::kTypes);
+const OperationOf<EighArgs> eigh =
+    define_operation<EighArgs, check_eigh, host_eigh, record_eigh, describe>("eigh", linalg::kTypes);
+const OperationOf<SvdArgs> svd =
+    define_operation<SvdArgs, check_svd, host_svd, record_svd, describe>("svd", linalg::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -24,3 +24,29 @@ bool is_nan(double a) {
 }
 #endif
 #define NOT_A_NUMBER TUFF_VALUE(TUFF_NAN)
+
+// The upper word of a value has its sign, its exponent and the first FRACTION bits of its fraction.
+#if TUFF_TYPE == 1
+const uint FRACTION = 23, MOST = 255, BIAS = 126;
+uint upper_of(float a) { return floatBitsToUint(a); }
+float with_upper(float a, uint upper) { return uintBitsToFloat(upper); }
+#else
+const uint FRACTION = 20, MOST = 2047, BIAS = 1022;
+uint upper_of(double a) { return unpackDouble2x32(a).y; }
+double with_upper(double a, uint upper) { return packDouble2x32(uvec2(unpackDouble2x32(a).x, upper)); }
+#endif
+
+// 2^e with e within the normal numbers' exponents.
+TUFF_VALUE power_of_two(int e) { return with_upper(TUFF_ZERO, uint(e + int(BIAS) + 1) << FRACTION); }
+
+// e such that numbers of up to `largest` times 2^-e are at most 4, and the largest at least 1/2 unless it is a denormal
+// number: their squares neither overflow nor underflow. 0 if `largest` is 0, infinite or NaN.
+int scale_exponent(TUFF_VALUE largest) {
+  const uint biased = upper_of(largest) >> FRACTION & MOST;
+  if (biased == MOST || largest == TUFF_ZERO) return 0;
+  return clamp(int(biased) - int(BIAS) - 1, -int(BIAS), int(BIAS));
+}
+bool is_finite(TUFF_VALUE a) { return (upper_of(a) >> FRACTION & MOST) != MOST; }
+
+// The larger one; NaN counts as the largest.
+TUFF_VALUE larger(TUFF_VALUE a, TUFF_VALUE b) { return is_nan(a) || (!is_nan(b) && a >= b) ? a : b; }

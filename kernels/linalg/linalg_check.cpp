@@ -1,6 +1,7 @@
 // Checks the arguments of linear algebra.
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <string_view>
 
 #include "kernels/common/check.hpp"
@@ -60,6 +61,32 @@ Checked check_pivots(const Buffer* pivots, uint64_t steps, uint64_t stride, uint
     return fmt::format("{} for each matrix, stride_pivots={} batch_count={}", steps, stride, batch_count);
   });
   return {"pivots", pivots, elements * sizeof(int32_t)};
+}
+
+// `count` numbers for each matrix, which are written.
+Checked check_values(const Buffer* values, uint64_t count, uint64_t stride, int32_t dtype, uint64_t batch_count) {
+  if (count == 0 || batch_count == 0) return {"values", nullptr, 0};
+  require(batch_count == 1 || stride >= count, "stride_values is {}, must be at least {}", stride, count);
+  const uint64_t elements = checked_add(checked_mul(batch_count - 1, stride, "values"), count, "values");
+  check_operand(values, "values", elements, dtype, [&] {
+    return fmt::format("{} for each matrix, stride_values={} batch_count={}", count, stride, batch_count);
+  });
+  return {"values", values, elements * dtype_size(dtype)};
+}
+
+// A matrix that is written, unless it is not wanted.
+Checked check_wanted(const MatrixArgs& matrix, const Names& names, uint64_t rows, uint64_t columns, int32_t dtype,
+                     uint64_t batch_count) {
+  if (matrix.buffer == nullptr) return {names.matrix, nullptr, 0};
+  return check_matrix(matrix, names, rows, columns, dtype, batch_count, true);
+}
+
+// Results overlap neither what is read nor each other.
+void check_results(std::initializer_list<Checked> results, const Checked& read) {
+  for (const Checked* result = results.begin(); result != results.end(); ++result) {
+    check_apart(*result, read);
+    for (const Checked* other = results.begin(); other != result; ++other) check_apart(*result, *other);
+  }
 }
 
 // One number for each matrix; null: not wanted.
@@ -137,6 +164,43 @@ void check_lu_determinant(const LuDeterminantArgs& args) {
     check_apart(results[i], pivots);
     for (size_t j = 0; j < i; ++j) check_apart(results[i], results[j]);
   }
+}
+
+void check_qr(const QrArgs& args) {
+  check_known_type(args.dtype, "dtype");
+  check_type(args.dtype, linalg::kTypes, "qr");
+  require(args.q_columns >= args.steps() && args.q_columns <= args.m,
+          "columns_q is {}, must be from min(m, n)={} to m={}", args.q_columns, args.steps(), args.m);
+  const Checked a =
+      check_matrix(args.a, {"a", "m", "n", "lda", "stride_a"}, args.m, args.n, args.dtype, args.batch_count, true);
+  check_apart(check_wanted(args.q, {"q", "m", "columns_q", "ldq", "stride_q"}, args.m, args.q_columns, args.dtype,
+                           args.batch_count),
+              a);
+}
+
+void check_eigh(const EighArgs& args) {
+  check_known_type(args.dtype, "dtype");
+  check_type(args.dtype, linalg::kTypes, "eigh");
+  check_triangle(args.triangle);
+  const uint64_t n = args.n, count = args.batch_count;
+  const Checked a = check_matrix(args.a, kSquare, n, n, args.dtype, count, false);
+  check_results(
+      {check_values(args.values, n, args.stride_values, args.dtype, count),
+       check_wanted(args.vectors, {"vectors", "n", "n", "ld_vectors", "stride_vectors"}, n, n, args.dtype, count),
+       check_numbers(args.info, "info", TUFF_I32, count)},
+      a);
+}
+
+void check_svd(const SvdArgs& args) {
+  check_known_type(args.dtype, "dtype");
+  check_type(args.dtype, linalg::kTypes, "svd");
+  const uint64_t m = args.m, n = args.n, k = args.steps(), count = args.batch_count;
+  const Checked a = check_matrix(args.a, {"a", "m", "n", "lda", "stride_a"}, m, n, args.dtype, count, false);
+  check_results({check_values(args.values, k, args.stride_values, args.dtype, count),
+                 check_wanted(args.u, {"u", "m", "k", "ldu", "stride_u"}, m, k, args.dtype, count),
+                 check_wanted(args.vt, {"vt", "k", "n", "ldvt", "stride_vt"}, k, n, args.dtype, count),
+                 check_numbers(args.info, "info", TUFF_I32, count)},
+                a);
 }
 
 }  // namespace tuff

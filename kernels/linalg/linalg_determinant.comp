@@ -34,11 +34,7 @@ TUFF_WRITE(4, Log, TUFF_VALUE, TUFF_VALUE_BYTES)
 shared TUFF_VALUE factors[TUFF_THREADS];
 shared int exponents[TUFF_THREADS];
 
-// The upper word has the sign, the exponent and the first FRACTION bits of the fraction.
 #if TUFF_TYPE == 1
-const uint FRACTION = 23, MOST = 255, BIAS = 126;
-uint upper_of(float a) { return floatBitsToUint(a); }
-float with_upper(float a, uint upper) { return uintBitsToFloat(upper); }
 // A denormal is its bits times 2^-149.
 const int DENORMAL = -149;
 float of_denormal(float a) {
@@ -49,9 +45,6 @@ float of_denormal(float a) {
 const float LN2 = 0.693147181;
 float log_of(float a) { return tuff_log(vec4(a)).x; }
 #else
-const uint FRACTION = 20, MOST = 2047, BIAS = 1022;
-uint upper_of(double a) { return unpackDouble2x32(a).y; }
-double with_upper(double a, uint upper) { return packDouble2x32(uvec2(unpackDouble2x32(a).x, upper)); }
 const int DENORMAL = -54;
 double of_denormal(double a) { return a * 18014398509481984.0lf; }  // 2^54
 const double LN2 = 0.6931471805599453lf;
@@ -83,9 +76,6 @@ void normalise(inout TUFF_VALUE m, inout int e) {
   e += int(biased) - int(BIAS);
   m = with_upper(m, (upper & ~(MOST << FRACTION)) | (BIAS << FRACTION));
 }
-
-// 2^e with e within the normal numbers' exponents.
-TUFF_VALUE power_of_two(int e) { return with_upper(TUFF_ZERO, uint(e + int(BIAS) + 1) << FRACTION); }
 
 // m * 2^e, in steps within the exponents' range.
 TUFF_VALUE scaled(TUFF_VALUE m, int e) {

@@ -4,51 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/common/elements.hpp"
-#include "kernels/linalg/linalg.hpp"
+#include "kernels/linalg/linalg_host.hpp"
 
 namespace tuff {
 namespace {
 
-// A copy of one matrix in doubles.
-class Doubles {
- public:
-  Doubles(uint64_t rows, uint64_t columns) : columns_(columns), values_(rows * columns) {}
-  double& operator()(uint64_t i, uint64_t j) { return values_[i * columns_ + j]; }
-  double operator()(uint64_t i, uint64_t j) const { return values_[i * columns_ + j]; }
-
- private:
-  uint64_t columns_;
-  std::vector<double> values_;
-};
-
-template <typename T>
-T* matrix_at(const MatrixArgs& matrix, uint64_t index) {
-  return matrix.buffer->host<T>() + index * matrix.stride;
-}
-
-template <typename T>
-Doubles load(const MatrixArgs& matrix, uint64_t index, uint64_t rows, uint64_t columns) {
-  Doubles result(rows, columns);
-  const T* from = matrix_at<T>(matrix, index);
-  for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j) result(i, j) = static_cast<double>(from[i * matrix.ld + j]);
-  }
-  return result;
-}
-
-template <typename T>
-void store(const Doubles& from, const MatrixArgs& matrix, uint64_t index, uint64_t rows, uint64_t columns) {
-  T* to = matrix_at<T>(matrix, index);
-  for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t j = 0; j < columns; ++j) to[i * matrix.ld + j] = static_cast<T>(from(i, j));
-  }
-}
-
-template <typename Body>
-void with_type(int32_t dtype, const Body& body) {
-  dtype == TUFF_F64 ? body(double{}) : body(float{});
-}
+using namespace linalg;
 
 // Triangle t of extent n as op() makes it: element (i, k).
 struct TriangleView {

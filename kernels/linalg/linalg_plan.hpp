@@ -15,6 +15,7 @@ namespace tuff::linalg {
 // a thousand times this many elements are beyond any device's memory.
 constexpr uint64_t kMaxTriangle = 1u << 20, kMaxExtent = (1u << 30) - 1;
 constexpr uint32_t kMostThreads = 256;  // of a workgroup
+constexpr uint64_t kCut = 128;          // see split()
 // Extent of the triangles that linalg_cholesky.comp and linalg_solve.comp keep in shared memory.
 uint64_t block_extent();
 
@@ -59,14 +60,20 @@ struct Batch {
   uint32_t threads(uint64_t items, uint32_t most) const;
 };
 
-// Calls body(batch, first) for parts of a batch that fit a dispatch of `groups` workgroups for each matrix.
+// Calls body(batch, first) for parts of a batch that fit a dispatch of `groups` workgroups for each matrix, of at most
+// `limit` matrices.
 template <typename Body>
-void for_each_part(Batch batch, uint64_t groups, const Body& body) {
-  const uint64_t all = batch.count, most = std::clamp<uint64_t>((uint64_t{1} << 31) / groups, 1, 1u << 20);
+void for_each_part(Batch batch, uint64_t groups, uint64_t limit, const Body& body) {
+  const uint64_t all = batch.count, most = std::clamp<uint64_t>((uint64_t{1} << 31) / groups, 1, limit);
   for (uint64_t first = 0; first < all; first += most) {
     batch.count = std::min(most, all - first);
     body(batch, first);
   }
+}
+
+template <typename Body>
+void for_each_part(const Batch& batch, uint64_t groups, const Body& body) {
+  for_each_part(batch, groups, 1u << 20, body);
 }
 
 // Calls body(Index{}) with the type of element indices.
@@ -87,9 +94,12 @@ View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t f
 // sum of 128 terms for each element that they read and write.
 uint64_t split(uint64_t extent, uint64_t block);
 
-// C -= A * B, with A m x k and B k x n.
-void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n,
-                    uint64_t k);
+// C -= A * B, with A m x k and B k x n, or C = alpha * A * B + beta * C.
+void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n, uint64_t k,
+                    double alpha = -1, double beta = 1);
+
+// Makes rows x columns matrices identities.
+void record_identity(const Batch& batch, const View& a, uint64_t rows, uint64_t columns);
 
 // X = T^-1 * X for a triangle T of extent n and n x columns matrices X. `upper` is T as viewed.
 struct Triangle {
@@ -98,6 +108,19 @@ struct Triangle {
   bool upper, unit_diagonal;
 };
 void record_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns);
+
+// How many matrices' scratch memory, of `each` elements for one, is used at once: 256 MiB, unless one takes more.
+uint64_t matrices_at_once(const Batch& batch, uint64_t each);
+
+// QR factorisations of matrices in any memory, with scratch memory of qr_memory() elements for each of `matrices`, from
+// element `first` on, of which those of the batch are used. args.q.buffer says whether Q is wanted.
+struct QrMemory {
+  const Buffer* buffer;
+  uint64_t first, matrices;
+};
+uint64_t qr_memory(const Batch& batch, const QrArgs& args);
+void require_qr(const Batch& batch, const QrArgs& args);
+void record_qr(const Batch& batch, const QrArgs& args, const View& a, const View& q, const QrMemory& memory);
 
 // Sets the info of all matrices to 0; null: there is none.
 void record_no_failures(Recorder& recorder, const Buffer* info, uint64_t count);

@@ -29,7 +29,6 @@ namespace tuff {
 namespace linalg {
 namespace {
 
-constexpr uint64_t kCut = 128;    // see split()
 constexpr uint64_t kStrip = 512;  // columns of a symmetric product that are computed at once
 
 }  // namespace
@@ -67,6 +66,14 @@ Batch batch_of(Recorder& recorder, const char* name, int32_t dtype, uint64_t cou
           stream_device(recorder.traits(), forced_variant<"TUFF_LINALG_VARIANT">(), dtype_size(dtype))};
 }
 
+uint64_t matrices_at_once(const Batch& batch, uint64_t each) {
+  constexpr uint64_t kMost = uint64_t{256} << 20;
+  const DeviceTraits& traits = batch.recorder.traits();
+  const uint64_t bytes = traits.addresses ? kMost : std::min(kMost, traits.max_range);
+  return each == 0 ? std::min<uint64_t>(batch.count, 1u << 20)
+                   : std::clamp<uint64_t>(bytes / (each * batch.size()), 1, batch.count);
+}
+
 View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t first) {
   const uint64_t ld = rows > 1 ? matrix.ld : 0, stride = count > 1 ? matrix.stride : 0;
   return {matrix.buffer, first * stride, ld, stride};
@@ -76,10 +83,10 @@ uint64_t split(uint64_t extent, uint64_t block) {
   return extent > 2 * kCut ? kCut : ceil_div(ceil_div(extent, 2), block) * block;
 }
 
-void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n,
-                    uint64_t k) {
+void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n, uint64_t k,
+                    double alpha, double beta) {
   // A transposed C is computed as C^T -= B^T * A^T.
-  if (c.transposed) return record_product(batch, c.transpose(), b.transpose(), a.transpose(), n, m, k);
+  if (c.transposed) return record_product(batch, c.transpose(), b.transpose(), a.transpose(), n, m, k, alpha, beta);
   const Buffer a_block = moved(a.buffer, a.first, batch.dtype), b_block = moved(b.buffer, b.first, batch.dtype),
                c_block = moved(c.buffer, c.first, batch.dtype);
   GemmArgs args{};
@@ -89,7 +96,7 @@ void record_product(const Batch& batch, const View& c, const View& a, const View
   args.ta = a.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
   args.tb = b.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
   args.m = m, args.n = n, args.k = k;
-  args.alpha = -1, args.beta = 1;
+  args.alpha = alpha, args.beta = beta;
   args.a = &a_block, args.b = &b_block, args.c = &c_block;
   args.lda = a.ld, args.ldb = b.ld, args.ldc = c.ld;
   args.stride_a = a.stride, args.stride_b = b.stride, args.stride_c = c.stride;
@@ -198,30 +205,37 @@ void Cholesky::record(uint64_t first, uint64_t n) const {
   record(first + left, rest);
 }
 
-// Sets what is above the diagonal to zero.
-void record_zeros(const Batch& batch, const View& a, uint64_t n) {
-  const uint64_t tiles = ceil_div(n, static_cast<uint64_t>(shaders::LinalgTriangle::tile({})));
-  const bool wide = needs_wide(batch.span(a, n, n));
-  KernelRequest kernel = shaders::LinalgTriangle::request({.type = batch.dtype});
+// Sets what is above the diagonal to zero, or everything to the identity.
+void record_triangle(const Batch& batch, const View& a, uint64_t rows, uint64_t columns, bool identity) {
+  const auto tile = static_cast<uint64_t>(shaders::LinalgTriangle::tile({}));
+  const uint64_t across = ceil_div(columns, tile), down = ceil_div(rows, tile);
+  const bool wide = needs_wide(batch.span(a, rows, columns));
+  KernelRequest kernel = shaders::LinalgTriangle::request({.identity = identity, .type = batch.dtype});
   kernel.streaming().constant(0, batch.threads(kMostThreads, kMostThreads)).wide(wide);
   Dispatch dispatch(batch.name);
-  batch.operand(dispatch, a, n, n, Access::write);
+  batch.operand(dispatch, a, rows, columns, Access::write);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
     dispatch.push(shaders::LinalgTriangle::Push<Index>{.row_stride = static_cast<Index>(a.row_stride()),
                                                        .column_stride = static_cast<Index>(a.column_stride()),
                                                        .stride = static_cast<Index>(a.stride),
-                                                       .n = static_cast<uint32_t>(n),
-                                                       .tiles = static_cast<uint32_t>(tiles),
+                                                       .rows = static_cast<uint32_t>(rows),
+                                                       .columns = static_cast<uint32_t>(columns),
+                                                       .tiles = static_cast<uint32_t>(across),
+                                                       .tiles_down = static_cast<uint32_t>(down),
                                                        .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(n * n) * static_cast<double>(batch.count) / 2;
-  dispatch.groups_linear(tiles * tiles * batch.count, batch.recorder.traits())
+  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count) / (identity ? 1 : 2);
+  dispatch.groups_linear(across * down * batch.count, batch.recorder.traits())
       .work(elements * static_cast<double>(batch.size()), elements);
   batch.recorder.dispatch(kernel, dispatch);
 }
 
 }  // namespace
+
+void record_identity(const Batch& batch, const View& a, uint64_t rows, uint64_t columns) {
+  record_triangle(batch, a, rows, columns, true);
+}
 
 void record_no_failures(Recorder& recorder, const Buffer* info, uint64_t count) {
   if (info != nullptr) record_fill(recorder, *info, 0, count * sizeof(int32_t), {});
@@ -245,7 +259,7 @@ void record_cholesky(Recorder& recorder, const CholeskyArgs& args) {
     View matrices = a;
     matrices.first = first * a.stride;
     Cholesky{part, matrices, args.info, first}.record(0, args.n);
-    if (args.n > block_extent()) record_zeros(part, matrices, args.n);
+    if (args.n > block_extent()) record_triangle(part, matrices, args.n, args.n, false);
   });
 }
 

@@ -1235,6 +1235,71 @@ class LuDeterminantDesc(Structure):
     ]
 
 
+class QrDesc(Structure):
+    """tuff_qr_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("q", c_uint64),
+        ("columns_q", c_uint64),
+        ("ldq", c_uint64),
+        ("stride_q", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class EighDesc(Structure):
+    """tuff_eigh_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("triangle", c_int32),
+        ("reserved", c_int32),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("values", c_uint64),
+        ("stride_values", c_uint64),
+        ("vectors", c_uint64),
+        ("ld_vectors", c_uint64),
+        ("stride_vectors", c_uint64),
+        ("info", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class SvdDesc(Structure):
+    """tuff_svd_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("values", c_uint64),
+        ("stride_values", c_uint64),
+        ("u", c_uint64),
+        ("ldu", c_uint64),
+        ("stride_u", c_uint64),
+        ("vt", c_uint64),
+        ("ldvt", c_uint64),
+        ("stride_vt", c_uint64),
+        ("info", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
 class FftDesc(Structure):
     """tuff_fft_desc"""
 
@@ -1593,6 +1658,9 @@ FUNCTIONS = {
     "tuff_triangular_solve": (c_int32, [c_uint64, POINTER(TriangularSolveDesc)]),
     "tuff_lu_solve": (c_int32, [c_uint64, POINTER(LuSolveDesc)]),
     "tuff_lu_determinant": (c_int32, [c_uint64, POINTER(LuDeterminantDesc)]),
+    "tuff_qr": (c_int32, [c_uint64, POINTER(QrDesc)]),
+    "tuff_eigh": (c_int32, [c_uint64, POINTER(EighDesc)]),
+    "tuff_svd": (c_int32, [c_uint64, POINTER(SvdDesc)]),
     # Fourier transforms
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
     # Expressions

@@ -18,35 +18,52 @@ from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, whole
 from ._einsum import diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
-from ._elementwise import is_float
 from ._error import check as require
+from ._matrices import LinAlgError
+from ._matrices import count as _count
+from ._matrices import floats as _floats
+from ._matrices import matrices as _matrices
+from ._matrices import owned as _owned
+from ._matrices import raise_if as _raise_if
 from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
+from ._spectra import EighResult, QRResult, SVDResult, cond, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
 from ._views import broadcast_to
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
 
-LinAlgError = np.linalg.LinAlgError
-
 __all__ = [
+    "EighResult",
     "LinAlgError",
+    "QRResult",
+    "SVDResult",
     "cholesky",
+    "cond",
     "det",
     "diagonal",
+    "eigh",
+    "eigvalsh",
     "inv",
     "kron",
+    "lstsq",
     "lu_factor",
     "lu_solve",
     "matmul",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
+    "norm",
     "outer",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
     "solve_triangular",
+    "svd",
+    "svdvals",
     "tensordot",
     "trace",
     "vecdot",
@@ -59,47 +76,6 @@ class SlogdetResult(NamedTuple):
 
     sign: Array
     logabsdet: Array
-
-
-_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
-
-
-def _floats(x: Array, name: str) -> Array:
-    """An array of float32 or float64; integers and bools become float32."""
-    require_array(x, name)
-    if not is_float(x.dtype):
-        return x.astype(np.float32)
-    if x.dtype not in _TYPES:
-        raise TypeError(f"{name} is {x.dtype}, and linear algebra takes float32 and float64; .astype() converts")
-    return x
-
-
-def _matrices(x: Array, name: str, square: bool = True) -> Array:
-    x = _floats(x, name)
-    if x.ndim < 2:
-        raise LinAlgError(f"{name} has shape {x.shape}, needs at least two axes")
-    if square and x.shape[-1] != x.shape[-2]:
-        raise LinAlgError(f"{name} has shape {x.shape}, needs square matrices")
-    return x
-
-
-def _count(x: Array) -> int:
-    return math.prod(x.shape[:-2])
-
-
-def _owned(x: Array, given: Array) -> Array:
-    """An array that a factorisation may overwrite."""
-    return x.copy() if x is given else x
-
-
-def _raise_if(info: Optional[Array], what: str) -> None:
-    if info is None:
-        return
-    failures = info.numpy().ravel()
-    first = np.flatnonzero(failures)
-    if first.size:
-        where = "the matrix" if failures.size == 1 else f"matrix {first[0]}"
-        raise LinAlgError(f"{where} is {what.format(failures[first[0]])}")
 
 
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
@@ -297,7 +273,7 @@ def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: flo
 
 def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "fro") -> Array:  # noqa: A002
     """The norms of matrices: "fro", the root of the sum of squares; 1 and -1: the largest and the smallest sum of a column's
-    magnitudes; inf and -inf: of a row's. Those of singular values (2, -2, "nuc") are a ValueError."""
+    magnitudes; inf and -inf: of a row's; 2 and -2: the largest and the smallest singular value; "nuc": their sum."""
     x = _floats(x, "x")
     if x.ndim < 2:
         raise ValueError(f"x has shape {x.shape}, needs at least two axes")
@@ -306,9 +282,35 @@ def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "f
     elif ord in (1, -1, math.inf, -math.inf):
         sums = reductions.reduce(raw.REDUCE_L1, x, x.ndim - (1 if math.isinf(ord) else 2))
         result = sums.max(axis=sums.ndim - 1) if ord > 0 else sums.min(axis=sums.ndim - 1)
+    elif ord in (2, -2, "nuc"):
+        values = svdvals(x)
+        last = values.ndim - 1
+        result = values.sum(axis=last) if ord == "nuc" else values.max(axis=last) if ord == 2 else values.min(axis=last)
     else:
-        raise ValueError(f'ord is {ord!r}, not "fro", 1, -1, inf or -inf')
+        raise ValueError(f'ord is {ord!r}, not "fro", "nuc", 1, -1, 2, -2, inf or -inf')
     return result.reshape((*x.shape[:-2], 1, 1)) if keepdims else result
 
 
-protocol.FUNCTIONS.update({f"linalg.{name}": globals()[name] for name in __all__ if name != "LinAlgError"})
+def norm(x: Array, ord: Union[None, str, float] = None, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A002
+    """As numpy.linalg.norm: the norm of a vector along one axis, of matrices along two, of an array of one or two axes
+    without axis; without ord the root of the sum of squares."""
+    require_array(x, "x")
+    axes = list(range(x.ndim)) if axis is None else [axis] if is_whole(axis) else list(axis)
+    if ord is None and (axis is None or len(axes) == 2):
+        return vector_norm(x, axis=tuple(axes), keepdims=keepdims)
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"ord is {ord!r}, which vectors do not have")
+        return vector_norm(x, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2:
+        raise ValueError(f"ord is {ord!r} for {len(axes)} axes, needs one or two")
+    rows, columns = (whole_axis(one, x.ndim) for one in axes)
+    if rows == columns:
+        raise ValueError(f"axis {axis} names one axis twice")
+    rest = [one for one in range(x.ndim) if one not in (rows, columns)]
+    order = [*rest, rows, columns]
+    result = matrix_norm(x if order == list(range(x.ndim)) else x.transpose(order), ord=ord)
+    return result.reshape([1 if one in (rows, columns) else size for one, size in enumerate(x.shape)]) if keepdims else result
+
+
+protocol.FUNCTIONS.update({f"linalg.{name}": globals()[name] for name in __all__ if not isinstance(globals()[name], type)})

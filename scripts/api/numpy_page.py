@@ -98,6 +98,17 @@ COMPOSED = {
 }
 
 
+#: The same for numpy.linalg.
+LINALG = {
+    "cond": "NaN and infinity, not an error, for singular matrices",
+    "lstsq": "a NamedTuple",
+    "matrix_rank": "rtol only, no tol, no hermitian",
+    "pinv": "rtol only, no rcond, no hermitian",
+    "qr": 'no mode "raw"',
+    "svd": "no hermitian",
+}
+
+
 def names() -> dict[str, list[str]]:
     """NumPy's names, by module."""
     found: dict[str, list[str]] = {}
@@ -200,7 +211,7 @@ def table(module: str, tuff: str, listed: list[str], there: set[str], run: set[s
             continue
         here = f"`{tuff}.{own}`" if own in there else f"`a.{method}`" if method else ""
         runs = f"`{module}.{name}`" if name in run else ""
-        known = {**COMPOSED, **DIFFERENT} if module == "numpy" else {}
+        known = {**COMPOSED, **DIFFERENT} if module == "numpy" else LINALG if module == "numpy.linalg" else {}
         rows.append(f"| `{name}` | {runs} | {here} | {known.get(name, known.get(own, ''))} |")
     return rows, missing
 
@@ -222,6 +233,7 @@ def page() -> str:
     ufuncs = {name for name in UFUNCS if name in found or ALIASES.get(name) in found}
     everywhere = set.union(*(exported(path) for path in PACKAGE.glob("_*.py")))
     unknown = [name for name in (*DIFFERENT, *COMPOSED, *HOST, *METHODS, *ALIASES) if name not in numpy["numpy"]]
+    unknown += [name for name in LINALG if name not in numpy["numpy.linalg"]]
     if unknown:
         raise Problem(f"numpy_page.py names what NumPy does not have: {unknown}")
     parts = [("numpy", "tuff", everywhere, dispatched() | ufuncs, [name for name in numpy["numpy"] if name not in HOST])]

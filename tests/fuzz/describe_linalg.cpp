@@ -371,12 +371,80 @@ void draw_lu_determinant(Draft& d) {
   };
 }
 
+// --- orthogonal factors --------------------------------------------------------------------------------------------
+
+// Signs of columns, and bases of the spaces of equal values, depend on the rounding. These results are therefore not
+// judged here, but by their residuals (tests/linalg_qr_test.cpp, tests/linalg_spectrum_test.cpp); what surrounds them
+// is.
+bool not_judged() { return false; }
+
+void draw_qr(Draft& d) {
+  const int32_t dtype = draw_type(d);
+  const uint64_t m = draw_extent(d, draw_size(d.shape, 70)),
+                 n = draw_extent(d, d.shape.one_in(2) ? m : draw_size(d.shape, 70)), batch = draw_batch(d);
+  const bool wanted = !d.shape.one_in(4), padded = d.shape.one_in(2);
+  const uint64_t steps = std::min(m, n), columns = d.shape.one_in(2) ? steps : steps + d.loose().below(m - steps + 1);
+  const Stored a = stored(d, m, n, batch, padded, false), q = stored(d, m, columns, batch, padded, false);
+  d.set("dtype", dtype), d.set("m", m), d.set("n", n), d.set("batch_count", batch), d.set("stride_a", a.stride);
+  set_leading(d, "lda", a);
+  d.set("columns_q", columns == steps && d.free.one_in(2) ? 0 : columns), d.set("stride_q", q.stride);
+  set_leading(d, "ldq", q);
+  in_place(d, "a", dtype, a, batch);
+  if (wanted) d.output("q", dtype, footprint(q.axes(batch))).axes = q.axes(batch);
+  d.suits = not_judged;
+}
+
+// A row of `count` numbers for each matrix.
+Stored draw_values(Draft& d, int32_t dtype, uint64_t count, uint64_t batch, bool padded) {
+  const Stored values = stored(d, 1, count, batch, padded, false);
+  d.set("stride_values", values.stride == count && d.free.one_in(2) ? 0 : values.stride);
+  d.output("values", dtype, footprint(values.axes(batch))).axes = values.axes(batch);
+  return values;
+}
+
+void draw_eigh(Draft& d) {
+  const int32_t dtype = draw_type(d);
+  const uint64_t n = std::min<uint64_t>(draw_extent(d, draw_size(d.shape, 50)), 100), batch = draw_batch(d);
+  const bool vectors = !d.shape.one_in(3), padded = d.shape.one_in(2);
+  const Stored a = stored(d, n, n, batch, padded, d.shape.one_in(4)), v = stored(d, n, n, batch, padded, false);
+  d.set("dtype", dtype), d.set("triangle", d.shape.one_in(2) ? TUFF_TRIANGLE_UPPER : TUFF_TRIANGLE_LOWER);
+  d.set("n", n), d.set("batch_count", batch), d.set("stride_a", a.stride), d.set("stride_vectors", v.stride);
+  set_leading(d, "lda", a), set_leading(d, "ld_vectors", v);
+  d.input("a", dtype, footprint(a.axes(batch)));
+  draw_values(d, dtype, n, batch, padded);
+  if (vectors) d.output("vectors", dtype, footprint(v.axes(batch))).axes = v.axes(batch);
+  if (d.shape.one_in(2)) d.output("info", TUFF_I32, batch);
+  d.suits = not_judged;
+}
+
+void draw_svd(Draft& d) {
+  const int32_t dtype = draw_type(d);
+  const uint64_t m = std::min<uint64_t>(draw_extent(d, draw_size(d.shape, 50)), 100),
+                 n = std::min<uint64_t>(draw_extent(d, draw_size(d.shape, 50)), 100), k = std::min(m, n),
+                 batch = draw_batch(d);
+  const bool left = !d.shape.one_in(3), right = !d.shape.one_in(3), padded = d.shape.one_in(2);
+  const Stored a = stored(d, m, n, batch, padded, d.shape.one_in(4)), u = stored(d, m, k, batch, padded, false),
+               vt = stored(d, k, n, batch, padded, false);
+  d.set("dtype", dtype), d.set("m", m), d.set("n", n), d.set("batch_count", batch);
+  d.set("stride_a", a.stride), d.set("stride_u", u.stride), d.set("stride_vt", vt.stride);
+  set_leading(d, "lda", a), set_leading(d, "ldu", u), set_leading(d, "ldvt", vt);
+  d.input("a", dtype, footprint(a.axes(batch)));
+  draw_values(d, dtype, k, batch, padded);
+  if (left) d.output("u", dtype, footprint(u.axes(batch))).axes = u.axes(batch);
+  if (right) d.output("vt", dtype, footprint(vt.axes(batch))).axes = vt.axes(batch);
+  if (d.shape.one_in(2)) d.output("info", TUFF_I32, batch);
+  d.suits = not_judged;
+}
+
 constexpr Description kLinalg[] = {
     {"tuff_cholesky", "linalg", draw_cholesky},
     {"tuff_lu", "linalg", draw_lu},
     {"tuff_triangular_solve", "linalg", draw_triangular_solve},
     {"tuff_lu_solve", "linalg", draw_lu_solve},
     {"tuff_lu_determinant", "linalg", draw_lu_determinant},
+    {"tuff_qr", "linalg", draw_qr},
+    {"tuff_eigh", "linalg", draw_eigh},
+    {"tuff_svd", "linalg", draw_svd},
 };
 
 }  // namespace

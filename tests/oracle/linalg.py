@@ -1,4 +1,4 @@
-"""Linear algebra against scipy.linalg's cholesky, lu\\_factor, solve\\_triangular and lu\\_solve, and NumPy's long doubles"""
+"""Linear algebra against scipy.linalg, and NumPy's qr, eigvalsh, svd and long doubles"""
 
 from __future__ import annotations
 
@@ -249,3 +249,152 @@ def lu_determinant(draw: Draw, kind: str, form: str) -> Case:
         return {name: results[name] for name in names}
 
     return Case("tuff_lu_determinant", fields, operands, {"numpy": reference})
+
+
+def _certain_signs(a: np.ndarray, most: np.ndarray) -> bool:
+    """Whether rounding errors of this size cannot change a sign of R's diagonal, which is that of the element that each
+    reflection takes away."""
+    if 0 in a.shape:
+        return True
+    (_, tau), r = scipy.linalg.qr(a, mode="raw")
+    return bool((np.abs(np.diagonal(r) * (1 - tau)) > most[: len(tau)])[tau != 0].all())
+
+
+def _qr_error(a: np.ndarray, kind: str) -> tuple[float, np.ndarray]:
+    """Bounds for elements of Q, and of each column of R. Higham, theorem 19.4: A + E = Q R exactly, where a column of E is
+    at most c m n u as long as that of A, and c = 4 holds for sums of this length. The square part's Q is at most sqrt(2)
+    |A^+| |E| from that of A (Sun, 1991); a column of R is Q^T times that of A + E."""
+    k = min(a.shape)
+    if not k:
+        return 0.0, np.zeros(a.shape[1])
+    relative = 4 * a.shape[0] * k * _unit(kind)
+    of_q = 1.5 / np.linalg.svd(a[:, :k], compute_uv=False)[-1] * relative * np.linalg.norm(a[:, :k])
+    return of_q, (of_q + relative) * np.linalg.norm(a, axis=0)
+
+
+@oracle("qr", ["tuff_qr"], TYPES_TAKEN, ("square", "tall", "wide"))
+def qr(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    n, batch = draw.size(60, 0.02), draw.size(4, 0.03)
+    more = draw.size(60) if form != "square" else 0
+    rows, cols = n + (more if form == "tall" else 0), n + (more if form == "wide" else 0)
+    values = np.zeros((batch, rows, cols))
+    for i in range(batch):
+        # Q near the identity, so that the elements that reflections take away are near R's diagonal.
+        q = np.linalg.qr(np.eye(rows, n) + draw.values((rows, n)) * (0.3 / max(rows, 1) ** 0.5))[0] if n else np.eye(rows, n)
+        values[i] = np.concatenate([q @ _well(draw, n, 1, False)[0], draw.values((rows, cols - n))], axis=1)
+        assert _certain_signs(values[i][:, :n], _qr_error(values[i][:, :n], kind)[1])
+    of_a = Layout(draw, "a", rows, cols, batch)
+    operands = {"a": of_a.place(draw, t, values, output=True)}
+    fields = {"dtype": t.code, "m": rows, "n": cols, "batch_count": batch, **of_a.fields}
+    wanted = draw.maybe(0.8)
+    width = draw.pick([n, rows, n + (rows - n) // 2]) if wanted else n
+    if wanted:
+        of_q = Layout(draw, "q", rows, width, batch)
+        operands["q"] = operand(draw, t, (batch, rows, width), of_q.strides, output=True)
+        fields |= {**of_q.fields, "columns_q": 0 if width == n and draw.flip(0.5) else width}
+    stored = operands["a"].values
+
+    def reference() -> dict:
+        r, bound_r = np.zeros((batch, rows, cols)), np.zeros((batch, rows, cols))
+        q, bound_q = np.zeros((batch, rows, width)), np.zeros((batch, rows, width))
+        for i in range(batch if rows else 0):
+            of_q, of_r = _qr_error(stored[i], kind)
+            whole, r[i] = np.linalg.qr(stored[i], mode="complete") if cols else (np.eye(rows), stored[i])
+            q[i], bound_q[i] = whole[:, :width], of_q
+            bound_r[i] = np.triu(np.broadcast_to(of_r, (rows, cols)))
+        return {"a": Near(r, bound_r)} | ({"q": Near(q, bound_q)} if wanted else {})
+
+    return Case("tuff_qr", fields, operands, {"numpy": reference})
+
+
+def _values(draw: Draw, t, operands: dict, fields: dict, count: int, batch: int) -> None:
+    gap = draw.gap(0.3)
+    operands["values"] = operand(draw, t, (batch, count), (count + gap, 1), output=True)
+    fields |= {"values": Handle("values"), "stride_values": 0 if not gap and draw.flip(0.5) else count + gap}
+
+
+def _spectrum_error(a: np.ndarray, kind: str) -> float:
+    """As tuff.h promises: 30 n eps |A|, twice for f64, whose reference has the same errors."""
+    return 30 * max(a.shape) * 2 * _unit(kind) * np.linalg.norm(a, 1 if a.shape[0] >= a.shape[1] else np.inf)
+
+
+def _distinct(draw: Draw, rows: int, cols: int, signs: bool) -> np.ndarray:
+    """A diagonal matrix of different numbers, whose vectors are unit vectors: the signs of others are not specified, and
+    their residuals are judged by tests/linalg_spectrum_test.cpp."""
+    k = min(rows, cols)
+    d = draw.data.permutation(np.arange(1, k + 1)).astype(np.float64)
+    result = np.zeros((rows, cols))
+    result[np.arange(k), np.arange(k)] = d * (draw.data.choice([-1.0, 1.0], k) if signs else 1.0)
+    return result
+
+
+@oracle("eigh", ["tuff_eigh"], TYPES_TAKEN, ("values", "vectors"))
+def eigh(draw: Draw, kind: str, form: str) -> Case:
+    t, upper, vectors = TYPES[kind], draw.maybe(0.5), form == "vectors"
+    n, batch = draw.size(70, 0.02), draw.size(4, 0.03)
+    values = np.array([_distinct(draw, n, n, True) for _ in range(batch)]).reshape(batch, n, n)
+    if not vectors:
+        values = draw.values((batch, n, n))
+    other = np.tril(np.ones((n, n), bool), -1) if upper else np.triu(np.ones((n, n), bool), 1)
+    values[:, other] = np.nan  # not read
+    of_a = Layout(draw, "a", n, n, batch, repeats=True)
+    operands = {"a": of_a.place(draw, t, values)}
+    fields = {"dtype": t.code, "triangle": int(upper), "n": n, "batch_count": batch, **of_a.fields}
+    _values(draw, t, operands, fields, n, batch)
+    if vectors:
+        of_v = Layout(draw, "_vectors", n, n, batch)
+        operands["vectors"] = operand(draw, t, (batch, n, n), of_v.strides, output=True)
+        fields |= {"ld_vectors": of_v.fields["ld_vectors"], "stride_vectors": of_v.strides[0], "vectors": Handle("vectors")}
+    informed = _info(draw, operands, fields, batch)
+    stored = operands["a"].values
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, n)), np.zeros((batch, n))
+        places = np.zeros((batch, n, n))
+        for i in range(batch if n else 0):
+            a = np.where(other, stored[i].T, stored[i])
+            value[i], bound[i] = np.linalg.eigvalsh(a), _spectrum_error(a, kind)
+            places[i] = np.eye(n)[:, np.argsort(np.diagonal(a))]
+        results = {"values": Near(value, bound)}
+        if vectors:
+            results["vectors"] = Near(places)
+        return results | ({"info": Near(np.zeros(batch, np.int64))} if informed else {})
+
+    return Case("tuff_eigh", fields, operands, {"numpy": reference})
+
+
+@oracle("svd", ["tuff_svd"], TYPES_TAKEN, ("values", "vectors"))
+def svd(draw: Draw, kind: str, form: str) -> Case:
+    t, vectors = TYPES[kind], form == "vectors"
+    m, n, batch = draw.size(60, 0.02), draw.size(60, 0.02), draw.size(4, 0.03)
+    k = min(m, n)
+    values = np.array([_distinct(draw, m, n, False) for _ in range(batch)]).reshape(batch, m, n)
+    if not vectors:
+        values = draw.values((batch, m, n))
+    of_a = Layout(draw, "a", m, n, batch, repeats=True)
+    operands = {"a": of_a.place(draw, t, values)}
+    fields = {"dtype": t.code, "m": m, "n": n, "batch_count": batch, **of_a.fields}
+    _values(draw, t, operands, fields, k, batch)
+    names = [name for name in ("u", "vt") if vectors and draw.maybe(0.8)]
+    for name in names:
+        rows, cols = (m, k) if name == "u" else (k, n)
+        layout = Layout(draw, name, rows, cols, batch)
+        operands[name] = operand(draw, t, (batch, rows, cols), layout.strides, output=True)
+        fields |= layout.fields
+    informed = _info(draw, operands, fields, batch)
+    stored = operands["a"].values
+
+    def reference() -> dict:
+        value, bound = np.zeros((batch, k)), np.zeros((batch, k))
+        places = {"u": np.zeros((batch, m, k)), "vt": np.zeros((batch, k, n))}
+        for i in range(batch if k else 0):
+            value[i], bound[i] = np.linalg.svd(stored[i], compute_uv=False), _spectrum_error(stored[i], kind)
+            order = np.argsort(-np.diagonal(stored[i]))
+            places["u"][i], places["vt"][i] = np.eye(m)[:, order], np.eye(n)[order]
+        # Products of unit vectors and reflections of them: as of Q.
+        results = {name: Near(places[name], 30 * max(m, n) * 2 * _unit(kind)) for name in names}
+        results["values"] = Near(value, bound)
+        return results | ({"info": Near(np.zeros(batch, np.int64))} if informed else {})
+
+    return Case("tuff_svd", fields, operands, {"numpy": reference})

@@ -181,5 +181,8 @@ void draw_lu(Call& call);
 void draw_triangular_solve(Call& call);
 void draw_lu_solve(Call& call);
 void draw_lu_determinant(Call& call);
+void draw_qr(Call& call);
+void draw_eigh(Call& call);
+void draw_svd(Call& call);
 
 }  // namespace tuff_test

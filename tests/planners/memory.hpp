@@ -33,6 +33,7 @@ struct Memory final : tuff::Allocation {
   uint64_t begin = 0, end = 0;          // the bytes of the allocation that the operand occupies
   uint64_t element = 1;                 // size of an element in bytes
   bool scratch = false;                 // scratch memory of the recorder
+  bool matrices = false;                // a kernel of linear algebra has written to it
   bool output = false;                  // the call may write it
   std::vector<Range> has_to_be;         // ranges that must be written by the end of the recording
   bool unused = false;                  // the call does not need the operand

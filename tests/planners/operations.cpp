@@ -614,6 +614,9 @@ constexpr DrawnOperation kOperations[] = {
     {"triangular_solve", 5, draw_triangular_solve},
     {"lu_solve", 3, draw_lu_solve},
     {"lu_determinant", 2, draw_lu_determinant},
+    {"qr", 5, draw_qr},
+    {"eigh", 4, draw_eigh},
+    {"svd", 4, draw_svd},
     {"fill", 1, draw_fill},
     {"copy", 1, draw_copy},
 };

@@ -142,4 +142,65 @@ void draw_lu_determinant(Call& call) {
   set(call, tuff::operations::lu_determinant, args);
 }
 
+void draw_qr(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::QrArgs& args = call.keep(tuff::QrArgs{});
+  args.dtype = draw_type(call);
+  args.m = call.size(), args.n = n.coin() ? args.m : call.size(), args.batch_count = draw_count(call);
+  args.q_columns = n.coin() ? args.steps() : args.steps() + n.below(args.m - args.steps() + 1);
+  call.tell("dtype", args.dtype), call.tell("batch", args.batch_count), call.tell("columns_q", args.q_columns);
+  const Matrices a = draw_matrices(call, "a", args.m, args.n, args.batch_count, false);
+  args.a = in_place(call, "a", a, dtype_size(args.dtype));
+  if (n.coin(4)) return set(call, tuff::operations::qr, args);
+  const Matrices q = draw_matrices(call, "q", args.m, args.q_columns, args.batch_count, false);
+  args.q = in_place(call, "q", q, dtype_size(args.dtype));
+  set(call, tuff::operations::qr, args);
+}
+
+namespace {
+
+// Values of each matrix, `count` of them.
+const tuff::Buffer* draw_values(Call& call, uint64_t count, uint64_t batch, uint64_t element, uint64_t* stride) {
+  *stride = plus(count, call.numbers.coin(3) ? call.numbers.below(9) : 0);
+  const uint64_t values = count == 0 || batch == 0 ? 0 : plus(times(batch - 1, *stride), count);
+  call.tell("stride_values", *stride);
+  const tuff::Buffer* const buffer = call.output("values", values, element, false);
+  if (values != 0) call.has_to_be(buffer, 0, count), call.has_to_be(buffer, values - count, count);
+  return buffer;
+}
+
+}  // namespace
+
+void draw_eigh(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::EighArgs& args = call.keep(tuff::EighArgs{});
+  args.dtype = draw_type(call), args.triangle = static_cast<int32_t>(n.below(2));
+  args.n = call.size(), args.batch_count = draw_count(call);
+  const uint64_t size = dtype_size(args.dtype);
+  call.tell("dtype", args.dtype), call.tell("triangle", args.triangle), call.tell("batch", args.batch_count);
+  args.a = read_only(call, "a", draw_matrices(call, "a", args.n, args.n, args.batch_count, true), size);
+  args.values = draw_values(call, args.n, args.batch_count, size, &args.stride_values);
+  if (n.coin()) {
+    args.vectors =
+        in_place(call, "vectors", draw_matrices(call, "vectors", args.n, args.n, args.batch_count, false), size);
+  }
+  if (n.coin()) args.info = call.output("info", args.batch_count, 4);
+  set(call, tuff::operations::eigh, args);
+}
+
+void draw_svd(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SvdArgs& args = call.keep(tuff::SvdArgs{});
+  args.dtype = draw_type(call);
+  args.m = call.size(), args.n = n.coin() ? args.m : call.size(), args.batch_count = draw_count(call);
+  const uint64_t size = dtype_size(args.dtype), k = args.steps(), count = args.batch_count;
+  call.tell("dtype", args.dtype), call.tell("batch", count);
+  args.a = read_only(call, "a", draw_matrices(call, "a", args.m, args.n, count, true), size);
+  args.values = draw_values(call, k, count, size, &args.stride_values);
+  if (n.coin()) args.u = in_place(call, "u", draw_matrices(call, "u", args.m, k, count, false), size);
+  if (n.coin()) args.vt = in_place(call, "vt", draw_matrices(call, "vt", k, args.n, count, false), size);
+  if (n.coin()) args.info = call.output("info", count, 4);
+  set(call, tuff::operations::svd, args);
+}
+
 }  // namespace tuff_test

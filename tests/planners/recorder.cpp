@@ -267,8 +267,9 @@ void CheckingRecorder::used(const char* kernel, const tuff::Buffer& buffer, uint
   memory.written.add(begin, end);
   wrote_ = wrote_ || !memory.scratch;
   // The parts of scratch memory that different kernels write are disjoint, or one reuses another. Panels are laid out
-  // anew for each piece of a GEMM.
-  if (!memory.scratch || bytes == 0 || std::string_view(kernel).starts_with("gemm_pa")) return;
+  // anew for each piece of a GEMM. Blocks of matrices that linear algebra keeps there are interleaved.
+  memory.matrices = memory.matrices || std::string_view(kernel).starts_with("linalg");
+  if (!memory.scratch || memory.matrices || bytes == 0 || std::string_view(kernel).starts_with("gemm_pa")) return;
   for (const Memory::Piece& piece : memory.pieces) {
     if (piece.kernel == kernel) continue;
     const bool apart = end <= piece.begin || piece.end <= begin;

@@ -1,0 +1,196 @@
+// A step of Jacobi's method: a workgroup takes two parts of the columns of a matrix (linalg_pairs.glsl), forms their
+// symmetric matrix S in shared memory, and makes its off-diagonal elements smaller by a sweep of plane rotations, whose
+// product U linalg_rotate.comp applies to the columns. The rotations of a round concern different rows and columns:
+//
+//   invocation t has the angle of game t; all invocations share the elements of
+//   S(:, p), S(:, q) = c S(:, p) - s S(:, q), s S(:, p) + c S(:, q)    then the same for rows; then for columns of U
+//
+// With TUFF_GRAM S is X^T X of the columns of X, which become orthogonal (the one-sided method, for singular values);
+// then the larger column comes first, which makes graded matrices converge soon. Otherwise S is a block of the symmetric
+// matrix X, of which the lower triangle is read. An element needs no rotation if it is below the rounding errors: with f =
+// eps / 8 times the Frobenius norm of all of X,
+//
+//   |S(p, q)| <= f                                    or, with TUFF_GRAM and columns p and q of length l(p) >= l(q),
+//   |S(p, q)| <= l(p) * max(f, eps * sqrt(rows) * l(q))
+//
+// With TUFF_ALONE S is all of X: sweeps are repeated, and X receives its diagonal.
+//
+//# TUFF_GRAM : 0|1 : 1: S is X^T X
+//# TUFF_ALONE : 0|1 : 1: there are only two parts, whose sweeps are repeated up to MOST_SWEEPS times
+//# TUFF_THREADS : 32|64|128|256 : invocations of a workgroup
+//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
+#include "kernels/linalg/linalg_pairs.glsl"
+
+layout(local_size_x = TUFF_THREADS) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(5)
+  TUFF_INDEX x_row, x_column, x_stride;
+  TUFF_INDEX u_stride;   // from one matrix's products to the next's
+  uint rows, columns;    // of X
+  uint parts;            // of the columns, an even number
+  uint round, sweep;
+  uint matrices;
+} push;
+
+TUFF_READ_WRITE(0, X, TUFF_VALUE, TUFF_VALUE_BYTES)
+TUFF_WRITE(1, U, TUFF_VALUE, TUFF_VALUE_BYTES)
+TUFF_READ_WRITE(2, State, int, 4)
+TUFF_READ(3, Norm, TUFF_VALUE, TUFF_VALUE_BYTES)
+TUFF_WRITE(4, Moved, int, 4)  // of each pair: whether U is not the identity
+
+shared TUFF_VALUE s_block[WHOLE * WHOLE_PITCH], u_block[WHOLE * WHOLE_PITCH];
+shared TUFF_VALUE cosines[HALF], sines[HALF];
+shared uint rotations;
+
+#define S(i, j) s_block[(i) * WHOLE_PITCH + (j)]
+#define W(i, j) u_block[(i) * WHOLE_PITCH + (j)]
+
+#if TUFF_TYPE == 1
+const TUFF_VALUE EPSILON = 1.1920929e-7;
+const TUFF_VALUE STEEP = 1e9;
+#else
+const TUFF_VALUE EPSILON = 2.220446049250313e-16lf;
+const TUFF_VALUE STEEP = 1e30lf;
+#endif
+
+TUFF_VALUE x_at(TUFF_INDEX base, uint i, uint j) {
+  if (i >= push.rows || j >= push.columns) return TUFF_ZERO;
+  return TUFF_AT(X, base + TUFF_INDEX(i) * push.x_row + TUFF_INDEX(j) * push.x_column);
+}
+
+void load(TUFF_INDEX base, uvec2 pair, uint thread) {
+#if TUFF_GRAM
+  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) S(e / WHOLE, e % WHOLE) = TUFF_ZERO;
+  // The columns pass through the memory of U, some rows at a time.
+  const bool along_rows = push.x_column == TUFF_INDEX(1);
+  for (uint first = 0; first < push.rows; first += WHOLE) {
+    barrier();
+    for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
+      const uint r = along_rows ? e / WHOLE : e % WHOLE, c = along_rows ? e % WHOLE : e / WHOLE;
+      W(r, c) = x_at(base, first + r, column_of(pair, c));
+    }
+    barrier();
+    const uint height = min(WHOLE, push.rows - first);
+    for (uint e = thread; e < WHOLE * HALF / 2; e += TUFF_THREADS) {
+      const uint i = e / (HALF / 2), j = e % (HALF / 2) * 4;
+      TUFF_VALUE4 sum = TUFF_VALUE4(0);
+      for (uint r = 0; r < height; ++r) sum += W(r, i) * TUFF_VALUE4(W(r, j), W(r, j + 1), W(r, j + 2), W(r, j + 3));
+      [[unroll]] for (uint c = 0; c < 4; ++c) S(i, j + c) += sum[c];
+    }
+  }
+#else
+  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
+    const uint a = column_of(pair, e / WHOLE), b = column_of(pair, e % WHOLE);
+    S(e / WHOLE, e % WHOLE) = x_at(base, max(a, b), min(a, b));
+  }
+#endif
+  barrier();
+  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
+    W(e / WHOLE, e % WHOLE) = e / WHOLE == e % WHOLE ? TUFF_ONE : TUFF_ZERO;
+  }
+}
+
+// The rotation that makes S(p, q) zero; false: none is needed.
+bool angle(uvec2 at, TUFF_VALUE least, TUFF_VALUE relative, out TUFF_VALUE c, out TUFF_VALUE s) {
+  const TUFF_VALUE p = S(at.x, at.x), q = S(at.y, at.y), off = S(at.x, at.y);
+  c = TUFF_ONE;
+  s = TUFF_ZERO;
+#if TUFF_GRAM
+  const TUFF_VALUE length_p = root(max(p, TUFF_ZERO)), length_q = root(max(q, TUFF_ZERO));
+  const TUFF_VALUE most = max(length_p, length_q) * max(least, relative * min(length_p, length_q));
+#else
+  const TUFF_VALUE most = least;
+#endif
+  if (!(abs(off) > most)) return false;
+  const TUFF_VALUE cotangent = divide(q - p, off + off), size = abs(cotangent);  // of twice the angle
+  TUFF_VALUE t = size < STEEP ? divide(TUFF_ONE, size + root(size * size + TUFF_ONE))
+                              : divide(TUFF_VALUE(0.5), size);
+  if (cotangent < TUFF_ZERO) t = -t;
+  c = divide(TUFF_ONE, root(t * t + TUFF_ONE));
+  s = t * c;
+#if TUFF_GRAM
+  if (p < q) {  // a quarter turn more exchanges the columns
+    const TUFF_VALUE former = c;
+    c = s;
+    s = -former;
+  }
+#endif
+  return true;
+}
+
+// One sweep. Returns how many rotations it needed.
+uint sweep(uint thread, TUFF_VALUE least, TUFF_VALUE relative) {
+  barrier();
+  if (thread == 0) rotations = 0;
+  barrier();
+  uint before = 0;
+  for (uint round = 0; round < WHOLE - 1; ++round) {
+    for (uint game = thread; game < HALF; game += TUFF_THREADS) {
+      TUFF_VALUE c, s;
+      if (angle(meeting(WHOLE, round, game), least, relative, c, s)) atomicAdd(rotations, 1);
+      cosines[game] = c;
+      sines[game] = s;
+    }
+    barrier();
+    const uint now = rotations;
+    barrier();
+    if (now == before) continue;
+    before = now;
+    for (uint e = thread; e < HALF * WHOLE; e += TUFF_THREADS) {
+      const uint game = e / WHOLE, i = e % WHOLE;
+      if (sines[game] == TUFF_ZERO) continue;
+      const uvec2 at = meeting(WHOLE, round, game);
+      const TUFF_VALUE c = cosines[game], s = sines[game], p = S(i, at.x), q = S(i, at.y);
+      S(i, at.x) = c * p - s * q;
+      S(i, at.y) = s * p + c * q;
+      const TUFF_VALUE u = W(i, at.x), v = W(i, at.y);
+      W(i, at.x) = c * u - s * v;
+      W(i, at.y) = s * u + c * v;
+    }
+    barrier();
+    for (uint e = thread; e < HALF * WHOLE; e += TUFF_THREADS) {
+      const uint game = e / WHOLE, j = e % WHOLE;
+      if (sines[game] == TUFF_ZERO) continue;
+      const uvec2 at = meeting(WHOLE, round, game);
+      const TUFF_VALUE c = cosines[game], s = sines[game], p = S(at.x, j), q = S(at.y, j);
+      S(at.x, j) = j == at.y ? TUFF_ZERO : c * p - s * q;
+      S(at.y, j) = j == at.x ? TUFF_ZERO : s * p + c * q;
+    }
+    barrier();
+  }
+  return rotations;
+}
+
+void main() {
+  const uint games = push.parts / 2, group = tuff_group(), matrix = group / games, game = group % games;
+  const uint thread = gl_LocalInvocationID.x;
+  if (matrix >= push.matrices) return;
+  const uint counts = matrix * STATE_WORDS + COUNTS;
+  if (push.sweep > 0 && TUFF_AT(State, counts + push.sweep - 1) == 0) return;  // it has converged
+  const uvec2 pair = meeting(push.parts, push.round, game);
+  const TUFF_INDEX base = TUFF_INDEX(matrix) * push.x_stride;
+  load(base, pair, thread);
+  const TUFF_VALUE least = TUFF_AT(Norm, matrix) * (EPSILON * TUFF_VALUE(0.125));
+  const TUFF_VALUE relative = EPSILON * root(TUFF_VALUE(push.rows));
+  uint last = sweep(thread, least, relative), all = last;
+#if TUFF_ALONE
+  for (uint again = 1; again < MOST_SWEEPS && last != 0; ++again) {
+    last = sweep(thread, least, relative);
+    all += last;
+  }
+  if (!(TUFF_GRAM != 0)) all = last;
+#endif
+  if (thread == 0) {
+    TUFF_AT(Moved, matrix * games + game) = all != 0 || TUFF_ALONE != 0 ? 1 : 0;
+    if (all != 0) atomicAdd(TUFF_AT(State, counts + push.sweep), int(all));
+  }
+  if (all == 0 && TUFF_ALONE == 0) return;
+  const TUFF_INDEX u = TUFF_INDEX(matrix) * push.u_stride + TUFF_INDEX(game) * TUFF_INDEX(WHOLE * WHOLE);
+  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) TUFF_AT(U, u + e) = W(e / WHOLE, e % WHOLE);
+#if TUFF_ALONE && !TUFF_GRAM
+  for (uint i = thread; i < push.columns; i += TUFF_THREADS) {
+    TUFF_AT(X, base + TUFF_INDEX(i) * (push.x_row + push.x_column)) = S(i, i);
+  }
+#endif
+}

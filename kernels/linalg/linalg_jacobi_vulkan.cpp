@@ -1,0 +1,466 @@
+// Planners of eigenvalues and singular values, by Jacobi's method on matrices in scratch memory (linalg_jacobi.comp):
+//
+//   symmetric A     sweeps of rotations make X = A diagonal; W, from the identity on, becomes the eigenvectors
+//   singular values A = Q R; sweeps make the columns of X = R^T orthogonal: X W = Y S. R = W S Y^T, so that
+//                   A = (Q W) S Y^T. W is orthogonal whatever A's rank is; Y, whose columns X W may be too small to
+//                   say, is the orthogonal factor of their QR factorisation, in descending order
+//
+// A wide matrix is transposed. Each round of a sweep is one dispatch for the rotations of all pairs of column parts,
+// and one for each matrix that they are applied to. All sweeps are recorded; those after convergence end at once.
+#include <algorithm>
+#include <bit>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/loop_limit.hpp"
+#include "kernels/linalg/linalg_plan.hpp"
+#include "planning/log.hpp"
+#include "shaders/linalg_arrange.hpp"
+#include "shaders/linalg_jacobi.hpp"
+#include "shaders/linalg_load.hpp"
+#include "shaders/linalg_order.hpp"
+#include "shaders/linalg_rotate.hpp"
+
+namespace tuff {
+namespace linalg {
+namespace {
+
+// Sweeps of a matrix that has only two parts: each diagonalises their X^T X, and only its rounding errors remain.
+constexpr uint64_t kSweepsOfTwo = 8;
+constexpr uint64_t kMostColumns = 1u << 14;
+
+uint64_t half_of(int32_t dtype) { return static_cast<uint64_t>(shaders::LinalgJacobi::half({.type = dtype})); }
+uint64_t most_sweeps() { return static_cast<uint64_t>(shaders::LinalgJacobi::most_sweeps({})); }
+uint64_t state_words() { return static_cast<uint64_t>(shaders::LinalgJacobi::state_words({})); }
+uint64_t parts_of(uint64_t columns, int32_t dtype) { return ceil_div(columns, 2 * half_of(dtype)) * 2; }
+
+// Hands out scratch memory for `matrices` matrices, in elements. Integers take as much as an element.
+class Layout {
+ public:
+  Layout(const Batch& batch, const Buffer* buffer, uint64_t matrices)
+      : batch_(batch), buffer_(buffer), matrices_(matrices) {}
+  View take(uint64_t rows, uint64_t columns) {
+    const View view{buffer_, used_, rows > 1 ? columns : 0, batch_.count > 1 ? rows * columns : 0};
+    used_ += rows * columns * matrices_;
+    return view;
+  }
+  uint64_t used() const { return used_; }
+
+ private:
+  const Batch& batch_;
+  const Buffer* buffer_;
+  uint64_t matrices_, used_ = 0;
+};
+
+// The memory of Jacobi's method besides the matrices themselves.
+struct Workspace {
+  View products, row_values, norm, state, moved, order, keys;
+};
+
+Workspace take_workspace(Layout& layout, uint64_t rows, uint64_t columns, int32_t dtype) {
+  const uint64_t games = parts_of(columns, dtype) / 2, whole = 2 * half_of(dtype);
+  return {layout.take(games * whole, whole),
+          layout.take(1, rows),
+          layout.take(1, 1),
+          layout.take(1, state_words()),
+          layout.take(1, games),
+          layout.take(1, columns),
+          layout.take(1, columns)};
+}
+
+struct Jacobi {
+  const Batch& batch;
+  bool gram;
+  View x;
+  uint64_t columns;  // of X, and its rows
+  Workspace memory;
+
+  uint64_t parts() const { return parts_of(columns, batch.dtype); }
+  bool alone() const { return parts() == 2; }
+  uint64_t sweeps() const { return !alone() ? most_sweeps() : gram ? kSweepsOfTwo : 1; }
+
+  // Numbers of `words` for each matrix, as integers of 4 bytes.
+  void integers(Dispatch& dispatch, const View& view, uint64_t words, Access access) const {
+    dispatch.operand(view.buffer, view.first * batch.size(), batch.count * words * sizeof(int32_t), access);
+  }
+  void state(Dispatch& dispatch, Access access) const { integers(dispatch, memory.state, state_words(), access); }
+  void numbers(Dispatch& dispatch, const View& view, uint64_t each, Access access) const {
+    dispatch.operand(view.buffer, view.first * batch.size(), batch.count * each * batch.size(), access);
+  }
+
+  void load(const View& from, const View& to, uint64_t rows, uint64_t from_columns, int triangles) const;
+  void rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t sweep) const;
+  void turn(uint64_t round, uint64_t sweep) const;
+  // Diagonalises X, or makes its columns orthogonal, and multiplies W by the rotations; without a buffer there is none.
+  void run(const View& w) const;
+  void order(const View& values, const Buffer* info, uint64_t first_info) const;
+  // Columns in order, or with the signs of the diagonal of `signs`.
+  void arrange(const View& from, const View& to, uint64_t rows, const View* signs = nullptr) const;
+};
+
+// Invocations that share `extent` elements. On CPU devices loops are bounded (kernels/common/loop_limit.hpp).
+uint32_t lanes_for(const Batch& batch, uint64_t extent) {
+  const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(batch.recorder.traits())));
+  uint32_t lanes = batch.threads(extent, most);
+  while (extent / lanes > kMaxLoopIterationsCpu / 2 && lanes < most) lanes *= 2;
+  return lanes;
+}
+bool shares(const Batch& batch, uint32_t lanes) { return lanes > std::max(batch.recorder.traits().subgroup_size, 1u); }
+
+void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from_columns, int triangles) const {
+  const bool wide = needs_wide(std::max(batch.span(from, rows, from_columns), batch.span(to, rows, from_columns)));
+  for (int stage = 0; stage < 4; ++stage) {
+    const bool by_row = stage % 2 == 0;
+    const uint32_t lanes = lanes_for(batch, by_row ? from_columns : rows);
+    KernelRequest kernel = shaders::LinalgLoad::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                         .lanes = lanes,
+                                                         .shared = shares(batch, lanes),
+                                                         .stage = stage,
+                                                         .triangles = triangles,
+                                                         .type = batch.dtype});
+    kernel.constant(0, lanes).wide(wide);
+    Dispatch dispatch(batch.name);
+    const auto none = [&] { dispatch.operand(nullptr, 0, 0, Access::read); };
+    by_row ? batch.operand(dispatch, from, rows, from_columns, Access::read) : none();
+    stage == 2 ? batch.operand(dispatch, to, rows, from_columns, Access::write) : none();
+    numbers(dispatch, memory.row_values, rows, by_row ? Access::write : Access::read);
+    stage != 0 ? state(dispatch, stage == 2 ? Access::read : Access::write) : none();
+    stage == 3 ? numbers(dispatch, memory.norm, 1, Access::write) : none();
+    with_index(wide, [&](auto index) {
+      using Index = decltype(index);
+      dispatch.push(shaders::LinalgLoad::Push<Index>{.a_row = static_cast<Index>(from.row_stride()),
+                                                     .a_column = static_cast<Index>(from.column_stride()),
+                                                     .a_stride = static_cast<Index>(from.stride),
+                                                     .x_row = static_cast<Index>(to.row_stride()),
+                                                     .x_column = static_cast<Index>(to.column_stride()),
+                                                     .x_stride = static_cast<Index>(to.stride),
+                                                     .rows = static_cast<uint32_t>(rows),
+                                                     .columns = static_cast<uint32_t>(from_columns),
+                                                     .matrices = static_cast<uint32_t>(batch.count)});
+    });
+    const auto elements = static_cast<double>(rows * (by_row ? from_columns : 1)) * static_cast<double>(batch.count);
+    dispatch.groups_linear(batch.count * (by_row ? rows : 1), batch.recorder.traits())
+        .work((1 + stage / 2) * elements * static_cast<double>(batch.size()), elements);
+    batch.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+void Jacobi::turn(uint64_t round, uint64_t sweep) const {
+  const DeviceTraits& traits = batch.recorder.traits();
+  const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(traits)));
+  const uint32_t threads = std::min(most, batch.device.cpu && columns <= 4096 ? 64u : kMostThreads);
+  const uint64_t games = parts() / 2, whole = 2 * half_of(batch.dtype);
+  const bool wide = needs_wide(std::max(batch.span(x, columns, columns), batch.count * games * whole * whole));
+  KernelRequest kernel = shaders::LinalgJacobi::request(
+      {.alone = alone(), .exact_arithmetic = traits.cpu, .gram = gram, .threads = threads, .type = batch.dtype});
+  kernel.wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, x, columns, columns, alone() && !gram ? Access::read_write : Access::read);
+  numbers(dispatch, memory.products, games * whole * whole, Access::write);
+  state(dispatch, Access::read_write);
+  numbers(dispatch, memory.norm, 1, Access::read);
+  integers(dispatch, memory.moved, games, Access::write);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgJacobi::Push<Index>{.x_row = static_cast<Index>(x.row_stride()),
+                                                     .x_column = static_cast<Index>(x.column_stride()),
+                                                     .x_stride = static_cast<Index>(x.stride),
+                                                     .u_stride = static_cast<Index>(memory.products.stride),
+                                                     .rows = static_cast<uint32_t>(columns),
+                                                     .columns = static_cast<uint32_t>(columns),
+                                                     .parts = static_cast<uint32_t>(parts()),
+                                                     .round = static_cast<uint32_t>(round),
+                                                     .sweep = static_cast<uint32_t>(sweep),
+                                                     .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(columns * columns) * static_cast<double>(batch.count);
+  const auto rotations = static_cast<double>(games * whole * whole * whole) * static_cast<double>(batch.count);
+  dispatch.groups_linear(games * batch.count, traits)
+      .work(elements * static_cast<double>(batch.size()),
+            6 * rotations + (gram ? 2 * elements * static_cast<double>(whole) : 0));
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+void Jacobi::rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t sweep) const {
+  const uint64_t games = parts() / 2, whole = 2 * half_of(batch.dtype), groups = ceil_div(rows, whole);
+  const bool wide = needs_wide(std::max(batch.span(matrix, rows, columns), batch.count * games * whole * whole));
+  KernelRequest kernel =
+      shaders::LinalgRotate::request({.exact_arithmetic = batch.recorder.traits().cpu, .type = batch.dtype});
+  kernel.constant(0, batch.threads(whole * whole / 4, kMostThreads)).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, matrix, rows, columns, Access::read_write);
+  numbers(dispatch, memory.products, games * whole * whole, Access::read);
+  state(dispatch, Access::read);
+  integers(dispatch, memory.moved, games, Access::read);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgRotate::Push<Index>{.x_row = static_cast<Index>(matrix.row_stride()),
+                                                     .x_column = static_cast<Index>(matrix.column_stride()),
+                                                     .x_stride = static_cast<Index>(matrix.stride),
+                                                     .u_stride = static_cast<Index>(memory.products.stride),
+                                                     .rows = static_cast<uint32_t>(rows),
+                                                     .columns = static_cast<uint32_t>(columns),
+                                                     .parts = static_cast<uint32_t>(parts()),
+                                                     .round = static_cast<uint32_t>(round),
+                                                     .sweep = static_cast<uint32_t>(sweep),
+                                                     .groups = static_cast<uint32_t>(groups),
+                                                     .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
+  dispatch.groups_linear(groups * games * batch.count, batch.recorder.traits())
+      .work(2 * elements * static_cast<double>(batch.size()), 2 * elements * static_cast<double>(whole));
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+void Jacobi::run(const View& w) const {
+  for (uint64_t sweep = 0; sweep < sweeps(); ++sweep) {
+    for (uint64_t round = 0; round + 1 < parts(); ++round) {
+      turn(round, sweep);
+      if (alone() && !gram) continue;
+      rotate(x, columns, round, sweep);
+      if (!gram) rotate(x.transpose(), columns, round, sweep);
+      if (w.buffer != nullptr) rotate(w, columns, round, sweep);
+    }
+  }
+}
+
+void Jacobi::order(const View& values, const Buffer* info, uint64_t first_info) const {
+  const uint64_t values_span = (batch.count - 1) * values.stride + columns;
+  const bool wide = needs_wide(std::max(batch.span(x, columns, columns), values_span));
+  for (int stage = 0; stage < 2; ++stage) {
+    const uint32_t lanes = lanes_for(batch, stage == 0 && !gram ? 1 : columns);
+    const uint64_t groups = stage == 0 ? columns : ceil_div(columns, lanes);
+    KernelRequest kernel = shaders::LinalgOrder::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                          .gram = gram,
+                                                          .info = info != nullptr,
+                                                          .lanes = lanes,
+                                                          .shared = shares(batch, lanes),
+                                                          .stage = stage,
+                                                          .type = batch.dtype});
+    kernel.constant(0, lanes).wide(wide);
+    Dispatch dispatch(batch.name);
+    if (stage == 0) {
+      batch.operand(dispatch, x, columns, columns, Access::read);
+      numbers(dispatch, memory.keys, columns, Access::write);
+      for (int slot = 2; slot < 6; ++slot) dispatch.operand(nullptr, 0, 0, Access::read);
+    } else {
+      dispatch.operand(nullptr, 0, 0, Access::read);
+      numbers(dispatch, memory.keys, columns, Access::read);
+      state(dispatch, Access::read);
+      integers(dispatch, memory.order, columns, Access::write);
+      dispatch.operand(values.buffer, values.first * batch.size(), values_span * batch.size(), Access::write);
+      dispatch.operand(info, first_info * sizeof(int32_t), info != nullptr ? batch.count * sizeof(int32_t) : 0,
+                       Access::write);
+    }
+    with_index(wide, [&](auto index) {
+      using Index = decltype(index);
+      dispatch.push(shaders::LinalgOrder::Push<Index>{.x_row = static_cast<Index>(x.row_stride()),
+                                                      .x_column = static_cast<Index>(x.column_stride()),
+                                                      .x_stride = static_cast<Index>(x.stride),
+                                                      .values_stride = static_cast<Index>(values.stride),
+                                                      .rows = static_cast<uint32_t>(columns),
+                                                      .columns = static_cast<uint32_t>(columns),
+                                                      .groups = static_cast<uint32_t>(groups),
+                                                      .sweeps = static_cast<uint32_t>(sweeps()),
+                                                      .matrices = static_cast<uint32_t>(batch.count)});
+    });
+    const auto elements = static_cast<double>(columns * columns) * static_cast<double>(batch.count);
+    dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
+        .work(elements * static_cast<double>(batch.size()), elements);
+    batch.recorder.dispatch(kernel, dispatch);
+  }
+}
+
+void Jacobi::arrange(const View& from, const View& to, uint64_t rows, const View* signs) const {
+  const auto tile = static_cast<uint64_t>(shaders::LinalgArrange::tile({}));
+  const uint64_t across = ceil_div(columns, tile), down = ceil_div(rows, tile);
+  const bool wide = needs_wide(std::max(batch.span(from, rows, columns), batch.span(to, rows, columns)));
+  KernelRequest kernel = shaders::LinalgArrange::request(
+      {.exact_arithmetic = batch.recorder.traits().cpu, .signs = signs != nullptr, .type = batch.dtype});
+  kernel.constant(0, batch.threads(kMostThreads, kMostThreads)).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, from, rows, columns, Access::read);
+  batch.operand(dispatch, to, rows, columns, Access::write);
+  signs != nullptr ? batch.operand(dispatch, *signs, columns, columns, Access::read)
+                   : integers(dispatch, memory.order, columns, Access::read);
+  state(dispatch, Access::read);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgArrange::Push<Index>{
+        .x_row = static_cast<Index>(from.row_stride()),
+        .x_column = static_cast<Index>(from.column_stride()),
+        .x_stride = static_cast<Index>(from.stride),
+        .y_row = static_cast<Index>(to.row_stride()),
+        .y_column = static_cast<Index>(to.column_stride()),
+        .y_stride = static_cast<Index>(to.stride),
+        .by_step = static_cast<Index>(signs != nullptr ? signs->row_stride() + signs->column_stride() : 1),
+        .by_stride = static_cast<Index>(signs != nullptr ? signs->stride : columns),
+        .rows = static_cast<uint32_t>(rows),
+        .columns = static_cast<uint32_t>(columns),
+        .across = static_cast<uint32_t>(across),
+        .down = static_cast<uint32_t>(down),
+        .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
+  dispatch.groups_linear(across * down * batch.count, batch.recorder.traits())
+      .work(2 * elements * static_cast<double>(batch.size()), elements);
+  batch.recorder.dispatch(kernel, dispatch);
+}
+
+// The view of a part of a batch.
+View part_of(View view, uint64_t first) {
+  view.first += first * view.stride;
+  return view;
+}
+
+// --- eigenvalues ----------------------------------------------------------------------------------------------------
+
+struct EighMemory {
+  View x, w;
+  Workspace work;
+};
+
+EighMemory take_eigh(Layout& layout, const EighArgs& args) {
+  const bool alone = parts_of(args.n, args.dtype) == 2, vectors = args.vectors.buffer != nullptr;
+  EighMemory memory{layout.take(args.n, args.n), {}, {}};
+  if (vectors && !alone) memory.w = layout.take(args.n, args.n);
+  memory.work = take_workspace(layout, args.n, args.n, args.dtype);
+  // The product of all rotations is W.
+  if (vectors && alone) memory.w = memory.work.products;
+  return memory;
+}
+
+void record_eigh_part(const Batch& part, const EighArgs& args, const View& a, const View& values, const View& vectors,
+                      uint64_t first_info, const EighMemory& memory) {
+  const Jacobi jacobi{part, false, memory.x, args.n, memory.work};
+  jacobi.load(a, memory.x, args.n, args.n, args.triangle == TUFF_TRIANGLE_UPPER ? 2 : 1);
+  const bool separate = memory.w.buffer != nullptr && !jacobi.alone();
+  if (separate) record_identity(part, memory.w, args.n, args.n);
+  jacobi.run(separate ? memory.w : View{});
+  jacobi.order(values, args.info, first_info);
+  if (vectors.buffer != nullptr) jacobi.arrange(memory.w, vectors, args.n);
+}
+
+// --- singular values ------------------------------------------------------------------------------------------------
+
+// A matrix of at least as many rows as columns: A, or its transpose. left and right are U and V of that matrix.
+struct Tall {
+  const SvdArgs& args;
+  View a, left, right;
+  uint64_t m, n;
+
+  QrArgs qr() const { return {args.dtype, m, n, {}, {left.buffer, 0, 0}, n, 1}; }
+  QrArgs second_qr() const { return {args.dtype, n, n, {}, {right.buffer, 0, 0}, n, 1}; }
+};
+
+Tall tall_of(const SvdArgs& args) {
+  const View a = view_of(args.a, args.m, args.batch_count), u = view_of(args.u, args.m, args.batch_count),
+             vt = view_of(args.vt, args.steps(), args.batch_count);
+  if (args.m >= args.n) return {args, a, u, vt.transpose(), args.m, args.n};
+  return {args, a.transpose(), vt.transpose(), u, args.n, args.m};
+}
+
+struct SvdMemory {
+  View a, q, w, sorted_w, x, sorted_x, right;
+  Workspace work;
+  uint64_t first_qr;
+};
+
+SvdMemory take_svd(Layout& layout, const Batch& batch, const Tall& tall) {
+  SvdMemory memory{};
+  memory.a = layout.take(tall.m, tall.n);
+  memory.x = memory.a.transpose();  // of R
+  if (tall.left.buffer != nullptr) {
+    memory.q = layout.take(tall.m, tall.n);
+    memory.w = layout.take(tall.n, tall.n), memory.sorted_w = layout.take(tall.n, tall.n);
+  }
+  if (tall.right.buffer != nullptr) {
+    memory.sorted_x = layout.take(tall.n, tall.n), memory.right = layout.take(tall.n, tall.n);
+  }
+  memory.work = take_workspace(layout, tall.m, tall.n, tall.args.dtype);
+  const uint64_t second = tall.right.buffer != nullptr ? qr_memory(batch, tall.second_qr()) : 0;
+  memory.first_qr = layout.take(1, std::max(qr_memory(batch, tall.qr()), second)).first;
+  return memory;
+}
+
+void record_svd_part(const Batch& part, const Tall& tall, const View& values, uint64_t first_info,
+                     const SvdMemory& memory, const QrMemory& qr) {
+  const Jacobi jacobi{part, true, memory.x, tall.n, memory.work};
+  jacobi.load(tall.a, memory.a, tall.m, tall.n, 0);
+  record_qr(part, tall.qr(), memory.a, memory.q, qr);
+  const bool left = tall.left.buffer != nullptr;
+  if (left) record_identity(part, memory.w, tall.n, tall.n);
+  jacobi.run(memory.w);
+  jacobi.order(values, tall.args.info, first_info);
+  if (tall.right.buffer != nullptr) {
+    jacobi.arrange(memory.x, memory.sorted_x, tall.n);
+    record_qr(part, tall.second_qr(), memory.sorted_x, memory.right, qr);
+    jacobi.arrange(memory.right, tall.right, tall.n, &memory.sorted_x);
+  }
+  if (left) {
+    jacobi.arrange(memory.w, memory.sorted_w, tall.n);
+    record_product(part, tall.left, memory.q, memory.sorted_w, tall.m, tall.n, tall.n, 1, 0);
+  }
+}
+
+}  // namespace
+}  // namespace linalg
+
+void record_eigh(Recorder& recorder, const EighArgs& args) {
+  using namespace linalg;
+  require_extent(args.n, kMostColumns, "n");
+  const Batch batch = batch_of(recorder, "eigh", args.dtype, args.batch_count);
+  const View a = view_of(args.a, args.n, args.batch_count), vectors = view_of(args.vectors, args.n, args.batch_count);
+  const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
+  if (args.batch_count == 0 || args.n == 0) {
+    require_device(recorder, args.dtype, 0);
+    if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
+    return;
+  }
+  Layout one(batch, nullptr, 1);
+  take_eigh(one, args);
+  const uint64_t most = matrices_at_once(batch, one.used());
+  require_device(recorder, args.dtype,
+                 std::max({batch.span(a, args.n, args.n), one.used(),
+                           vectors.buffer != nullptr ? batch.span(vectors, args.n, args.n) : 0}));
+  log(TUFF_LOG_DISPATCH, "eigh {} n={} batch={}", dtype_name(args.dtype), args.n, args.batch_count);
+  const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
+  for_each_part(batch, args.n * args.n, most, [&](const Batch& part, uint64_t first) {
+    Layout layout(part, &scratch, most);
+    const EighMemory memory = take_eigh(layout, args);
+    record_eigh_part(part, args, part_of(a, first), part_of(values, first), part_of(vectors, first), first, memory);
+  });
+}
+
+void record_svd(Recorder& recorder, const SvdArgs& args) {
+  using namespace linalg;
+  require_extent(args.steps(), kMostColumns, args.m < args.n ? "m" : "n");
+  require_extent(std::max(args.m, args.n), kMaxExtent, args.m < args.n ? "n" : "m");
+  const Batch batch = batch_of(recorder, "svd", args.dtype, args.batch_count);
+  if (args.batch_count == 0 || args.steps() == 0) {
+    require_device(recorder, args.dtype, 0);
+    if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
+    return;
+  }
+  const Tall tall = tall_of(args);
+  const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
+  require_qr(batch, tall.qr());
+  Layout one(batch, nullptr, 1);
+  take_svd(one, batch, tall);
+  const uint64_t most = matrices_at_once(batch, one.used());
+  require_device(recorder, args.dtype,
+                 std::max({batch.span(tall.a, tall.m, tall.n), one.used(),
+                           tall.left.buffer != nullptr ? batch.span(tall.left, tall.m, tall.n) : 0,
+                           tall.right.buffer != nullptr ? batch.span(tall.right, tall.n, tall.n) : 0}));
+  log(TUFF_LOG_DISPATCH, "svd {} {}x{} batch={}", dtype_name(args.dtype), args.m, args.n, args.batch_count);
+  const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
+  for_each_part(batch, tall.m * tall.n, most, [&](const Batch& part, uint64_t first) {
+    Layout layout(part, &scratch, most);
+    const SvdMemory memory = take_svd(layout, part, tall);
+    Tall matrices = tall;
+    matrices.a = part_of(tall.a, first), matrices.left = part_of(tall.left, first);
+    matrices.right = part_of(tall.right, first);
+    record_svd_part(part, matrices, part_of(values, first), first, memory, {&scratch, memory.first_qr, most});
+  });
+}
+
+}  // namespace tuff

@@ -1,0 +1,56 @@
+"""What functions of linear algebra share: stacks of matrices as they are given, and errors that depend on their values."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Optional
+
+import numpy as np
+
+from ._elementwise import is_float
+from ._operands import require_array
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+LinAlgError = np.linalg.LinAlgError
+
+_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def floats(x: Array, name: str) -> Array:
+    """An array of float32 or float64; integers and bools become float32."""
+    require_array(x, name)
+    if not is_float(x.dtype):
+        return x.astype(np.float32)
+    if x.dtype not in _TYPES:
+        raise TypeError(f"{name} is {x.dtype}, and linear algebra takes float32 and float64; .astype() converts")
+    return x
+
+
+def matrices(x: Array, name: str, square: bool = True) -> Array:
+    x = floats(x, name)
+    if x.ndim < 2:
+        raise LinAlgError(f"{name} has shape {x.shape}, needs at least two axes")
+    if square and x.shape[-1] != x.shape[-2]:
+        raise LinAlgError(f"{name} has shape {x.shape}, needs square matrices")
+    return x
+
+
+def count(x: Array) -> int:
+    return math.prod(x.shape[:-2])
+
+
+def owned(x: Array, given: Array) -> Array:
+    """An array that a factorisation may overwrite."""
+    return x.copy() if x is given else x
+
+
+def raise_if(info: Optional[Array], what: str) -> None:
+    if info is None:
+        return
+    failures = info.numpy().ravel()
+    first = np.flatnonzero(failures)
+    if first.size:
+        where = "the matrix" if failures.size == 1 else f"matrix {first[0]}"
+        raise LinAlgError(f"{where} is {what.format(failures[first[0]])}")

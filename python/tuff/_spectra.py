@@ -1,0 +1,235 @@
+"""Orthogonal factors of matrices: QR, eigenvalues of symmetric matrices, singular values, and what follows from them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._checked import choice, is_number
+from ._elementwise import where
+from ._error import check as require
+from ._matrices import LinAlgError, count, floats, matrices, owned, raise_if
+from ._operands import dtype_of, same_kind
+from ._operations import count_nonzero, matmul
+from ._shape import concat
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and an upper triangle."""
+
+    Q: Array
+    R: Array
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and the eigenvectors as columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class SVDResult(NamedTuple):
+    """Left vectors as columns, singular values in descending order, right vectors as rows."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+def _factor(x: Array, given: Array, columns: Optional[int]) -> Tuple[Optional[Array], Array]:
+    """Q with so many columns (None: no Q) and all of R."""
+    m, n = x.shape[-2:]
+    r = owned(x, given)
+    desc = raw.QrDesc(dtype=dtype_of(x), m=m, n=n, a=r.buffer.handle, stride_a=m * n, batch_count=count(x))
+    q = None
+    if columns is not None:
+        q = x.context.empty((*x.shape[:-2], m, columns), x.dtype)
+        desc.q, desc.columns_q, desc.stride_q = q.buffer.handle, columns, m * columns
+    require(raw.tuff_qr(x.context.stream_handle, desc))
+    return q, r
+
+
+def qr(x: Array, mode: str = "reduced") -> Union[QRResult, Array]:
+    """The QR factorisation x = Q @ R of stacks of m x n matrices, by Householder's method. mode "reduced": Q has
+    k = min(m, n) columns and R k rows; "complete": m and m; "r": R of k rows alone. R's diagonal may be negative."""
+    wanted = choice(mode, "mode", {"reduced": 0, "complete": 1, "r": 2})
+    given, x = x, matrices(x, "x", square=False)
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    q, r = _factor(x, given, (k, m, None)[wanted])
+    part = r if wanted == 1 or m == k else r[..., :k, :].copy()
+    return part if q is None else QRResult(q, part)
+
+
+_WHAT = "not finite, or its {0} did not converge"
+
+
+def _eigh(x: Array, upper: bool, vectors: bool, check: bool) -> Tuple[Array, Optional[Array]]:
+    x = matrices(x, "x")
+    n = x.shape[-1]
+    values = x.context.empty(x.shape[:-1], x.dtype)
+    info = x.context.empty((count(x),), np.int32) if check else None
+    result = x.context.empty(x.shape, x.dtype) if vectors else None
+    desc = raw.EighDesc(dtype=dtype_of(x), triangle=raw.TRIANGLE_UPPER if upper else raw.TRIANGLE_LOWER, n=n)
+    desc.a, desc.stride_a, desc.values, desc.batch_count = x.buffer.handle, n * n, values.buffer.handle, count(x)
+    if result is not None:
+        desc.vectors, desc.stride_vectors = result.buffer.handle, n * n
+    desc.info = info.buffer.handle if info is not None else 0
+    require(raw.tuff_eigh(x.context.stream_handle, desc))
+    raise_if(info, _WHAT.format("eigenvalues"))
+    return values, result
+
+
+_TRIANGLES = {"L": False, "U": True, "l": False, "u": True}
+
+
+def eigh(x: Array, UPLO: str = "L", *, check: bool = True) -> EighResult:  # noqa: N803
+    """The eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns:
+    x @ vectors = vectors * values. Only the lower triangle of x is read, or the upper one if UPLO is "U"."""
+    values, vectors = _eigh(x, choice(UPLO, "UPLO", _TRIANGLES), True, check)
+    return EighResult(values, vectors)
+
+
+def eigvalsh(x: Array, UPLO: str = "L", *, check: bool = True) -> Array:  # noqa: N803
+    """The eigenvalues of symmetric matrices in ascending order, as eigh's."""
+    return _eigh(x, choice(UPLO, "UPLO", _TRIANGLES), False, check)[0]
+
+
+def _svd(x: Array, vectors: bool, check: bool) -> Tuple[Optional[Array], Array, Optional[Array]]:
+    x = matrices(x, "x", square=False)
+    m, n = x.shape[-2:]
+    k, stack = min(m, n), x.shape[:-2]
+    values = x.context.empty((*stack, k), x.dtype)
+    info = x.context.empty((count(x),), np.int32) if check else None
+    desc = raw.SvdDesc(dtype=dtype_of(x), m=m, n=n, a=x.buffer.handle, stride_a=m * n, values=values.buffer.handle)
+    desc.batch_count, desc.info = count(x), info.buffer.handle if info is not None else 0
+    u = x.context.empty((*stack, m, k), x.dtype) if vectors else None
+    vt = x.context.empty((*stack, k, n), x.dtype) if vectors else None
+    if vectors:
+        desc.u, desc.stride_u, desc.vt, desc.stride_vt = u.buffer.handle, m * k, vt.buffer.handle, k * n
+    require(raw.tuff_svd(x.context.stream_handle, desc))
+    raise_if(info, _WHAT.format("singular values"))
+    return u, values, vt
+
+
+def _completed(u: Array) -> Array:
+    """Orthonormal columns and more of them, to a square matrix: those that its QR factorisation adds."""
+    k = u.shape[-1]
+    more = qr(u, mode="complete").Q[..., k:].copy()
+    return concat([u, more], u.ndim - 1)
+
+
+def svd(x: Array, full_matrices: bool = True, compute_uv: bool = True, *, check: bool = True) -> Union[SVDResult, Array]:
+    """The singular value decomposition x = U @ diag(S) @ Vh of stacks of m x n matrices, with k = min(m, n) values in
+    descending order. U is m x m and Vh n x n, or with full_matrices=False m x k and k x n. Without compute_uv only S."""
+    u, values, vt = _svd(x, bool(compute_uv), check)
+    if u is None or vt is None:
+        return values
+    if full_matrices and u.shape[-1] < u.shape[-2]:
+        u = _completed(u)
+    if full_matrices and vt.shape[-2] < vt.shape[-1]:
+        vt = _transposed(_completed(_transposed(vt)))
+    return SVDResult(u, values, vt)
+
+
+def _transposed(x: Array) -> Array:
+    """A stack of transposed matrices, as an array of its own."""
+    return x.transpose([*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+
+
+def svdvals(x: Array, *, check: bool = True) -> Array:
+    """The singular values of matrices in descending order."""
+    return _svd(x, False, check)[1]
+
+
+def _cut(values: Array, shape: Tuple[int, ...], rtol: Union[None, float, Array]) -> Array:
+    """Which singular values are above rtol times the largest; by default the rounding errors of the matrices."""
+    if rtol is None:
+        rtol = max(shape[-2:]) * float(np.finfo(values.dtype).eps)
+    elif is_number(rtol):
+        rtol = float(rtol)
+    else:
+        rtol = floats(rtol, "rtol").reshape((*rtol.shape, 1))
+    return values > values.max(axis=values.ndim - 1, keepdims=True) * rtol
+
+
+def matrix_rank(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
+    """How many singular values of each matrix are above rtol times the largest one, by default max(m, n) * eps."""
+    x = matrices(x, "x", square=False)
+    if 0 in x.shape[-2:]:
+        return x.context.zeros(x.shape[:-2], np.int64)
+    values = svdvals(x)
+    return count_nonzero(_cut(values, x.shape, rtol), values.ndim - 1)
+
+
+def _inverse_values(values: Array, above: Array) -> Array:
+    return where(above, 1 / values, 0.0)
+
+
+def pinv(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
+    """The pseudo-inverses of matrices: singular values that are not above rtol times the largest one, by default
+    max(m, n) * eps, count as zero."""
+    x = matrices(x, "x", square=False)
+    if 0 in x.shape[-2:]:
+        return x.context.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    u, values, vt = svd(x, full_matrices=False)
+    inverse = _inverse_values(values, _cut(values, x.shape, rtol))
+    return matmul(vt.mT, (u * inverse.reshape((*values.shape[:-1], 1, values.shape[-1]))).mT)
+
+
+def cond(x: Array, p: Union[None, float, str] = None) -> Array:
+    """The condition numbers of matrices: the quotient of the largest singular value and the smallest one (p is None or 2),
+    the reverse (-2), or the product of the p-norms of x and its inverse."""
+    from .linalg import inv, matrix_norm  # they are made of other factors
+
+    x = matrices(x, "x", square=False)
+    if p is None or p in (2, -2):
+        values = svdvals(x)
+        if values.shape[-1] == 0:
+            raise LinAlgError(f"x has shape {x.shape}, and no singular values")
+        first, last = values[..., 0].copy(), values[..., -1].copy()
+        return last / first if p == -2 else first / last
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x, check=False), ord=p)
+
+
+class LstsqResult(NamedTuple):
+    """A solution, the sums of squares of what remains (empty unless m > n and a has full rank), a's rank and its singular
+    values."""
+
+    x: Array
+    residuals: Array
+    rank: int
+    s: Array
+
+
+def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
+    """The x for which the sum of squares of a @ x - b is least, and of several such the one that is least itself, by the
+    singular values of the matrix a, of which those up to rcond times the largest count as zero, by default max(m, n) * eps.
+    b is a vector or a matrix of right sides. As numpy.linalg.lstsq; it waits for the rank."""
+    a = matrices(a, "a", square=False)
+    same = floats(b, "b")
+    if a.ndim != 2 or same.ndim not in (1, 2) or same.shape[0] != a.shape[0]:
+        raise LinAlgError(f"a has shape {a.shape} and b {same.shape}: needs a matrix, and {a.shape[0]} rows")
+    if a.dtype != same.dtype:
+        a, same = (x if x.dtype == np.float64 else x.astype(np.float64) for x in (a, same))
+    same_kind(a, same)
+    m, n = a.shape
+    sides = same.reshape(m, 1) if same.ndim == 1 else same
+    if min(m, n) == 0:
+        x, rank, values = a.context.zeros((n, sides.shape[1]), a.dtype), 0, a.context.zeros((0,), a.dtype)
+    else:
+        u, values, vt = svd(a, full_matrices=False)
+        above = _cut(values, a.shape, rcond)
+        rank = int(above.numpy().sum())
+        x = matmul(vt.T, matmul(u.T, sides) * _inverse_values(values, above).reshape(values.shape[0], 1))
+    if rank == n and m > n:
+        left = matmul(a, x) - sides
+        residuals = (left * left).sum(axis=0)
+    else:
+        residuals = a.context.zeros((0,), a.dtype)
+    return LstsqResult(x.reshape(n) if same.ndim == 1 else x, residuals, rank, values)
