@@ -10,6 +10,7 @@
 #include "planning/status.hpp"
 #include "platform/platform.hpp"
 #include "runtime/graveyard.hpp"
+#include "runtime/plugin/plugin.hpp"
 #include "runtime/variables.hpp"
 
 using tuff::ComputeBackend;
@@ -48,6 +49,29 @@ std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
   return open(tuff::make_host_backend(), options);
 }
 
+std::unique_ptr<ComputeBackend> open_plugin(std::string_view name, const ContextOptions& options) {
+  std::string names;
+  for (const tuff::Plugin* plugin : tuff::plugins()) {
+    if (plugin->name() == name) return open(tuff::make_plugin_backend(*plugin), options);
+    names += fmt::format(", \"{}\"", plugin->name());
+  }
+  tuff::fail(TUFF_ERROR_INVALID_ARGUMENT,
+             "desc->backend is \"{}\", needs \"vulkan\", \"host\", \"auto\" or the name of a plug-in (there {}{})",
+             name, names.empty() ? "is none" : "are", names.empty() ? "" : names.substr(1));
+}
+
+// Without a backend: the Vulkan device, or the plug-in whose device has this name if no Vulkan device has.
+std::unique_ptr<ComputeBackend> open_device(const ContextOptions& options) {
+  try {
+    return open(tuff::make_vulkan_backend(), options);
+  } catch (const tuff::Error& error) {
+    if (error.code() != TUFF_ERROR_NO_DEVICE || options.device.empty()) throw;
+    const tuff::Plugin* plugin = tuff::plugin_with_device(options.device);
+    if (plugin == nullptr) throw;
+    return open(tuff::make_plugin_backend(*plugin), options);
+  }
+}
+
 std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
   tuff::sweep_graveyard();
   if (tuff::log_enabled(TUFF_LOG_WARNING)) {
@@ -56,11 +80,12 @@ std::unique_ptr<ComputeBackend> open_backend(const tuff_context_desc& desc) {
     }
   }
   const ContextOptions options = context_options(desc);
-  const std::string_view backend = desc.backend != nullptr ? desc.backend : "vulkan";
+  if (desc.backend == nullptr) return open_device(options);
+  const std::string_view backend = desc.backend;
   if (backend == "vulkan") return open(tuff::make_vulkan_backend(), options);
   if (backend == "host") return open(tuff::make_host_backend(), options);
-  tuff::require(backend == "auto", "desc->backend is \"{}\", needs \"vulkan\", \"host\" or \"auto\"", backend);
-  return open_any(options);
+  if (backend == "auto") return open_any(options);
+  return open_plugin(backend, options);
 }
 
 }  // namespace

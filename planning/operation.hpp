@@ -10,10 +10,22 @@
 #include <type_traits>
 
 #include "planning/element_type.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff {
 
 class Recorder;
+
+// A plug-in's function for an operation (tuff/backend.h), and the device to compute on.
+struct PluginFunction {
+  tuff_status (*compute)(void* device, const void* call);
+  void* device;
+
+  template <typename Call>
+  tuff_status operator()(const Call& call) const {
+    return compute(device, &call);
+  }
+};
 
 // Describes a call in a profile.
 struct CallText {
@@ -32,6 +44,9 @@ struct OperationInfo {
   void (*record)(Recorder& recorder, const void* args);  // on a device; args are checked
   CallText (*describe)(const void* args);                // args are checked
   std::string (*variants)(const Recorder& recorder, const void* args);  // JSON; null if the operation has no variants
+  // Describes the call to a plug-in, which computes it or returns UNSUPPORTED; args are checked. Null:
+  // plug-ins are not asked.
+  tuff_status (*offer)(const PluginFunction& function, const void* args);
 };
 
 // A call: an operation and its arguments, which must outlive it.
@@ -45,6 +60,7 @@ class Operation {
   void record(Recorder& recorder) const { info_.record(recorder, args_); }
   CallText describe() const { return info_.describe(args_); }
   std::string variants(const Recorder& recorder) const { return info_.variants(recorder, args_); }
+  tuff_status offer(const PluginFunction& function) const { return info_.offer(function, args_); }
 
  private:
   const OperationInfo& info_;
@@ -66,7 +82,8 @@ class OperationOf {
 // Defines an operation from its family's functions.
 template <typename Args, void (*check)(const Args&), void (*compute)(const Args&),
           void (*record)(Recorder&, const Args&), CallText (*describe)(const Args&),
-          auto variants = nullptr>  // std::string (*)(const Recorder&, const Args&)
+          auto variants = nullptr,  // std::string (*)(const Recorder&, const Args&)
+          auto offer = nullptr>     // tuff_status (*)(const PluginFunction&, const Args&)
 constexpr OperationOf<Args> define_operation(const char* name, ElementTypes types, bool moves = false) {
   OperationInfo info{};
   info.name = name;
@@ -80,6 +97,11 @@ constexpr OperationOf<Args> define_operation(const char* name, ElementTypes type
   if constexpr (!std::is_null_pointer_v<decltype(variants)>) {
     info.variants = [](const Recorder& recorder, const void* args) {
       return variants(recorder, *static_cast<const Args*>(args));
+    };
+  }
+  if constexpr (!std::is_null_pointer_v<decltype(offer)>) {
+    info.offer = [](const PluginFunction& function, const void* args) {
+      return offer(function, *static_cast<const Args*>(args));
     };
   }
   return OperationOf<Args>(info);

@@ -55,6 +55,14 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
 // Writes a temporary file next to path and renames it to path. Returns false on failure; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
+// A shared library that stays loaded until the process ends; its symbols are its own. `problem` says why it was not
+// loaded.
+struct Library {
+  void* handle = nullptr;
+};
+Library load_library(const std::filesystem::path& file, std::string& problem);
+void* function_of(Library library, const char* name) noexcept;  // null if it has none
+
 // A lock between processes, on a file that is created if missing and never removed. It is released with the object or
 // at the end of the process. Waits at most `patience` for other holders; held() tells whether the lock was acquired.
 class FileLock {

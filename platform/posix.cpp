@@ -1,5 +1,6 @@
 // The POSIX implementation of platform.hpp.
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -278,6 +279,19 @@ ThreadKey::ThreadKey(void (*end)(void*)) noexcept {
 bool ThreadKey::set(const void* pointer) const noexcept { return ::pthread_setspecific(key_, pointer) == 0; }
 
 uint32_t fork_generation() noexcept { return forks.load(std::memory_order_relaxed); }
+
+Library load_library(const std::filesystem::path& file, std::string& problem) {
+  // Everything is bound now, so that a missing symbol is an error here. Refused libraries stay as well: their
+  // constructors may have started threads.
+  Library library{::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)};
+  if (library.handle == nullptr) {
+    const char* reason = ::dlerror();
+    problem = reason != nullptr ? reason : "the system does not say why";
+  }
+  return library;
+}
+
+void* function_of(Library library, const char* name) noexcept { return ::dlsym(library.handle, name); }
 
 bool call_in_forked_children(void (*handler)()) noexcept { return ::pthread_atfork(nullptr, nullptr, handler) == 0; }
 

@@ -196,6 +196,19 @@ std::vector<BadCall> null_pointers() {
        }},
       {"tuff_device_refusals", "buffer", kArgument,
        [](auto, auto) { return tuff_device_refusals(nullptr, 5, nullptr); }},
+      {"tuff_backend_register", "path", kArgument, [](auto, auto) { return tuff_backend_register(nullptr); }},
+      {"tuff_backend_register", "path", TUFF_ERROR_IO,
+       [](auto, auto) { return tuff_backend_register("/nowhere/libtuff-none.so"); }},
+      {"tuff_backend_count", "count", kArgument, [](auto, auto) { return tuff_backend_count(nullptr); }},
+      {"tuff_backend_info", "info", kArgument, [](auto, auto) { return tuff_backend_info(0, nullptr); }},
+      {"tuff_backend_info", "index", kArgument,
+       [](auto, auto) {
+         tuff_device_properties info{};
+         info.struct_size = sizeof info;
+         return tuff_backend_info(10'000, &info);
+       }},
+      {"tuff_backend_refusals", "buffer", kArgument,
+       [](auto, auto) { return tuff_backend_refusals(nullptr, 5, nullptr); }},
       {"tuff_context_create", "context", kArgument, [](auto, auto) { return tuff_context_create(nullptr, nullptr); }},
       {"tuff_context_create", "backend", kArgument,
        [](auto, auto) {

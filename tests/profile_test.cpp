@@ -74,7 +74,7 @@ TEST_P(Profile, EveryCallOfTheContextWorksMeanwhile) {
   };
   auto limits = sized<tuff_limits>();
   EXPECT_OK(tuff_context_set_limits(own, &limits));
-  EXPECT_FAILS(tuff_context_set_tuning(own, "no table"), GetParam() == "host" ? TUFF_ERROR_UNSUPPORTED : kArgument,
+  EXPECT_FAILS(tuff_context_set_tuning(own, "no table"), GetParam() != "vulkan" ? TUFF_ERROR_UNSUPPORTED : kArgument,
                "tuff_context_set_tuning", "");
   auto memory = sized<tuff_memory_stats>();
   EXPECT_OK(tuff_context_memory(own, &memory));
@@ -85,7 +85,7 @@ TEST_P(Profile, EveryCallOfTheContextWorksMeanwhile) {
   gemm.dtype = F, gemm.m = gemm.n = gemm.k = 4, gemm.alpha = 1, gemm.batch_count = 1;
   gemm.a = gemm.b = x, gemm.c = y;
   char text[2000] = "";
-  EXPECT_EQ(tuff_batched_gemm_variants(own, &gemm, text, sizeof text, nullptr) == TUFF_OK, GetParam() != "host");
+  EXPECT_EQ(tuff_batched_gemm_variants(own, &gemm, text, sizeof text, nullptr) == TUFF_OK, GetParam() == "vulkan");
   supports("unified_memory");  // either answer is right
   if (supports("import_host")) {
     constexpr uint64_t kPage = 4096;

@@ -96,7 +96,9 @@ class Sides {
  public:
   Sides() {
     sides_.emplace_back("host");  // always, as the reference
-    if (std::find(backends().begin(), backends().end(), "vulkan") != backends().end()) sides_.emplace_back("vulkan");
+    for (const std::string& backend : backends()) {
+      if (backend != "host") sides_.emplace_back(backend);
+    }
   }
 
   // Returns the reference's status. `everywhere`: every device must support the call.

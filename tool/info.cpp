@@ -216,7 +216,7 @@ Json known(Number value) {
   return value == Number{} ? Json(nullptr) : Json(value);
 }
 
-// Without an index: the host backend.
+// Without an index: a plug-in or the host backend.
 Json device_json(std::optional<uint32_t> index, const tuff::DeviceProperties& device, const Opened& opened,
                  bool chosen) {
   Json json;
@@ -323,13 +323,20 @@ int run_info(const InfoOptions& options) {
     }
   };
   for (uint32_t i = 0; i < devices.size(); ++i) show(i, devices[i], open_device(std::to_string(i), "vulkan"));
+  for (uint32_t i = 0; i < tuff::backend_count(); ++i) {
+    const tuff::DeviceProperties device = tuff::backend_info(i);
+    show(std::nullopt, device, open_device("", device.backend));
+  }
   show(std::nullopt, open_context("", "host").info(), open_device("", "host"));
 
   if (options.json) {
     print_json(list);
     return 0;
   }
-  const std::string refusals = tuff::device_refusals();
+  std::string refusals = tuff::device_refusals();
+  const std::string plugins = tuff::backend_refusals();
+  if (!refusals.empty() && !plugins.empty()) refusals += '\n';
+  refusals += plugins;
   if (options.device.empty() && !refusals.empty()) print_refusals(refusals);
   if (devices.empty())
     fmt::print("\n{}", folded_text(fmt::format("hint: {}", tuff::status_hint(TUFF_ERROR_NO_DEVICE)), 0, 6));

@@ -351,7 +351,7 @@ enum {
   TUFF_DEVICE_DISCRETE = 2,
   TUFF_DEVICE_VIRTUAL = 3,
   TUFF_DEVICE_CPU = 4, /* a Vulkan driver that runs on the CPU, such as Mesa's lavapipe */
-  TUFF_DEVICE_HOST = 5 /* the host backend: no Vulkan */
+  TUFF_DEVICE_HOST = 5 /* the host backend or a plug-in: no Vulkan */
 };
 
 /* Log levels, for tuff_set_log(). Each level includes the ones above it in this list. */
@@ -457,7 +457,7 @@ typedef struct tuff_device_properties {
   char name[256];
   char vendor[64];
   char driver[256];        /* the driver's name and version as it reports them */
-  char backend[16];        /* "vulkan" or "host" */
+  char backend[16];        /* "vulkan", "host" or a plug-in's name */
   uint8_t uuid[16];        /* of the device; zero for the host backend */
   uint32_t vendor_id;      /* PCI vendor */
   uint32_t device_id;      /* PCI device */
@@ -508,7 +508,9 @@ typedef struct tuff_context_desc {
                           a unique prefix of one (at least four hexadecimal digits, dashes allowed).
                           NULL: TUFF_DEVICE from the environment if set, otherwise the first device in the order
                           discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another */
-  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; NULL: "vulkan" */
+  const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; since 0.9.0 the name of a
+                          plug-in, such as "cpu" (tuff_backend_register). NULL: "vulkan", or, if `device` is part of a
+                          plug-in's device's name and of no Vulkan device's, that plug-in */
   uint64_t memory_limit_bytes; /* as tuff_limits.memory_bytes */
   /* Since 0.7.0. */
   int32_t prewarm;     /* 1: a background thread compiles the kernels that earlier contexts on such a device
@@ -539,6 +541,28 @@ TUFF_API tuff_status tuff_device_info(uint32_t index, tuff_device_properties* in
  *   length    receives the length of the whole text without the NUL; may be NULL
  * Since 0.8.0. */
 TUFF_API tuff_status tuff_device_refusals(char* buffer, uint64_t capacity, uint64_t* length);
+
+/* Loads a plug-in: a shared library that computes Tuff's operations on memory of the process (tuff/backend.h,
+ * docs/backends.md). It is then opened by tuff_context_desc.backend, and stays loaded until the process ends. Plug-ins
+ * named libtuff-*.so in the folder tuff-backends beside the library need not be registered. Loading a library runs its
+ * code: it is as trusted as the program. Registering a file twice does nothing.
+ *   path   of the file
+ * Since 0.9.0. Errors: IO if the file does not load; INVALID_ARGUMENT if it is no plug-in or a faulty one; UNSUPPORTED if
+ * it was built for another version of tuff/backend.h or cannot be used on this machine. The message gives the reason. */
+TUFF_API tuff_status tuff_backend_register(const char* path);
+
+/* Counts the plug-ins: registered ones and those in the folder beside the library, which is read by the first call that
+ * needs to know. Since 0.9.0. */
+TUFF_API tuff_status tuff_backend_count(uint32_t* count);
+
+/* Describes a plug-in's device; info->backend is the name that opens it. info->struct_size must be set.
+ *   index   0 <= index < tuff_backend_count()
+ * Since 0.9.0. Errors: INVALID_ARGUMENT for an index out of range. */
+TUFF_API tuff_status tuff_backend_info(uint32_t index, tuff_device_properties* info);
+
+/* Explains why plug-ins in the folder beside the library were refused, as text for a person: one line for each, with the
+ * file and the reason. Empty if none was. buffer, capacity and length are as in tuff_device_refusals(). Since 0.9.0. */
+TUFF_API tuff_status tuff_backend_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL. The context is freed by tuff_context_destroy().
  * Errors: NO_DEVICE (the message says which devices were found and what each lacks), UNSUPPORTED (validation

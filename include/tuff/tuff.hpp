@@ -710,6 +710,31 @@ inline Returned<std::string> device_refusals() {
   return detail::give(status, std::move(text));
 }
 
+// Loads a plug-in; a context opens it by ContextOptions' backend.
+inline Outcome backend_register(const std::string& path) { return detail::finish(tuff_backend_register(path.c_str())); }
+
+inline Returned<uint32_t> backend_count() {
+  uint32_t count = 0;
+  const tuff_status status = tuff_backend_count(&count);
+  return detail::give(status, std::move(count));
+}
+
+inline Returned<DeviceProperties> backend_info(uint32_t index) {
+  DeviceProperties properties = {};
+  properties.struct_size = sizeof(properties);
+  const tuff_status status = tuff_backend_info(index, &properties);
+  return detail::give(status, std::move(properties));
+}
+
+// The plug-ins beside the library that were refused, with the reasons, one per line.
+inline Returned<std::string> backend_refusals() {
+  uint64_t length = 0;
+  tuff_status status = tuff_backend_refusals(nullptr, 0, &length);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  if (status == TUFF_OK) status = tuff_backend_refusals(text.data(), length + 1, nullptr);
+  return detail::give(status, std::move(text));
+}
+
 // level is a TUFF_LOG_*.
 inline Outcome set_log(tuff_log_callback callback, void* user, int32_t level) {
   return detail::finish(tuff_set_log(callback, user, level));

@@ -15,8 +15,8 @@ CallText describe(const AttentionArgs& args) {
 
 namespace operations {
 const OperationOf<AttentionArgs> attention =
-    define_operation<AttentionArgs, check_attention, host_attention, record_attention, describe>("attention",
-                                                                                                 kFloatTypes);
+    define_operation<AttentionArgs, check_attention, host_attention, record_attention, describe, nullptr,
+                     offer_attention>("attention", kFloatTypes);
 }  // namespace operations
 
 }  // namespace tuff

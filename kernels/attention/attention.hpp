@@ -53,6 +53,7 @@ struct AttentionArgs {
 void complete_attention(AttentionArgs& args, bool default_scale);
 void check_attention(const AttentionArgs& args);
 void host_attention(const AttentionArgs& args);
+tuff_status offer_attention(const PluginFunction& function, const AttentionArgs& args);
 // Scratch memory for the state that invocations save between ranges of keys. If all need more, some workgroups are
 // computed after others.
 inline constexpr uint64_t kMaxAttentionState = uint64_t{1} << 28;

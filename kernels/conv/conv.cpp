@@ -25,13 +25,17 @@ CallText describe(const ConvArgs& args) {
 
 namespace operations {
 const OperationOf<ConvArgs> conv1d =
-    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe>("conv1d", kFloatTypes);
+    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe, nullptr, offer_conv>("conv1d",
+                                                                                                  kFloatTypes);
 const OperationOf<ConvArgs> conv2d =
-    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe>("conv2d", kFloatTypes);
+    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe, nullptr, offer_conv>("conv2d",
+                                                                                                  kFloatTypes);
 const OperationOf<ConvArgs> conv3d =
-    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe>("conv3d", kFloatTypes);
+    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe, nullptr, offer_conv>("conv3d",
+                                                                                                  kFloatTypes);
 const OperationOf<ConvArgs> conv_transpose2d =
-    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe>("conv_transpose2d", kFloatTypes);
+    define_operation<ConvArgs, check_conv, host_conv, record_conv, describe, nullptr, offer_conv>("conv_transpose2d",
+                                                                                                  kFloatTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -61,6 +61,7 @@ struct ConvArgs {
 void check_conv(const ConvArgs& args);
 void host_conv(const ConvArgs& args);
 void record_conv(Recorder& recorder, const ConvArgs& args);
+tuff_status offer_conv(const PluginFunction& function, const ConvArgs& args);
 
 namespace operations {
 extern const OperationOf<ConvArgs> conv1d, conv2d, conv3d, conv_transpose2d;

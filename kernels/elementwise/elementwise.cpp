@@ -26,9 +26,11 @@ CallText describe(const BinaryArgs& args) {
 
 namespace operations {
 const OperationOf<UnaryArgs> unary =
-    define_operation<UnaryArgs, check_unary, host_unary, record_unary, describe>("unary", elementwise::kUnaryTypes);
-const OperationOf<BinaryArgs> binary = define_operation<BinaryArgs, check_binary, host_binary, record_binary, describe>(
-    "binary", elementwise::kBinaryTypes);
+    define_operation<UnaryArgs, check_unary, host_unary, record_unary, describe, nullptr, offer_unary>(
+        "unary", elementwise::kUnaryTypes);
+const OperationOf<BinaryArgs> binary =
+    define_operation<BinaryArgs, check_binary, host_binary, record_binary, describe, nullptr, offer_binary>(
+        "binary", elementwise::kBinaryTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -32,6 +32,7 @@ struct BinaryArgs {
 void check_unary(const UnaryArgs& args);
 void host_unary(const UnaryArgs& args);
 void record_unary(Recorder& recorder, const UnaryArgs& args);
+tuff_status offer_unary(const PluginFunction& function, const UnaryArgs& args);
 
 // The number of elements of the result. The arguments must have been checked.
 uint64_t result_count(const BinaryArgs& args);
@@ -42,6 +43,7 @@ bool repeats_an_operand(const BinaryArgs& args);
 void check_binary(const BinaryArgs& args);
 void host_binary(const BinaryArgs& args);
 void record_binary(Recorder& recorder, const BinaryArgs& args);
+tuff_status offer_binary(const PluginFunction& function, const BinaryArgs& args);
 void record_binary_broadcast(Recorder& recorder, const BinaryArgs& args);  // an operand is repeated
 
 namespace operations {

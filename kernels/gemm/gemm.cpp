@@ -22,10 +22,11 @@ CallText describe(const GemmArgs& args) {
 
 namespace operations {
 const OperationOf<GemmArgs> gemm =
-    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants>("gemm", kFactorTypes);
+    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants, offer_gemm>("gemm",
+                                                                                                        kFactorTypes);
 const OperationOf<GemmArgs> batched_gemm =
-    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants>("batched_gemm",
-                                                                                            kFactorTypes);
+    define_operation<GemmArgs, check_gemm, host_gemm, record_gemm, describe, gemm_variants, offer_gemm>("batched_gemm",
+                                                                                                        kFactorTypes);
 }  // namespace operations
 
 double gemm_scalar(double value, const GemmArgs& args) {

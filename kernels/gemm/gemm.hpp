@@ -79,6 +79,7 @@ double activate(int32_t activation, double x);  // the reference
 void check_gemm(const GemmArgs &args);                       // throws; records nothing
 void host_gemm(const GemmArgs &args);                        // the reference; args are checked
 void record_gemm(Recorder &recorder, const GemmArgs &args);  // the Vulkan kernels; args are checked
+tuff_status offer_gemm(const PluginFunction &function, const GemmArgs &args);
 // Computes it with the tile of C that the model prefers, whatever is forced or tuned; for a probe.
 void record_gemm_tiles(Recorder &recorder, const GemmArgs &args);
 TuningKey gemm_key(const GemmArgs &args);  // the key of its tuned choice

@@ -19,14 +19,17 @@ CallText describe(const BatchNormArgs& args) {
 
 namespace operations {
 const OperationOf<NormArgs> layer_norm =
-    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("layer_norm", norm::kTypes);
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe, nullptr, offer_norm>("layer_norm",
+                                                                                                  norm::kTypes);
 const OperationOf<NormArgs> rms_norm =
-    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("rms_norm", norm::kTypes);
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe, nullptr, offer_norm>("rms_norm",
+                                                                                                  norm::kTypes);
 const OperationOf<NormArgs> group_norm =
-    define_operation<NormArgs, check_norm, host_norm, record_norm, describe>("group_norm", norm::kTypes);
+    define_operation<NormArgs, check_norm, host_norm, record_norm, describe, nullptr, offer_norm>("group_norm",
+                                                                                                  norm::kTypes);
 const OperationOf<BatchNormArgs> batch_norm =
-    define_operation<BatchNormArgs, check_batch_norm, host_batch_norm, record_batch_norm, describe>("batch_norm",
-                                                                                                    norm::kTypes);
+    define_operation<BatchNormArgs, check_batch_norm, host_batch_norm, record_batch_norm, describe, nullptr,
+                     offer_batch_norm>("batch_norm", norm::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

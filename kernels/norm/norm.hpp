@@ -43,10 +43,12 @@ struct BatchNormArgs {
 void check_norm(const NormArgs& args);
 void host_norm(const NormArgs& args);
 void record_norm(Recorder& recorder, const NormArgs& args);
+tuff_status offer_norm(const PluginFunction& function, const NormArgs& args);
 
 void check_batch_norm(const BatchNormArgs& args);
 void host_batch_norm(const BatchNormArgs& args);
 void record_batch_norm(Recorder& recorder, const BatchNormArgs& args);
+tuff_status offer_batch_norm(const PluginFunction& function, const BatchNormArgs& args);
 
 namespace operations {
 extern const OperationOf<NormArgs> layer_norm, rms_norm, group_norm;

@@ -24,6 +24,7 @@ struct PoolArgs {
 void check_pool(const PoolArgs& args);
 void host_pool(const PoolArgs& args);
 void record_pool(Recorder& recorder, const PoolArgs& args);
+tuff_status offer_pool(const PluginFunction& function, const PoolArgs& args);
 
 // The arguments as depth, height and width: missing axes are added in front, and zeros are replaced by what they stand
 // for. A window as large as the plane becomes adaptive pooling with one output.

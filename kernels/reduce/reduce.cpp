@@ -22,7 +22,8 @@ CallText describe(const ReduceArgs& args) {
 
 namespace operations {
 const OperationOf<ReduceArgs> reduce =
-    define_operation<ReduceArgs, check_reduce, host_reduce, record_reduce, describe>("reduce", reduce::kTypes);
+    define_operation<ReduceArgs, check_reduce, host_reduce, record_reduce, describe, nullptr, offer_reduce>(
+        "reduce", reduce::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

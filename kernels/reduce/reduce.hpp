@@ -24,6 +24,7 @@ struct ReduceArgs {
 void check_reduce(const ReduceArgs& args);
 void host_reduce(const ReduceArgs& args);
 void record_reduce(Recorder& recorder, const ReduceArgs& args);
+tuff_status offer_reduce(const PluginFunction& function, const ReduceArgs& args);
 void record_reduce_arg(Recorder& recorder, const ReduceArgs& args);  // argmax and argmin
 
 namespace operations {

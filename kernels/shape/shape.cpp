@@ -53,15 +53,18 @@ CallText describe(const CopyStridedArgs& args) {
 
 namespace operations {
 const OperationOf<PermuteArgs> permute =
-    define_operation<PermuteArgs, check_permute, host_permute, record_permute, describe>("permute", kAllTypes, true);
+    define_operation<PermuteArgs, check_permute, host_permute, record_permute, describe, nullptr, offer_permute>(
+        "permute", kAllTypes, true);
 const OperationOf<CastArgs> cast =
-    define_operation<CastArgs, check_cast, host_cast, record_cast, describe>("cast", kAllTypes, true);
+    define_operation<CastArgs, check_cast, host_cast, record_cast, describe, nullptr, offer_cast>("cast", kAllTypes,
+                                                                                                  true);
 const OperationOf<SliceArgs> slice =
     define_operation<SliceArgs, check_slice, host_slice, record_slice, describe>("slice", kAllTypes, true);
 const OperationOf<ConcatArgs> concat =
     define_operation<ConcatArgs, check_concat, host_concat, record_concat, describe>("concat", kAllTypes, true);
 const OperationOf<GatherArgs> gather =
-    define_operation<GatherArgs, check_gather, host_gather, record_gather, describe>("gather", kAllTypes, true);
+    define_operation<GatherArgs, check_gather, host_gather, record_gather, describe, nullptr, offer_gather>(
+        "gather", kAllTypes, true);
 const OperationOf<PadArgs> pad =
     define_operation<PadArgs, check_pad, host_pad, record_pad, describe>("pad", kAllTypes, true);
 const OperationOf<CopyStridedArgs> copy_strided =

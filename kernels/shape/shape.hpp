@@ -97,6 +97,7 @@ CastParts cast_parts(const CastArgs& args);
 void check_permute(const PermuteArgs& args);
 void host_permute(const PermuteArgs& args);
 void record_permute(Recorder& recorder, const PermuteArgs& args);
+tuff_status offer_permute(const PluginFunction& function, const PermuteArgs& args);
 
 void check_slice(const SliceArgs& args);
 void host_slice(const SliceArgs& args);
@@ -111,6 +112,7 @@ bool record_concat_at_once(Recorder& recorder,
 void check_gather(const GatherArgs& args);
 void host_gather(const GatherArgs& args);
 void record_gather(Recorder& recorder, const GatherArgs& args);
+tuff_status offer_gather(const PluginFunction& function, const GatherArgs& args);
 
 void check_pad(const PadArgs& args);
 void host_pad(const PadArgs& args);
@@ -123,6 +125,7 @@ void record_copy_strided(Recorder& recorder, const CopyStridedArgs& args);
 void check_cast(const CastArgs& args);
 void host_cast(const CastArgs& args);
 void record_cast(Recorder& recorder, const CastArgs& args);
+tuff_status offer_cast(const PluginFunction& function, const CastArgs& args);
 
 namespace operations {
 extern const OperationOf<PermuteArgs> permute;

@@ -16,7 +16,8 @@ CallText describe(const SoftmaxArgs& args) {
 
 namespace operations {
 const OperationOf<SoftmaxArgs> softmax =
-    define_operation<SoftmaxArgs, check_softmax, host_softmax, record_softmax, describe>("softmax", softmax::kTypes);
+    define_operation<SoftmaxArgs, check_softmax, host_softmax, record_softmax, describe, nullptr, offer_softmax>(
+        "softmax", softmax::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

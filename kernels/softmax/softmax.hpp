@@ -38,6 +38,7 @@ struct SoftmaxArgs {
 void check_softmax(const SoftmaxArgs& args);
 void host_softmax(const SoftmaxArgs& args);
 void record_softmax(Recorder& recorder, const SoftmaxArgs& args);
+tuff_status offer_softmax(const PluginFunction& function, const SoftmaxArgs& args);
 
 namespace operations {
 extern const OperationOf<SoftmaxArgs> softmax;

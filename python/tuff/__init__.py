@@ -14,7 +14,18 @@ from . import _attention, _convolution, _einsum, _elementwise, _expression, _fun
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
-from ._context import Context, Device, device_count, device_refusals, devices, set_log, version
+from ._context import (
+    Context,
+    Device,
+    backend_refusals,
+    backend_register,
+    backends,
+    device_count,
+    device_refusals,
+    devices,
+    set_log,
+    version,
+)
 from ._convolution import *  # noqa: F403
 from ._default import default_context
 from ._einsum import *  # noqa: F403
@@ -60,6 +71,9 @@ __all__ = [
     "TuffError",
     "check",
     "default_context",
+    "backend_refusals",
+    "backend_register",
+    "backends",
     "device_count",
     "device_refusals",
     "devices",

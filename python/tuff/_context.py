@@ -106,6 +106,28 @@ def device_refusals() -> List[str]:
     return text_of(raw.tuff_device_refusals).splitlines()
 
 
+def backends() -> List[Device]:
+    """Returns the devices of plug-ins; Context(backend=device.backend) opens one."""
+    count = ctypes.c_uint32()
+    check(raw.tuff_backend_count(count))
+    found = []
+    for index in range(count.value):
+        properties = raw.DeviceProperties()
+        check(raw.tuff_backend_info(index, properties))
+        found.append(Device._of(properties))
+    return found
+
+
+def backend_register(path: str) -> None:
+    """Loads a plug-in from a file."""
+    check(raw.tuff_backend_register(str(path).encode()))
+
+
+def backend_refusals() -> List[str]:
+    """Returns one line for each plug-in beside the library that was refused: the file and the reason."""
+    return text_of(raw.tuff_backend_refusals).splitlines()
+
+
 def version() -> Tuple[int, int, int]:
     """Returns the library's version."""
     number = raw.tuff_version()

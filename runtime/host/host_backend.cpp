@@ -1,5 +1,6 @@
 // The reference backend: plain memory and the host_* function of each operation. One lock per backend keeps operations
-// in call order; an operation is finished when its call returns.
+// in call order; an operation is finished when its call returns. The device of a plug-in is the same, except that the
+// plug-in is asked first to compute a call, and for memory.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "platform/platform.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/limits.hpp"
+#include "runtime/plugin/plugin.hpp"
 #include "runtime/profile.hpp"
 
 namespace tuff {
@@ -56,6 +58,27 @@ class HostAllocation final : public Allocation {
 };
 
 // The caller's memory.
+class PluginAllocation final : public Allocation {
+ public:
+  PluginAllocation(std::shared_ptr<MemoryUse> use, std::shared_ptr<PluginDevice> device, uint64_t bytes, bool zeroed)
+      : use_(std::move(use)), device_(std::move(device)), bytes_(bytes), memory_(device_->allocate(bytes, zeroed)) {
+    if (memory_ == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "the plug-in has no memory for {} bytes", bytes);
+    use_->live.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~PluginAllocation() override {
+    device_->release(memory_, bytes_);
+    use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+    use_->live.fetch_sub(1, std::memory_order_relaxed);
+  }
+  std::byte* host() const noexcept override { return memory_; }
+
+ private:
+  std::shared_ptr<MemoryUse> use_;
+  std::shared_ptr<PluginDevice> device_;
+  uint64_t bytes_;
+  std::byte* memory_;
+};
+
 class ImportedAllocation final : public Allocation {
  public:
   ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes, std::shared_ptr<void> owner)
@@ -90,7 +113,8 @@ class ImportedAllocation final : public Allocation {
 struct HostWork {
   mutable Mutex mutex{LockRank::backend};
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
-  std::atomic<uint32_t> streams{0};  // alive
+  std::atomic<uint32_t> streams{0};      // alive
+  std::shared_ptr<PluginDevice> device;  // null: the reference computes everything
 };
 
 [[noreturn]] void fail_without_graphs() {
@@ -172,7 +196,7 @@ class HostStream final : public ComputeStream {
   void run(const Operation& operation) override {
     const std::lock_guard lock(work_.mutex);
     operation.check();
-    operation.compute();
+    if (work_.device == nullptr || !work_.device->compute(operation)) operation.compute();
     ++work_.dispatches;
   }
   void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
@@ -181,27 +205,62 @@ class HostStream final : public ComputeStream {
   HostWork& work_;
 };
 
+template <size_t capacity>
+void copy_string(char (&target)[capacity], std::string_view text) {
+  target[text.copy(target, capacity - 1)] = '\0';
+}
+
+uint64_t largest_allocation(uint64_t physical_bytes) {
+  const uint64_t addressable = std::numeric_limits<size_t>::max() / 2;
+  return physical_bytes == 0 ? addressable : std::min(physical_bytes, addressable);
+}
+
+// Replaces what a plug-in knows of its device.
+void describe_plugin(const Plugin& plugin, tuff_device_properties& properties) {
+  const tuff_device_properties& device = plugin.device();
+  copy_string(properties.name, device.name);
+  copy_string(properties.vendor, device.vendor);
+  copy_string(properties.driver, device.driver);
+  copy_string(properties.backend, plugin.name());
+  properties.driver_version = device.driver_version;
+  if (device.memory_bytes != 0) properties.memory_bytes = device.memory_bytes;
+  properties.compute_units = device.compute_units;
+  properties.bandwidth_bytes_per_second = device.bandwidth_bytes_per_second;
+  properties.f32_flops_per_second = device.f32_flops_per_second;
+}
+
+// All fields but struct_size. plugin: null for the reference.
+void describe(const Plugin* plugin, uint64_t physical_bytes, tuff_device_properties& properties) {
+  const uint32_t struct_size = properties.struct_size;
+  properties = {};
+  properties.struct_size = struct_size;
+  properties.type = TUFF_DEVICE_HOST;
+  copy_string(properties.name, "Host processor");
+  copy_string(properties.vendor, "Tuff");
+  copy_string(properties.driver, "reference, double accumulators");
+  copy_string(properties.backend, "host");
+  properties.driver_version = TUFF_VERSION;
+  properties.memory_bytes = physical_bytes;
+  properties.max_allocation_bytes = largest_allocation(physical_bytes);
+  properties.max_storage_range_bytes = largest_allocation(physical_bytes);
+  properties.subgroup_size = properties.subgroup_size_min = properties.subgroup_size_max = 1;
+  properties.host_import_alignment = kImportAlignment;
+  properties.supports_f16 = properties.supports_bf16 = properties.supports_f64 = properties.supports_int8 = 1;
+  properties.unified_memory = 1;
+  if (plugin != nullptr) describe_plugin(*plugin, properties);
+}
+
 class HostBackend final : public ComputeBackend {
  public:
-  void init(const ContextOptions&) override { physical_bytes_ = platform::physical_memory_bytes(); }
+  explicit HostBackend(const Plugin* plugin) : plugin_(plugin) {}
+
+  void init(const ContextOptions&) override {
+    physical_bytes_ = platform::physical_memory_bytes();
+    if (plugin_ != nullptr) work_.device = std::make_shared<PluginDevice>(*plugin_);
+  }
 
   void capabilities(tuff_device_properties& properties) const override {
-    const uint32_t struct_size = properties.struct_size;
-    properties = {};
-    properties.struct_size = struct_size;
-    properties.type = TUFF_DEVICE_HOST;
-    copy_string(properties.name, "Host processor");
-    copy_string(properties.vendor, "Tuff");
-    copy_string(properties.driver, "reference, double accumulators");
-    copy_string(properties.backend, "host");
-    properties.driver_version = TUFF_VERSION;
-    properties.memory_bytes = physical_bytes_;
-    properties.max_allocation_bytes = max_allocation_bytes();
-    properties.max_storage_range_bytes = max_allocation_bytes();
-    properties.subgroup_size = properties.subgroup_size_min = properties.subgroup_size_max = 1;
-    properties.host_import_alignment = kImportAlignment;
-    properties.supports_f16 = properties.supports_bf16 = properties.supports_f64 = properties.supports_int8 = 1;
-    properties.unified_memory = 1;
+    tuff::describe(plugin_, physical_bytes_, properties);
   }
 
   bool supports(std::string_view feature) const override {
@@ -295,7 +354,7 @@ class HostBackend final : public ComputeBackend {
   // Only calls are timed.
   void profile_begin(Profile& profile) override {
     profile.start();
-    profile.set_device("Host processor", false, {});
+    profile.set_device(plugin_ != nullptr ? plugin_->device().name : "Host processor", false, {});
   }
   void profile_collect() override {}
   void profile_end() noexcept override {}
@@ -332,7 +391,12 @@ class HostBackend final : public ComputeBackend {
     check_room(TUFF_ERROR_OUT_OF_HOST_MEMORY, physical_bytes_, "the machine has");
     use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
     try {
-      auto allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
+      std::shared_ptr<Allocation> allocation;
+      if (work_.device != nullptr && work_.device->allocates()) {
+        allocation = std::make_shared<PluginAllocation>(use_, work_.device, options.bytes, options.zeroed);
+      } else {
+        allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
+      }
       bytes_peak_ = std::max(bytes_peak_, in_use + options.bytes);
       return allocation;
     } catch (...) {
@@ -341,16 +405,9 @@ class HostBackend final : public ComputeBackend {
     }
   }
 
-  uint64_t max_allocation_bytes() const {
-    const uint64_t addressable = std::numeric_limits<size_t>::max() / 2;
-    return physical_bytes_ == 0 ? addressable : std::min(physical_bytes_, addressable);
-  }
+  uint64_t max_allocation_bytes() const { return largest_allocation(physical_bytes_); }
 
-  template <size_t capacity>
-  static void copy_string(char (&target)[capacity], std::string_view text) {
-    target[text.copy(target, capacity - 1)] = '\0';
-  }
-
+  const Plugin* plugin_;  // null: the reference
   HostWork work_;
   HostStream stream_{work_};
   std::shared_ptr<MemoryUse> use_ = std::make_shared<MemoryUse>();
@@ -361,6 +418,13 @@ class HostBackend final : public ComputeBackend {
 
 }  // namespace
 
-std::unique_ptr<ComputeBackend> make_host_backend() { return std::make_unique<HostBackend>(); }
+std::unique_ptr<ComputeBackend> make_host_backend() { return std::make_unique<HostBackend>(nullptr); }
+std::unique_ptr<ComputeBackend> make_plugin_backend(const Plugin& plugin) {
+  return std::make_unique<HostBackend>(&plugin);
+}
+
+void plugin_properties(const Plugin& plugin, tuff_device_properties& properties) {
+  describe(&plugin, platform::physical_memory_bytes(), properties);
+}
 
 }  // namespace tuff

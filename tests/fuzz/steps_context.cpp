@@ -50,6 +50,20 @@ void device_info(Step& s) {
   s.run(call, right ? Expected{} : Expected{Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "index"});
 }
 
+// Never a file that loads: the fuzzer's steps leave the process as it was.
+void backend_register(Step& s) {
+  Call call(function_of("tuff_backend_register"));
+  static constexpr const char* kPaths[] = {"", "/", "/nowhere/libtuff-none.so", "/proc/self/status"};
+  call.set("path", reinterpret_cast<uint64_t>(kPaths[s.draw.below(std::size(kPaths))]));
+  s.run(call, {Answer::refusal, bit_of(TUFF_ERROR_IO), "path"});
+}
+
+void backend_info(Step& s) {
+  Call call(function_of("tuff_backend_info"));
+  call.set("index", s.draw.of<uint64_t>({1000, 0xffffffff}));
+  s.run(call, {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "index"});
+}
+
 void set_log(Step& s) {
   Call call(function_of("tuff_set_log"));
   static constexpr tuff_log_callback kNothing = [](void*, int32_t, const char*) {};
@@ -199,6 +213,14 @@ constexpr StepOf kSteps[] = {
      [](Step& s) {
        if (s.world.device()) text(s, "tuff_device_refusals", "buffer");
      }},
+    {"tuff_backend_register", backend_register},
+    {"tuff_backend_count",
+     [](Step& s) {
+       Call call(function_of("tuff_backend_count"));
+       s.run(call, {});
+     }},
+    {"tuff_backend_info", backend_info},
+    {"tuff_backend_refusals", [](Step& s) { text(s, "tuff_backend_refusals", "buffer"); }},
     {"tuff_context_create", context_create},
     {"tuff_context_destroy", context_destroy},
     {"tuff_context_info", [](Step& s) { of_context(s, "tuff_context_info"); }},

@@ -1,0 +1,124 @@
+/* Tuff's plug-ins: a shared library that computes Tuff's operations, or some of them, on memory of the process.
+ *
+ * A plug-in exports one function, tuff_backend_entry(), which returns a structure of functions. Tuff does everything
+ * else: it checks each call and its handles, reports errors, orders the calls of all streams, holds the buffers, copies
+ * and profiles. A plug-in therefore sees only valid calls, one at a time for each device that it has open. What it
+ * does not compute, Tuff's host backend computes; it is a complete device with a single function of its own.
+ *
+ * Callers of Tuff do not need this header: tuff_backend_register() and tuff_context_desc.backend are in tuff.h.
+ * docs/backends.md describes how plug-ins are found, and examples/backend/ is a complete one.
+ *
+ * Since 0.9.0.
+ */
+#ifndef TUFF_BACKEND_H
+#define TUFF_BACKEND_H
+
+#include "tuff/tuff.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Incremented with every incompatible change of this header. Tuff refuses plug-ins of another number. */
+#define TUFF_BACKEND_ABI_VERSION 1
+
+/* Computes one call of an operation.
+ *   device   what tuff_backend.open returned
+ *   call     the operation's descriptor, complete (below)
+ * Returns TUFF_OK after the results are written; TUFF_ERROR_UNSUPPORTED, with every input as it was, to have Tuff compute
+ * the call; or TUFF_ERROR_OUT_OF_HOST_MEMORY. The caller of Tuff sees any other status as TUFF_ERROR_INTERNAL. No
+ * exception leaves the function. */
+typedef tuff_status (*tuff_backend_function)(void* device, const void* call);
+
+/* What a function for an operation gets as its call. Each is the descriptor of the operation's function in tuff.h, with
+ * these differences:
+ *   buffers    A tuff_buffer is the address of its first byte in the process, as a number; 0 for an operand that the
+ *              call does not have. It is aligned to its element type. Outputs may be exactly an input where tuff.h says
+ *              so, and overlap none otherwise
+ *   defaults   Every field has its value: a zero that selects a default is replaced by what it selects. struct_size is
+ *              that of the structure in the library
+ *   empty      A call with no results is not passed on
+ *
+ *   operation              call
+ *   gemm, batched_gemm     tuff_batched_gemm_desc; a_array, b_array and c_array are NULL, and dtype is that of A
+ *   conv1d, conv2d,        tuff_backend_conv
+ *   conv3d, conv_transpose2d
+ *   attention              tuff_attention_desc
+ *   reduce                 tuff_reduce_desc; axis_count is not 0
+ *   softmax                tuff_softmax_desc; mask_rows is 0 without a mask
+ *   unary, binary          tuff_unary_desc, tuff_binary_desc; n of binary is the number of results, and its rank is 0
+ *                          unless an operand is repeated
+ *   max_pool, avg_pool     tuff_pool_desc with spatial 3, missing axes in front; `adaptive` too if a window covers the
+ *                          whole plane
+ *   layer_norm, rms_norm, group_norm, batch_norm
+ *                          tuff_layer_norm_desc, tuff_rms_norm_desc, tuff_group_norm_desc, tuff_batch_norm_desc
+ *   permute, cast          tuff_permute_desc, tuff_cast_desc
+ *   gather                 tuff_backend_gather, for indices along one axis
+ * Tuff does not ask a plug-in for other operations yet. */
+
+/* A convolution in three dimensions; missing ones are in front, with extent 1, stride 1 and no padding. */
+typedef struct tuff_backend_conv {
+  uint32_t struct_size;
+  int32_t dtype;
+  tuff_buffer input, filter, output, bias, residual;
+  uint64_t in_shape[5];     /* N, C, D, H, W, whatever the layout */
+  uint64_t filter_shape[5]; /* K, C / groups, T, R, S; transposed: C, K / groups, T, R, S */
+  uint64_t out_shape[5];    /* N, K, O, P, Q */
+  uint64_t stride[3], dilation[3];
+  uint64_t padding[3], padding_end[3]; /* before and after */
+  uint64_t output_padding[3];          /* transposed: additional outputs at the end */
+  uint64_t groups;
+  int32_t layout;     /* TUFF_LAYOUT_* */
+  int32_t activation; /* TUFF_ACTIVATION_* */
+  int32_t precision;  /* TUFF_PRECISION_* */
+  int32_t transposed; /* 1: conv_transpose2d */
+} tuff_backend_conv;
+
+/* output[o][j][i] = input[o][indices[j]][i], for o < outer, j < count, i < inner. An index that is not below `size`
+ * gives zeros; with `negative`, an index below 0 counts from the end. */
+typedef struct tuff_backend_gather {
+  uint32_t struct_size;
+  int32_t dtype, index_type;
+  int32_t negative;
+  tuff_buffer input, indices, output;
+  uint64_t outer, size, inner, count;
+} tuff_backend_gather;
+
+/* A plug-in. It stays loaded until the process ends, and so does this structure. Functions may be called from any
+ * thread; those that take a device are called one at a time for it. Functions that are NULL are not called. */
+typedef struct tuff_backend {
+  uint32_t struct_size;
+  uint32_t abi_version;  /* TUFF_BACKEND_ABI_VERSION */
+  /* What tuff_context_desc.backend chooses it by: 1 to 15 of a-z, 0-9, - and _, and not "vulkan", "host" or "auto". */
+  const char* name;
+  /* Fills in what is known of name, vendor, driver, driver_version, memory_bytes, compute_units and the rates; Tuff sets
+   * the rest. Required. If the device cannot be used here, such as a processor that lacks an instruction, it returns
+   * TUFF_ERROR_UNSUPPORTED and the reason in properties->name. */
+  tuff_status (*describe)(tuff_device_properties* properties);
+  /* Opens the device for a context, and closes it. Required. On failure, TUFF_ERROR_OUT_OF_HOST_MEMORY or
+   * TUFF_ERROR_UNSUPPORTED. */
+  tuff_status (*open)(void** device);
+  void (*close)(void* device);
+  /* The function for an operation, by its name as tuff_operation_name() gives it; NULL: Tuff computes it. Called for
+   * each operation when a device is opened. Required. */
+  tuff_backend_function (*function)(void* device, const char* operation);
+  /* Memory for buffers: `bytes` > 0 from an address that is a multiple of 256; if `zeroed` is 1, with zeros. NULL if there
+   * is none. Both or neither: without them, Tuff allocates. They may be called from several threads at once. */
+  void* (*allocate)(void* device, uint64_t bytes, int32_t zeroed);
+  void (*release)(void* device, void* memory, uint64_t bytes);
+} tuff_backend;
+
+/* The function that a plug-in defines and exports. */
+#if defined(_WIN32)
+#define TUFF_BACKEND_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__)
+#define TUFF_BACKEND_EXPORT __attribute__((visibility("default")))
+#else
+#define TUFF_BACKEND_EXPORT
+#endif
+TUFF_BACKEND_EXPORT const tuff_backend* tuff_backend_entry(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TUFF_BACKEND_H */
