@@ -28,7 +28,8 @@ LEFT_OUT = re.compile(
     r"Transfer|Determinism|Events|Streams"
 )
 INTERNAL = """AttentionPlanner Check DispatchLimits KernelRequests GemmPlanner GemmTuned NativePlanner NativeRefusals
-OperationTables OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
+OperationTables OperationChecks PlannerExtents PlannerExtentsOfFft PlannerExtentsOfRandom PlannerLimits PlannerRefusals
+PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folders of a family if it has others than its name's.
 SWEPT = "elementwise fft linalg norm pool random reduce resize rope scan shape softmax sort".split()
