@@ -28,11 +28,12 @@ LEFT_OUT = re.compile(
     r"Transfer|Determinism|Events|Streams"
 )
 INTERNAL = """AttentionPlanner Check DispatchLimits KernelRequests GemmPlanner GemmTuned NativePlanner NativeRefusals
-OperationTables OperationChecks PlannerLimits PlannerRefusals PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
+OperationTables OperationChecks PlannerExtents PlannerExtentsOfFft PlannerExtentsOfRandom PlannerLimits PlannerRefusals
+PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
-# The families whose variants all compile fast, and the folder of a family if it has another name.
-SWEPT = "elementwise norm pool reduce resize rope scan shape softmax sort".split()
-FOLDERS = {"rope": "position"}
+# The families whose variants all compile fast, and the folders of a family if it has others than its name's.
+SWEPT = "elementwise fft linalg norm pool random reduce resize rope scan shape softmax sort".split()
+FOLDERS = {"rope": ("position",), "shape": ("shape", "indexing")}
 # On devices with lower limits, cases of each family: kernels of the last three take long to compile.
 LIMITED = {**dict.fromkeys(SWEPT, 680), "gemm": 340, "conv": 340, "attention": 136}
 # The operations that planner cases plan by each variant of a family.
@@ -40,13 +41,14 @@ BY_VARIANT = {"gemm": ("gemm", "batched_gemm"), "conv": ("conv1d", "conv2d", "co
 CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this many
 # On the device a mutant of a family of kernels is shown to that family's suites only: others take long, and say little.
 FAMILIES = {
-    "attention": "Attention", "conv": "Conv", "elementwise": "Unary|Binary", "gemm": "Gemm|Conv2d", "norm": "Norm",
-    "memory": "Buffer", "pool": "Pool", "position": "Rope", "reduce": "Reduce", "resize": "Resize", "scan": "Scan",
-    "shape": "Shape", "softmax": "Softmax", "sort": "Sort",
+    "attention": "Attention", "conv": "Conv", "elementwise": "Unary|Binary", "expression": "Expression", "fft": "Fft",
+    "gemm": "Gemm|Conv2d", "indexing": "Shape", "linalg": "Linear|Cholesky|Lu|Triangular", "norm": "Norm",
+    "memory": "Buffer", "pool": "Pool", "position": "Rope", "random": "Random", "reduce": "Reduce", "resize": "Resize",
+    "scan": "Scan", "shape": "Shape", "softmax": "Softmax", "sort": "Sort",
 }  # fmt: skip
 # Of CTest's entries that force a variant, those whose kernels compile fast: each planner's other tables have one.
 FORCED = re.compile(
-    r"variants\.((ELEMENTWISE|REDUCE|SOFTMAX|NORM|SHAPE|POOL|ROPE|RESIZE|SORT)\.gpu"
+    r"variants\.((ELEMENTWISE|EXPRESSION|FFT|LINALG|NORM|POOL|RANDOM|REDUCE|RESIZE|ROPE|SHAPE|SOFTMAX|SORT)\.gpu"
     r"|GEMM\.(tile_64x64|tile_32x32|subgroup_1x1_swapped|skinny|wide|tiny_lanes|tiny_columns)"
     r"|CONV\.(tile_32x32|subgroup_1x4|patches|winograd_2)|ATTENTION\.(tile_16x64x64|subgroup_1x2x1|split_[12]))$"
 )
@@ -63,14 +65,16 @@ class Judge:
     device: bool = False
     forced: bool = False  # a variant is forced
     prepare: list[str] = field(default_factory=list)  # runs before it is recorded
-    family: str = ""  # judges mutants of this folder only, and of what all families share
+    family: str = ""  # judges mutants of this family's folders only, and of what all families share
 
     def suites_at(self, mutant) -> list[str]:
         """Those that reach this mutant."""
-        if self.family and mutant.file.startswith("kernels/") and mutant.file.split("/")[1] not in (self.family, "common"):
-            return []
+        folder = mutant.file.split("/")[1]
+        if self.family and mutant.file.startswith("kernels/"):
+            if folder not in (*FOLDERS.get(self.family, (self.family,)), "common"):
+                return []
         suites = [suite for suite, bits in self.reached.items() if bits[mutant.number]]
-        family = FAMILIES.get(mutant.file.split("/")[1])
+        family = FAMILIES.get(folder)
         if self.device and self.suites and family:
             suites = [suite for suite in suites if re.search(family, suite)]
         return suites
@@ -123,10 +127,10 @@ def all_judges(root: Path, binary: Path, build) -> list[Judge]:
     sweep = str(build.programs["tuff_variant_sweep"])
     for family, count in LIMITED.items():
         command = [sweep, "--limits", "--family", family, "--count", str(count), "--pool", "1", "--seed", "1"]
-        result.append(Judge(f"limits of {family}", command, device=True, family=FOLDERS.get(family, family)))
+        result.append(Judge(f"limits of {family}", command, device=True, family=family))
     for family in SWEPT:
         command = [sweep, "--family", family, "--count", "340", "--pool", "1", "--seed", "1"]
-        result.append(Judge(f"sweep of {family}", command, device=True, family=FOLDERS.get(family, family)))
+        result.append(Judge(f"sweep of {family}", command, device=True, family=family))
     for name, sample in SAMPLES.items():
         device = "vulkan" in name
         environment = {"TUFF_TEST_SAMPLE": sample, "TUFF_TEST_BACKENDS": "vulkan" if device else "host"}
