@@ -12,7 +12,8 @@ from ._elementwise import where
 from ._error import check as require
 from ._matrices import LinAlgError, count, floats, matrices, owned, raise_if
 from ._operands import dtype_of, same_kind
-from ._operations import count_nonzero, matmul
+from ._operations import matmul
+from ._reductions import count_nonzero
 from ._shape import concat
 
 if TYPE_CHECKING:
