@@ -1,6 +1,7 @@
 #include "tool/help.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -117,12 +118,6 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 std::string path_of(const CLI::App& app) {
   return app.get_parent() == nullptr ? app.get_name() : path_of(*app.get_parent()) + " " + app.get_name();
 }
@@ -132,7 +127,7 @@ std::string path_of(const CLI::App& app) {
   const std::string near = nearest(word, names);
   throw UsageError(fmt::format("{} has no command \"{}\"{}", path_of(app), word,
                                near.empty() ? "" : fmt::format("; did you mean {}?", near)),
-                   names.empty() ? path_of(app) + " --help" : "available: " + joined(names));
+                   names.empty() ? path_of(app) + " --help" : "available: " + fmt::to_string(fmt::join(names, ", ")));
 }
 
 }  // namespace

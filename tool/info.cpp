@@ -43,12 +43,6 @@ Opened open_device(const std::string& device, const std::string& backend) {
   return opened;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 std::vector<std::string> features(const tuff::DeviceProperties& device) {
   const std::pair<const char*, int32_t> all[] = {{"f16", device.supports_f16},
                                                  {"bf16", device.supports_bf16},
@@ -124,7 +118,7 @@ void print_matrix_shapes(const tuff::DeviceProperties& device) {
   std::string product;
   std::vector<std::string> sizes;
   const auto flush = [&] {
-    if (!sizes.empty()) print_line(std::exchange(label, ""), product + ": " + joined(sizes));
+    if (!sizes.empty()) print_line(std::exchange(label, ""), product + ": " + fmt::to_string(fmt::join(sizes, " ")));
     sizes.clear();
   };
   for (uint32_t i = 0; i < device.matrix_shape_count; ++i) {

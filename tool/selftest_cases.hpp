@@ -20,14 +20,17 @@ using Call = std::function<void(const tuff::Context&, const Buffers& inputs, con
 // Runs a call on the host backend.
 using HostRun = std::function<Tensor(const Call&, const std::vector<Tensor>& inputs, const Tensor& output)>;
 
+// The largest allowed error of each element; reference is the host's result.
+struct Problem;
+using ErrorBound = std::function<Bound(const Problem&, const Tensor& reference, const HostRun&)>;
+
 struct Problem {
   std::string operation;
   std::string shape;
   std::vector<Tensor> inputs;
   Tensor output;  // its contents before the call
   Call call;
-  // The largest allowed error of each element; reference is the host's result.
-  std::function<Bound(const Problem&, const Tensor& reference, const HostRun&)> bound;
+  ErrorBound bound;
 };
 
 // Names the operation and its shape without creating the inputs, so that filtering costs nothing.
@@ -40,7 +43,7 @@ struct Case {
 
 std::vector<Case> selftest_cases();
 
-// Shared by selftest_cases.cpp and selftest_types.cpp: reproducible random inputs, and error bounds.
+// What the files of cases share: reproducible random inputs, and error bounds.
 constexpr double kRounding = 0x1p-24;   // u, the unit roundoff of f32
 constexpr double kSmallest = 0x1p-126;  // the smallest normal f32: below it a device may flush to zero
 
@@ -64,10 +67,18 @@ class Random {
 
 Tensor poison(uint64_t count);
 Bound exact(const Problem&, const Tensor& reference, const HostRun&);
+// The bound of a sum of products with n roundings: gamma_n times the same sum over magnitudes, which the host computes.
+ErrorBound accumulated(double n, Call over_magnitudes);
 
-// Adds cases for element types, activations, and operations for which one case is enough.
+// A case whose result must be bit-identical on every device.
+Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call);
+
+// Each adds the cases of the file that is named after it, one for each shape: a new operation needs only a few.
+void add_product_cases(std::vector<Case>& cases);
+void add_row_cases(std::vector<Case>& cases);
+void add_elementwise_cases(std::vector<Case>& cases);
+void add_shape_cases(std::vector<Case>& cases);
 void add_type_cases(std::vector<Case>& cases);
-// selftest_linalg.cpp
 void add_linalg_cases(std::vector<Case>& cases);
 
 }  // namespace tool

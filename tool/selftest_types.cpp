@@ -13,7 +13,7 @@ using tuff::Activation;
 using tuff::DType;
 using tuff::Transpose;
 
-constexpr std::pair<const char*, DType> kTypes[] = {
+constexpr std::pair<const char*, DType> kCastTypes[] = {
     {"f32", DType::f32},      {"f16", DType::f16},         {"bf16", DType::bf16},       {"f64", DType::f64},
     {"i32", DType::i32},      {"u32", DType::u32},         {"i8", DType::i8},           {"u8", DType::u8},
     {"i64", DType::i64},      {"u64", DType::u64},         {"i16", DType::i16},         {"u16", DType::u16},
@@ -163,7 +163,7 @@ Case avg_pool_case() {
 
 // --- norms of images: batch x channels x inner --------------------------------------------------------
 
-struct Images {
+struct ImageShape {
   uint64_t batch, channels, inner, groups;
   uint64_t size() const { return batch * channels * inner; }
 };
@@ -172,7 +172,7 @@ constexpr double kEpsilon = 1e-5;
 
 // Like norm_case() in selftest_cases.cpp, for a group of channels: the mean of n values of magnitude at most kRange is
 // off by at most gamma_n times kRange, and so is every difference from it.
-Case group_norm_case(const Images& s) {
+Case group_norm_case(const ImageShape& s) {
   constexpr double kRange = 4;
   Case entry{"group_norm", fmt::format("{}x{}x{} in {} groups", s.batch, s.channels, s.inner, s.groups), {}};
   entry.make = [=](uint64_t seed) {
@@ -209,7 +209,7 @@ Case group_norm_case(const Images& s) {
 
 // (x - mean) / sqrt(variance + epsilon) * w + b: a difference, a sum, a square root and a division of 2.5 units each
 // (Vulkan: an inverse square root of 2 units), two products and a sum. In any order that is at most 16 roundings.
-Case batch_norm_case(const Images& s) {
+Case batch_norm_case(const ImageShape& s) {
   Case entry{"batch_norm", fmt::format("{}x{}x{}", s.batch, s.channels, s.inner), {}};
   entry.make = [=](uint64_t seed) {
     Random random(seed);
@@ -241,9 +241,9 @@ Case batch_norm_case(const Images& s) {
 }  // namespace
 
 void add_type_cases(std::vector<Case>& cases) {
-  for (const auto& [name, type] : kTypes) cases.push_back(cast_case(name, type));
+  for (const auto& [name, type] : kCastTypes) cases.push_back(cast_case(name, type));
   for (const DType factor : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8}) {
-    const auto* const found = std::find_if(std::begin(kTypes), std::end(kTypes),
+    const auto* const found = std::find_if(std::begin(kCastTypes), std::end(kCastTypes),
                                            [factor](const auto& known) { return known.second == factor; });
     cases.push_back(product_case(found->first, factor));
   }
@@ -251,7 +251,7 @@ void add_type_cases(std::vector<Case>& cases) {
   cases.push_back(conv1d_case());
   cases.push_back(conv3d_case());
   cases.push_back(avg_pool_case());
-  for (const Images& shape : {Images{3, 12, 35, 4}, Images{2, 6, 1000, 6}}) {
+  for (const ImageShape& shape : {ImageShape{3, 12, 35, 4}, ImageShape{2, 6, 1000, 6}}) {
     cases.push_back(group_norm_case(shape));
     cases.push_back(batch_norm_case(shape));
   }

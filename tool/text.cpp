@@ -18,7 +18,7 @@
 namespace tool {
 namespace {
 
-constexpr size_t kNarrowest = 40, kWidest = 200, kElsewhere = 80;
+constexpr size_t kNarrowestLine = 40, kWidestLine = 200, kElsewhere = 80;
 constexpr size_t kLeft = 36;  // the left one of two columns
 
 std::optional<size_t> wanted_width() {
@@ -31,7 +31,7 @@ std::optional<size_t> wanted_width() {
   winsize size{};
   if (columns == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   if (columns == 0) return std::nullopt;
-  return std::clamp(columns, kNarrowest, kWidest);
+  return std::clamp(columns, kNarrowestLine, kWidestLine);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ N T 512 512 64 16
 N N 512 64 512 16
 )";
 
-bool transposed(const std::string& word, const std::string& place) {
+bool is_transposed(const std::string& word, const std::string& place) {
   if (word != "N" && word != "T") throw std::runtime_error(fmt::format("{}: \"{}\" is not N or T", place, word));
   return word == "T";
 }
@@ -101,7 +101,7 @@ Product parse_line(std::istringstream& words, const std::string& place) {
     throw std::runtime_error(
         fmt::format("{}: it has {} words, needs \"ta tb m n k\" or \"ta tb m n k batch\"", place, row.size()));
   }
-  Product product{DType::f32, transposed(row[0], place), transposed(row[1], place), 0, 0, 0, 1};
+  Product product{DType::f32, is_transposed(row[0], place), is_transposed(row[1], place), 0, 0, 0, 1};
   product.m = size(row[2], place);
   product.n = size(row[3], place);
   product.k = size(row[4], place);

@@ -11,8 +11,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using tuff::DType;
 
-constexpr double kWarmSeconds = 0.03;
-constexpr int kSamples = 3;  // for each candidate; the best one counts
+constexpr double kWarmTrialSeconds = 0.03;
+constexpr int kSamplesOfCandidate = 3;  // for each candidate; the best one counts
 // Variants are tried in order of expected speed. After this many in a row that are this much slower than the best, the
 // rest are not worth measuring.
 constexpr uint32_t kMaxWorse = 3;
@@ -73,7 +73,7 @@ tuff::Buffer random_buffer(const tuff::Context& context, DType type, uint64_t co
 
 double best_of(const Trial& trial, double expected) {
   double best = trial.sample(expected);
-  for (int i = 1; i < kSamples; ++i) best = std::min(best, trial.sample(expected));
+  for (int i = 1; i < kSamplesOfCandidate; ++i) best = std::min(best, trial.sample(expected));
   return best;
 }
 
@@ -190,7 +190,7 @@ double Trial::elapsed(uint64_t calls) const {
 double Trial::warm_up() const {
   elapsed(1);
   double last = elapsed(1);
-  for (double spent = last; spent < kWarmSeconds; spent += last) last = elapsed(1);
+  for (double spent = last; spent < kWarmTrialSeconds; spent += last) last = elapsed(1);
   return last;
 }
 
