@@ -121,7 +121,8 @@ class Array(Functions, Storage):
     def astype(self, dtype: object) -> Array:
         """Returns a new array of another dtype. Conversion to a float rounds to nearest even; to 8-bit floats it
         saturates. Conversion to an integer truncates towards zero and saturates; NaN becomes 0. A bool is whether the
-        element differs from 0. Of a complex number the real part is converted; to a complex type both are."""
+        element differs from 0. Complex numbers become other complex
+        ones, or bools; to a real type convert .real."""
         return shapes.cast(self, dtype)
 
     @property

@@ -12,7 +12,7 @@ from ._checked import is_scalar, real
 from ._expression import expr, repeated
 from ._operands import require_array
 from ._storage import Storage
-from ._types import BOOL, common_type, complex_of, is_complex, is_complex_number, is_float, part_of
+from ._types import BOOL, common_type, complex_of, is_complex, is_complex_number, is_float, part_of, require_real
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -460,6 +460,7 @@ def logaddexp2(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 def _float_of(formula: str, x: Array, out: Optional[Array]) -> Array:
     require_array(x, "x")
+    require_real(x)
     return expr(formula, dtype=(x.dtype if is_float(x.dtype) else np.float32) if out is None else None, out=out, x=x)
 
 
@@ -515,6 +516,7 @@ def modf(x: Array) -> Tuple[Array, Array]:
 def nan_to_num(x: Array, nan: float = 0.0, posinf: Optional[float] = None, neginf: Optional[float] = None) -> Array:
     """x with other numbers in place of NaN and the infinities; by default 0 and the type's largest magnitudes."""
     require_array(x, "x")
+    require_real(x)
     if not is_float(x.dtype):
         return positive(x)
     if posinf is None or neginf is None:

@@ -47,6 +47,8 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     """Converts x to another dtype in a new array; rounding and range are as in Array.astype."""
     require_array(x, "x")
     target = as_dtype(dtype)
+    if x.dtype.kind == "c" and target.kind not in "cb":
+        raise TypeError(f"{target} has no imaginary parts: .real of an array of {x.dtype} is an array of its real ones")
     if out is None:
         done = core.cast(x, target)
         if done is not None:

@@ -35,6 +35,12 @@ def has_complex(dtype: np.dtype) -> bool:
     return dtype in _WHOLES
 
 
+def require_real(x: object, name: str = "x") -> None:
+    """Raises for an array of complex numbers, of which a function would only see the real parts."""
+    if is_complex(x.dtype):
+        raise TypeError(f"{name} is an array of {x.dtype}: needs real numbers")
+
+
 def is_complex_number(value: object) -> bool:
     return isinstance(value, (complex, np.complexfloating))
 
