@@ -150,6 +150,19 @@ def test_logaddexp_of_float64(ctx):
     assert np.allclose(got, wanted, rtol=1e-15, atol=0, equal_nan=True)
 
 
+def test_nextafter_of_float64(ctx):
+    if not ctx.supports("expr.f64") or not ctx.supports("expr.i64"):
+        pytest.skip("no float64, or no int64")
+    edges = np.array([0.0, -0.0, 1, -1, 1.5, 2.0**-1074, -(2.0**-1074), 2.0**-1022, np.finfo(float).max, np.inf, -np.inf, np.nan, 1 + 2.0**-52])
+    a, b = np.meshgrid(edges, edges)
+    with np.errstate(all="ignore"):
+        wanted = np.nextafter(a, b)
+    got = tuff.nextafter(ctx.array(a, np.float64), ctx.array(b, np.float64)).numpy()
+    numbers = ~np.isnan(wanted)
+    assert np.array_equal(np.isnan(got), np.isnan(wanted))
+    assert np.array_equal(got[numbers].view(np.int64), wanted[numbers].view(np.int64))
+
+
 INF, NAN = float("inf"), float("nan")
 
 

@@ -382,7 +382,7 @@ def copysign(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 @repeated
 def nextafter(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """The float32 next to a towards b. float64 is not there."""
+    """The number of the type that is next to a towards b; of integers, as float32."""
     return _floats("nextafter(a, b)", a, b, out)
 
 
