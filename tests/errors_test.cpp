@@ -549,7 +549,7 @@ std::vector<BadCall> elementwise() {
       unary("input", F, TUFF_UNARY_NEG, kCallBytes / 4 + 1),
       unary("n", F, TUFF_UNARY_NEG, kHuge),
       unary("n", F, TUFF_UNARY_NEG, uint64_t{1} << 62),
-      binary("dtype", 16, TUFF_BINARY_ADD, 5),
+      binary("dtype", 18, TUFF_BINARY_ADD, 5),
       binary("dtype", TUFF_U32, TUFF_BINARY_ADD, 5, kUnsupported),
       binary("op", F, 0, 5),
       binary("op", F, 1000, 5),

@@ -276,7 +276,8 @@ TEST_P(SortOnce, Misuse) {
     EXPECT_FAILS(tuff_sort(context(), &desc), status, sort, part);
   };
   wrong(kArgument, "dtype", [](tuff_sort_desc& d) { d.dtype = 0; });
-  wrong(kArgument, "dtype", [](tuff_sort_desc& d) { d.dtype = 16; });
+  wrong(kArgument, "dtype", [](tuff_sort_desc& d) { d.dtype = 18; });
+  wrong(TUFF_ERROR_UNSUPPORTED, "dtype is c64", [](tuff_sort_desc& d) { d.dtype = TUFF_C64; });
   wrong(kArgument, "index_type", [](tuff_sort_desc& d) { d.index_type = 99; });
   wrong(TUFF_ERROR_UNSUPPORTED, "index_type", [](tuff_sort_desc& d) { d.index_type = TUFF_F32; });
   wrong(TUFF_ERROR_UNSUPPORTED, "index_type", [](tuff_sort_desc& d) { d.index_type = TUFF_I16; });

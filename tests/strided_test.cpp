@@ -334,7 +334,7 @@ TEST_P(ShapeStridedOnce, BadCopies) {
     EXPECT_FAILS(tuff_copy_strided(context(), &desc), status, "tuff_copy_strided", text);
   };
   ASSERT_OK(tuff_copy_strided(context(), &good));
-  fails([](Desc& d) { d.dtype = 16; }, kArgument, "dtype");
+  fails([](Desc& d) { d.dtype = 18; }, kArgument, "dtype");
   fails([](Desc& d) { d.rank = 9; }, kArgument, "rank");
   fails([](Desc& d) { d.reserved = 1; }, kArgument, "reserved");
   fails([](Desc& d) { d.shape[0] = uint64_t{1} << 40, d.shape[1] = uint64_t{1} << 40; }, kArgument, "shape");

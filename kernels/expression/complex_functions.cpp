@@ -54,7 +54,7 @@ constexpr Row kRows[] = {
     // z / |z|, of halves, whose magnitude does not overflow.
     {"sign",
      "k = where(max(abs(a), abs(b)) < small, large, 0.5); x = a * k; y = b * k; h = hypot(x, y);"
-     "where(h == 0, z, complex(x / h, y / h))"},
+     "where(h == 0, complex(h, h), complex(x / h, y / h))"},
     {"sqrt",
      "m = max(abs(a), abs(b));"
      "k = where(m >= large, 0.0625, where(m < small, large, one));"
@@ -83,7 +83,7 @@ constexpr Row kRows[] = {
      "where(max(abs(a), abs(b)) < 0.5, complex(0.5 * log1p(a * (2 + a) + b * b), atan2(b, 1 + a)), w1)"},
     {"expm1",
      "s = sin(0.5 * b); w1 = exp(z);"
-     "where(abs(a) < 1 && isfinite(b), complex(expm1(a) * cos(b) - 2 * s * s, exp(a) * sin(b)),"
+     "where(abs(a) < 1 && isfinite(b), complex(where(a == 0, 0, expm1(a) * cos(b)) - 2 * s * s, exp(a) * sin(b)),"
      " complex(real(w1) - 1, imag(w1)))"},
     {"sinh",
      "x = sinh(a) * cos(b); y = cosh(a) * sin(b);"
@@ -97,25 +97,27 @@ constexpr Row kRows[] = {
     {"tanh",
      "t = tan(b); s = sinh(a); f = 1 + t * t; r = sqrt(1 + s * s); q = 1 + f * s * s; e = exp(-2 * abs(a));"
      "far = abs(a) > 20;"
-     "x = where(far, copysign(one, a), f * r * s / q);"
+     "x = where(far, copysign(one, a) + where(isinf(a), 0, b - b), f * r * s / q);"
      "y = where(far, 4 * sin(b) * cos(b) * e, t / q);"
      "complex(where(a == 0, a, x),"
-     " where(b == 0, b, where(isinf(a) && !isfinite(b), copysign(0 * e, b), y)))"},
+     " where(b == 0, b, where(isinf(a), copysign(0 * e, b), y)))"},
     {"sin", "w1 = sinh(complex(-b, a)); complex(imag(w1), -real(w1))"},
     {"cos", "cosh(complex(-b, a))"},
     {"tan", "w1 = tanh(complex(-b, a)); complex(imag(w1), -real(w1))"},
     // Beyond `far` these are logarithms of 2 z, to all digits.
     {"asin",
-     "u = sqrt(complex(1 - a, -b)); v = sqrt(complex(1 + a, b)); far = max(abs(a), abs(b)) > large;"
-     "g = log(complex(abs(a), abs(b)));"
+     "u = sqrt(complex(1 - a, -b)); v = sqrt(complex(1 + a, b)); g = log(complex(abs(a), abs(b)));"
+     "far = isinf(a) || isinf(b) || max(abs(a), abs(b)) > large;"
      "x = atan2(a, max(real(u) * real(v) - imag(u) * imag(v), 0));"
      "y = asinh(real(v) * imag(u) - imag(v) * real(u));"
-     "complex(where(far, atan2(a, abs(b)), x), where(far, copysign(real(g) + 0.6931471805599453, b), -y))"},
+     "complex(where(a == 0, a, where(far, atan2(a, abs(b)), x)),"
+     " where(far, copysign(real(g) + 0.6931471805599453, b), -y))"},
     {"acos",
-     "u = sqrt(complex(1 - a, -b)); v = sqrt(complex(1 + a, b)); far = max(abs(a), abs(b)) > large;"
-     "g = log(complex(abs(a), abs(b)));"
+     "u = sqrt(complex(1 - a, -b)); v = sqrt(complex(1 + a, b)); g = log(complex(abs(a), abs(b)));"
+     "far = isinf(a) || isinf(b) || max(abs(a), abs(b)) > large;"
      "x = 2 * atan2(real(u), real(v)); y = asinh(real(v) * imag(u) - imag(v) * real(u));"
-     "complex(where(far, atan2(abs(b), a), x), where(far, copysign(real(g) + 0.6931471805599453, -b), y))"},
+     "complex(where(a == 0 && isnan(b), 1.5707963267948966, where(far, atan2(abs(b), a), x)),"
+     " where(far, copysign(real(g) + 0.6931471805599453, -b), y))"},
     {"asinh", "w1 = asin(complex(-b, a)); complex(imag(w1), -real(w1))"},
     // i acos or -i acos, whichever has a real part of 0 or more.
     {"acosh", "w1 = acos(z); complex(abs(imag(w1)), where(isnan(imag(w1)), real(w1), copysign(real(w1), b)))"},
@@ -123,8 +125,9 @@ constexpr Row kRows[] = {
      "s = abs(a); n = (1 - s) * (1 - s) + b * b;"
      "x = where(s == 1 && abs(b) < down, 0.34657359027997264 - 0.5 * log(abs(b)), 0.25 * log1p(4 * s / n));"
      "y = 0.5 * atan2(2 * b, (1 - s) * (1 + s) - b * b);"
-     "far = max(s, abs(b)) > root;"
-     "complex(copysign(where(far, 0 * where(isnan(a), a, 0), x), a), where(far, copysign(1.5707963267948966, b), y))"},
+     "far = isinf(a) || isinf(b) || max(s, abs(b)) > root; unknown = isnan(a) && !isinf(b);"
+     "complex(copysign(where(s == 0, s, where(far, where(unknown, a, 0), x)), a),"
+     " where(far, where(isnan(b), b, copysign(1.5707963267948966, b)), y))"},
     {"atan", "w1 = atanh(complex(-b, a)); complex(imag(w1), -real(w1))"},
     {"pow",
      "w1 = exp(w * log(z));"

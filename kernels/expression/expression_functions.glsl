@@ -290,6 +290,28 @@ dvec4 expr_sign(dvec4 a) {
   const dvec4 y = mix(expr_copysign(dvec4(1.0LF), a), dvec4(0.0LF), equal(expr_size(a), uvec4(0u)));
   return mix(y, a, expr_nans(a));
 }
+#if TUFF_COMPUTES_INT64
+// By integers, as in f32: numbers in order, zeros as one.
+int64_t expr_order(uint64_t bits) {
+  const int64_t size = int64_t(bits & ~(1ul << 63));
+  return (bits >> 63) != 0ul ? -size : size;
+}
+double expr_nextafter(double a, double b) {
+  const uint64_t bits_a = packUint2x32(unpackDouble2x32(a)), bits_b = packUint2x32(unpackDouble2x32(b));
+  const uint64_t sign = 1ul << 63, infinite = 0x7fful << 52;
+  if ((bits_a & ~sign) > infinite || (bits_b & ~sign) > infinite) return packDouble2x32(uvec2(0u, 0x7ff80000u));
+  const int64_t from = expr_order(bits_a), to = expr_order(bits_b);
+  if (from == to) return b;
+  const int64_t next = from < to ? from + 1l : from - 1l;
+  const uint64_t size = uint64_t(next < 0l ? -next : next);
+  // From above or below, zero keeps the side that it is reached from.
+  const bool below = next < 0l || (next == 0l && from < 0l);
+  return packDouble2x32(unpackUint2x32(below ? size | sign : size));
+}
+dvec4 expr_nextafter(dvec4 a, dvec4 b) {
+  return dvec4(expr_nextafter(a.x, b.x), expr_nextafter(a.y, b.y), expr_nextafter(a.z, b.z), expr_nextafter(a.w, b.w));
+}
+#endif
 #endif
 
 // A bit is set together with those of the files that it needs.

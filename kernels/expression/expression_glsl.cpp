@@ -234,7 +234,8 @@ class Writer {
     const bool by_doubles = of == Value::f64 && function.doubles != 0;
     if ((function.own != kOwnRemainders || !by_integers) && !by_doubles) needs_.own |= function.own;
     if (function.own == kOwnLogaddexp) needs_.files |= file_bit(find_function("softplus")->file);
-    if (function.own == kOwnRemainders && of == Value::f64) needs_.int64 = true;
+    const bool by_bits = function.own == kOwnRemainders || function.op == Op::nextafter;
+    if (by_bits && of == Value::f64) needs_.int64 = true;
     std::string args = fmt::format("v{}", node.args[0]);
     if (node.arg_count > 1) args += fmt::format(", v{}", node.args[1]);
     if (function.op == Op::unary && function.alpha != 0) {

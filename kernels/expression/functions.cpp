@@ -90,7 +90,7 @@ constexpr Function kOwn[] = {
     {"trunc", Op::trunc, 1, Typing::whole, 4},
     {"round", Op::round, 1, Typing::whole, 4},
     {"copysign", Op::copysign, 2, Typing::floats, 2},
-    {"nextafter", Op::nextafter, 2, Typing::f32, 10},
+    {"nextafter", Op::nextafter, 2, Typing::floats, 10},
     {"atan2", Op::atan2, 2, Typing::f32, 40, false, kOwnAtan2, 0, 0, "", kInverseTrigonometry},
     {"hypot", Op::hypot, 2, Typing::f32, 20, false, kOwnHypot, 0, 0, "", kPower},
     {"logaddexp", Op::logaddexp, 2, Typing::f32, 60, false, kOwnLogaddexp},

@@ -74,7 +74,10 @@ double floor_quotient(double a, double b, Value type) {
   return as(type, y - down) > 0.5 ? down + 1 : down;
 }
 
-double next_after(double a, double b) { return double{std::nextafterf(static_cast<float>(a), static_cast<float>(b))}; }
+double next_after(double a, double b, Value type) {
+  if (type == Value::f64) return std::nextafter(a, b);
+  return double{std::nextafterf(static_cast<float>(a), static_cast<float>(b))};
+}
 
 double log_add(double a, double b) {
   if (a == b) return a + std::log(2.0);
@@ -131,7 +134,7 @@ double applied_to_floats(const Node& call, Value type, double a, double b) {
     case Op::trunc: return std::trunc(a);
     case Op::round: return std::nearbyint(a);
     case Op::copysign: return std::copysign(a, b);
-    case Op::nextafter: return next_after(a, b);
+    case Op::nextafter: return next_after(a, b, type);
     case Op::atan2: return std::atan2(a, b);
     case Op::hypot: return std::hypot(a, b);
     case Op::logaddexp: return log_add(a, b);

@@ -116,7 +116,8 @@ def test_dtypes(ctx):
     with pytest.raises(TypeError, match="float16 and float64"):
         half @ double
     with pytest.raises(tuff.TuffError, match="i32 x i32"):
-        whole @ whole
+        tuff.matmul(whole.reshape(1, 2), whole.reshape(2, 1), alpha=2)
+    assert (whole @ whole).item() == 2 and (whole @ whole).dtype == np.int32
     with pytest.raises(ValueError, match="activation"):
         tuff.matmul(half, half, activation="softplus")
     with pytest.raises(ValueError, match="precision is 'fp8', not one of"):

@@ -18,7 +18,7 @@ from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
 from ._checked import element, is_scalar
-from ._complex import is_complex, part
+from ._types import is_complex
 from ._buffer import Buffer
 from ._core import setup
 from ._functions import Functions
@@ -82,7 +82,7 @@ class Array(Functions, Storage):
     @property
     def real(self) -> Array:
         """The real parts: a view of a complex array, through which they can be written; a real array itself."""
-        return part(self, 0) if is_complex(self.dtype) else self
+        return protocol.PARTS["part"](self, 0) if is_complex(self.dtype) else self
 
     @real.setter
     def real(self, value: object) -> None:
@@ -91,13 +91,13 @@ class Array(Functions, Storage):
     @property
     def imag(self) -> Array:
         """The imaginary parts: a view of a complex array, through which they can be written; zeros of a real one."""
-        return part(self, 1) if is_complex(self.dtype) else self.context.zeros(self.shape, self.dtype)
+        return protocol.PARTS["part"](self, 1) if is_complex(self.dtype) else self.context.zeros(self.shape, self.dtype)
 
     @imag.setter
     def imag(self, value: object) -> None:
         if not is_complex(self.dtype):
             raise TypeError(f"an array of {self.dtype} has no imaginary parts to write")
-        part(self, 1).assign(value)
+        self.imag.assign(value)
 
     def conj(self) -> Array:
         """The complex conjugates; a real array itself."""
@@ -123,7 +123,8 @@ class Array(Functions, Storage):
     def astype(self, dtype: object) -> Array:
         """Returns a new array of another dtype. Conversion to a float rounds to nearest even; to 8-bit floats it
         saturates. Conversion to an integer truncates towards zero and saturates; NaN becomes 0. A bool is whether the
-        element differs from 0. Of a complex number the real part is converted; to a complex type both are."""
+        element differs from 0. Complex numbers become other complex
+        ones, or bools; to a real type convert .real."""
         return shapes.cast(self, dtype)
 
     @property

@@ -365,6 +365,7 @@ def trapezoid(y: Array, x: Optional[Array] = None, dx: float = 1.0, axis: int = 
 
 def _without_nan(x: Array, value: float) -> Array:
     require_array(x, "x")
+    elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return x
     return expr("isnan(x) ? v : x", x=x, v=np.float64(value) if x.dtype == np.float64 else value)
@@ -386,6 +387,7 @@ def nanprod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     require_array(x, "x")
+    elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return getattr(x, name)(axis, keepdims)
     found = getattr(_without_nan(x, -math.inf if name == "max" else math.inf), name)(axis, keepdims)
@@ -406,6 +408,7 @@ def nanmin(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 def nanmean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The mean over axes of what is not NaN."""
     require_array(x, "x")
+    elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return namespace.mean(x, axis, keepdims)
     return nansum(x, axis, keepdims) / _counted(x, axis, keepdims, x.dtype)
@@ -414,6 +417,7 @@ def nanmean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 def nanvar(x: Array, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
     """The variance over axes of what is not NaN; divided by their number less the correction."""
     require_array(x, "x")
+    elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return namespace.var(x, axis, correction, keepdims)
     centred = x - nanmean(x, axis, True)
@@ -489,6 +493,7 @@ def vander(x: Array, n: Optional[int] = None, increasing: bool = False) -> Array
     require_array(x, "x")
     if x.ndim != 1:
         raise ValueError(f"x has shape {x.shape}, needs a vector")
+    elementwise.require_real(x)
     count = x.size if n is None else whole(n, "n")
     powers = np.arange(count, dtype=np.int32)
     dtype = x.dtype if elementwise.is_float(x.dtype) else np.dtype(np.float32)

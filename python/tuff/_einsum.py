@@ -12,7 +12,9 @@ from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
 from ._checked import is_whole, sequence, whole
+from ._elementwise import wrapped
 from ._namespace import result_type
+from ._namespace import sum as total
 from ._operands import require_array, whole_axis
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ def diagonal(x: Array, offset: int = 0) -> Array:
     return protocol.FUNCTIONS["diagonal"](x, offset, -2, -1)
 
 
-def trace(x: Array, offset: int = 0) -> Array:
-    """The sum of each matrix's diagonal, offset to the right of the main one."""
-    return diagonal(x, offset).sum(axis=-1)
+def trace(x: Array, offset: int = 0, *, dtype: object = None) -> Array:
+    """The sum of each matrix's diagonal, offset to the right of the main one, of the types of tuff.sum."""
+    return total(diagonal(x, offset), axis=-1, dtype=dtype)
 
 
 def matrix_transpose(x: Array) -> Array:
@@ -227,11 +229,16 @@ def tensordot(a: Array, b: Array, axes: Union[int, Sequence[Union[int, Sequence[
     for i, j in zip(of_a, of_b):
         right[j] = left[i]
     kept = [one for place, one in enumerate(left) if place not in of_a] + [one for place, one in enumerate(right) if place not in of_b]
-    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b)
+    return _of_operands(einsum(f"{''.join(left)},{''.join(right)}->{''.join(kept)}", a, b), a, b)
+
+
+def _of_operands(x: Array, a: Array, b: Array) -> Array:
+    """x in the common type of a and b: integers wrap, as elsewhere."""
+    return wrapped(x, np.dtype(result_type(a, b)))
 
 
 def vecdot(a: Array, b: Array, *, axis: int = -1) -> Array:
-    """The sum of products along an axis, by default the last; the other axes broadcast."""
+    """The sum of products along an axis, by default the last, of the conjugates of a; the other axes broadcast."""
     require_array(a, "a")
     require_array(b, "b")
     if a.ndim == 0 or b.ndim == 0:
@@ -240,14 +247,14 @@ def vecdot(a: Array, b: Array, *, axis: int = -1) -> Array:
     if first[1].shape[first[0]] != second[1].shape[second[0]]:
         raise ValueError(f"vecdot of shapes {a.shape} and {b.shape} along axis {axis}")
     moved = [_moved(x, [*(i for i in range(x.ndim) if i != at), at]) for at, x in (first, second)]
-    return einsum("...i,...i->...", *moved)
+    return _of_operands(einsum("...i,...i->...", moved[0].conj(), moved[1]), a, b)
 
 
 def outer(a: Array, b: Array) -> Array:
     """The products of each element of a with each of b, both flattened."""
     require_array(a, "a")
     require_array(b, "b")
-    return einsum("i,j->ij", a.ravel(), b.ravel())
+    return _of_operands(einsum("i,j->ij", a.ravel(), b.ravel()), a, b)
 
 
 def kron(a: Array, b: Array) -> Array:

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 import numpy as np
 
-from . import raw
 from ._checked import is_scalar, real
-from ._complex import complex_of, is_complex, is_complex_number, part_of
 from ._expression import expr, repeated
 from ._operands import require_array
-from ._storage import DTYPES, Storage
+from ._storage import Storage
+from ._types import BOOL, common_type, complex_of, is_complex, is_complex_number, is_float, part_of, require_real
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -73,43 +72,9 @@ __all__ = [
     "where",
 ]
 
-BOOL = np.dtype(np.bool_)
-_FLOATS = (raw.F16, raw.BF16, raw.F32, raw.F64)
-_SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-
-
-def is_float(dtype: np.dtype) -> bool:
-    return DTYPES[dtype] in _FLOATS
-
-
 def is_operand(value: object) -> bool:
     """Whether a value can stand beside an array: another array, a number, True or False."""
     return isinstance(value, (Storage, bool, np.bool_)) or is_scalar(value)
-
-
-def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
-    """The type of an operation on two: the larger of one kind; the float of an integer and a float; the smallest signed
-    type that holds both of a signed and an unsigned one; bool gives way. With a complex type a complex one, complex128 if
-    float64 or complex128 is among them."""
-    if first == second:
-        return first
-    if first == BOOL or second == BOOL:
-        return second if first == BOOL else first
-    if is_complex(first) or is_complex(second):
-        return np.dtype(np.complex128 if np.float64 in (part_of(first), part_of(second)) else np.complex64)
-    if is_float(first) or is_float(second):
-        if not (is_float(first) and is_float(second)):
-            return first if is_float(first) else second
-        if first.itemsize == second.itemsize:  # float16 and bfloat16
-            return np.dtype(np.float32)
-        return first if first.itemsize > second.itemsize else second
-    if first.kind == second.kind:
-        return first if first.itemsize > second.itemsize else second
-    signed, unsigned = (first, second) if first.kind == "i" else (second, first)
-    size = max(signed.itemsize, 2 * unsigned.itemsize)
-    if size > 8:
-        raise TypeError(f"operands of {first} and {second}: no integer type holds both; convert one of them by astype")
-    return np.dtype(_SIGNED[size])
 
 
 def type_of(*values: Operand) -> np.dtype:
@@ -163,6 +128,19 @@ def arithmetic(formula: str, a: Operand, b: Operand, out: Optional[Array], dtype
             raise TypeError(f"the result is {result}, and out is an array of {out.dtype}")
         result = out.dtype
     return expr(formula, dtype=result, out=out, a=_adopted(a, kind), b=_adopted(b, kind))
+
+
+def wrapped(x: Array, dtype: np.dtype) -> Array:
+    """x as another type; integers modulo 2**bits, where astype() saturates."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind not in "iu" or dtype.kind not in "iu" or dtype.itemsize == 8:
+        return x.astype(dtype)
+    bits = 8 * dtype.itemsize
+    half = 2 ** (bits - 1) if dtype.kind == "i" else 0
+    formula = "((x + h) & m) - h" if half else "x & m"
+    numbers = {"m": x.dtype.type(2**bits - 1), **({"h": x.dtype.type(half)} if half else {})}
+    return expr(formula, dtype=dtype, x=x, **numbers)
 
 
 def _integers(formula: str, a: Operand, b: Operand, out: Optional[Array]) -> Array:
@@ -404,13 +382,16 @@ def copysign(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 @repeated
 def nextafter(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """The float32 next to a towards b."""
+    """The number of the type that is next to a towards b; of integers, as float32."""
     return _floats("nextafter(a, b)", a, b, out)
 
 
 @repeated
 def logaddexp(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
     """log(exp(a) + exp(b)), without overflow in between."""
+    _checked(a, b)
+    if type_of(a, b) == np.float64:
+        return _floats("a == b ? a + 0.6931471805599453 : max(a, b) + log1p(exp(-abs(a - b)))", a, b, out)
     return _floats("logaddexp(a, b)", a, b, out)
 
 
@@ -479,6 +460,7 @@ def logaddexp2(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 def _float_of(formula: str, x: Array, out: Optional[Array]) -> Array:
     require_array(x, "x")
+    require_real(x)
     return expr(formula, dtype=(x.dtype if is_float(x.dtype) else np.float32) if out is None else None, out=out, x=x)
 
 
@@ -534,6 +516,7 @@ def modf(x: Array) -> Tuple[Array, Array]:
 def nan_to_num(x: Array, nan: float = 0.0, posinf: Optional[float] = None, neginf: Optional[float] = None) -> Array:
     """x with other numbers in place of NaN and the infinities; by default 0 and the type's largest magnitudes."""
     require_array(x, "x")
+    require_real(x)
     if not is_float(x.dtype):
         return positive(x)
     if posinf is None or neginf is None:

@@ -15,12 +15,13 @@ from . import _searching as searching
 from . import raw
 from ._array import Array
 from ._checked import element, is_scalar, is_whole
-from ._complex import is_complex, joined
+from ._types import is_complex
 from ._error import check
 from ._expression import expr
 from ._layout import Layout, layout_of, memory_of
 from ._operands import dtype_of, require_array, require_dense, require_rank, same_kind, whole_axis
 from ._shape import gather
+from ._planes import joined
 from ._storage import Storage, Strided, TransposedStorage, as_dtype, as_numpy
 from ._views import broadcast_to, permuted, viewed
 
@@ -189,8 +190,15 @@ def _stacked(arrays: List[Union[Array, np.ndarray]], shape: Tuple[int, ...], x: 
     return result
 
 
+def _is_lone_mask(key: object) -> bool:
+    """Whether the key is an array with a bool and without axes, which selects all of an array or nothing."""
+    return isinstance(key, Storage) and key.ndim == 0 and key.dtype == BOOL
+
+
 def get(x: Array, key: object) -> Array:
     """x[key]"""
+    if _is_lone_mask(key):
+        return get(x.reshape((1, *x.shape)), key.reshape((1,)))
     keys = key if isinstance(key, tuple) else (key,)
     if not any(_is_indices(one) for one in keys):
         return basic(x, _expanded(keys, x.ndim))
@@ -248,6 +256,9 @@ def _accumulate(x: Array, keys: Tuple[object, ...], value: object, op: int) -> N
 
 def put(x: Array, key: object, value: object) -> None:
     """x[key] = value"""
+    if _is_lone_mask(key):
+        put(x.reshape((1, *x.shape)), key.reshape((1,)), value)
+        return
     keys = key if isinstance(key, tuple) else (key,)
     if not any(_is_indices(one) for one in keys):
         basic(x, _expanded(keys, x.ndim)).assign(value)

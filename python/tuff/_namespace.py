@@ -15,11 +15,12 @@ from . import _protocol as protocol
 from . import _shape as shapes
 from . import _views as views
 from ._array import Array
-from ._complex import complex_of, is_complex_number
+from ._types import complex_of, is_complex_number
 from ._checked import is_whole, real, sequence, whole
 from ._context import Context
 from ._default import default_context
 from ._expression import expr
+from ._layout import may_share
 from ._operands import require_array, whole_axis
 from ._storage import as_dtype, as_shape
 
@@ -97,55 +98,71 @@ def array(values: object, dtype: object = None, *, device: Optional[Context] = N
 
 
 def asarray(values: object, dtype: object = None, *, device: Optional[Context] = None, copy: Optional[bool] = None) -> Array:
-    """As array(), but returns a tuff.Array of the dtype itself unless copy is True."""
+    """As array(), but returns a tuff.Array of the dtype itself unless copy is True. Integers of Python, also in lists, are
+    int64, as the standard's default."""
     kept = isinstance(values, Array) and device in (None, values.context) and (dtype is None or as_dtype(dtype) == values.dtype)
     if kept and not copy:
         return values
     if copy is False:
         raise ValueError("these values reach a device, or another type, only as a copy")
+    if dtype is None and not isinstance(values, (Array, np.ndarray, np.generic)):
+        values = np.asarray(values)
+        dtype = values.dtype if values.dtype.kind in "iu" else None
     return array(values, dtype, device=device)
 
 
 def empty(shape: Shape, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
     """A new array whose elements are not set."""
-    return _context(device).empty(shape, dtype)
+    return _context(device).empty(shape, np.float32 if dtype is None else dtype)
 
 
 def zeros(shape: Shape, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
     """A new array of zeros."""
-    return _context(device).zeros(shape, dtype)
+    return _context(device).zeros(shape, np.float32 if dtype is None else dtype)
 
 
 def ones(shape: Shape, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
     """A new array of ones."""
-    return _context(device).ones(shape, dtype)
+    return _context(device).ones(shape, np.float32 if dtype is None else dtype)
 
 
-def full(shape: Shape, value: Union[float, int], dtype: object = None, *, device: Optional[Context] = None) -> Array:
-    """A new array of one value."""
-    return _context(device).full(shape, value, dtype)
+#: The types that Python's numbers have where nothing else says one.
+_DEFAULTS = {bool: np.bool_, int: np.int64, float: np.float32, complex: np.complex64}
 
 
-def empty_like(x: Array, dtype: object = None) -> Array:
-    """A new array of the shape and, by default, the dtype of x, whose elements are not set."""
+def full(
+    shape: Shape, fill_value: Union[float, int, complex], dtype: object = None, *, device: Optional[Context] = None
+) -> Array:
+    """A new array of one value: by default bool, int64, float32 or complex64, as the value is."""
+    return _context(device).full(shape, fill_value, _DEFAULTS.get(type(fill_value)) if dtype is None else dtype)
+
+
+def empty_like(x: Array, dtype: object = None, *, device: Optional[Context] = None) -> Array:
+    """A new array of the shape and, by default, the dtype and the device of x, whose elements are not set."""
     require_array(x, "x")
-    return x.context.empty(x.shape, x.dtype if dtype is None else dtype)
+    return _context_like(x, device).empty(x.shape, x.dtype if dtype is None else dtype)
 
 
-def full_like(x: Array, value: Union[float, int], dtype: object = None) -> Array:
-    """A new array of one value, of the shape and, by default, the dtype of x."""
+def full_like(
+    x: Array, fill_value: Union[float, int, complex], dtype: object = None, *, device: Optional[Context] = None
+) -> Array:
+    """A new array of one value, of the shape and, by default, the dtype and the device of x."""
     require_array(x, "x")
-    return x.context.full(x.shape, value, x.dtype if dtype is None else dtype)
+    return _context_like(x, device).full(x.shape, fill_value, x.dtype if dtype is None else dtype)
 
 
-def zeros_like(x: Array, dtype: object = None) -> Array:
-    """A new array of zeros, of the shape and, by default, the dtype of x."""
-    return full_like(x, 0, dtype)
+def zeros_like(x: Array, dtype: object = None, *, device: Optional[Context] = None) -> Array:
+    """A new array of zeros, of the shape and, by default, the dtype and the device of x."""
+    return full_like(x, 0, dtype, device=device)
 
 
-def ones_like(x: Array, dtype: object = None) -> Array:
-    """A new array of ones, of the shape and, by default, the dtype of x."""
-    return full_like(x, 1, dtype)
+def ones_like(x: Array, dtype: object = None, *, device: Optional[Context] = None) -> Array:
+    """A new array of ones, of the shape and, by default, the dtype and the device of x."""
+    return full_like(x, 1, dtype, device=device)
+
+
+def _context_like(x: Array, device: Optional[Context]) -> Context:
+    return x.context if device is None else _context(device)
 
 
 def _numbers(values: np.ndarray, dtype: object, device: Optional[Context]) -> Array:
@@ -176,12 +193,12 @@ def linspace(
     return _numbers(values, natural if dtype is None else dtype, device)
 
 
-def eye(n: int, m: Optional[int] = None, k: int = 0, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
+def eye(n: int, m: Optional[int] = None, k: int = 0, dtype: object = None, *, device: Optional[Context] = None) -> Array:
     """An n x m matrix with ones on a diagonal, k to the right of the main one."""
     context, columns = _context(device), whole(n if m is None else m, "m")
     row = _counted(context, columns)
     column = _counted(context, whole(n, "n")).reshape(-1, 1)
-    return expr("c - r == k", dtype=as_dtype(dtype), c=row, r=column, k=_offset(k))
+    return expr("c - r == k", dtype=as_dtype(np.float32 if dtype is None else dtype), c=row, r=column, k=_offset(k))
 
 
 def _counted(context: Context, n: int) -> Array:
@@ -232,10 +249,14 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> List[Array]:
 # Shapes.
 
 
-def reshape(x: Array, shape: Shape) -> Array:
-    """A view with another shape of the same size; one size may be -1."""
+def reshape(x: Array, shape: Shape, *, copy: Optional[bool] = None) -> Array:
+    """Another shape of the same size; one size may be -1. A view if the elements are adjacent, unless copy is True."""
     require_array(x, "x")
-    return x.reshape(shape)
+    result = x.reshape(shape)
+    shares = may_share(result, x)
+    if copy is False and not shares and x.size:
+        raise ValueError("these elements have this shape only as a copy")
+    return result.copy() if copy and shares else result
 
 
 def permute_dims(x: Array, axes: Sequence[int]) -> Array:
@@ -316,15 +337,27 @@ def roll(x: Array, shift: Union[int, Sequence[int]], axis: Axis = None) -> Array
     return result
 
 
-def repeat(x: Array, repeats: int, axis: Optional[int] = None) -> Array:
-    """Repeats each element along an axis, or of the flattened array, into a new array."""
+def repeat(x: Array, repeats: Union[int, Array], axis: Optional[int] = None) -> Array:
+    """Repeats each element along an axis, or of the flattened array, into a new array. An array has a number for each
+    element, and is downloaded."""
     require_array(x, "x")
     if axis is None:
         return repeat(x.ravel(), repeats, 0)
+    if isinstance(repeats, Array):
+        return _repeat_each(x, repeats, whole_axis(axis, x.ndim))
     at, times = whole_axis(axis, x.ndim), whole(repeats, "repeats")
     before, size, after = x.shape[:at], x.shape[at], x.shape[at + 1 :]
     wide = operations.repeated_to(x.reshape((math.prod(before), size, 1, math.prod(after))), (math.prod(before), size, times, math.prod(after)))
     return (wide.copy() if wide.buffer.same_range(x.buffer) else wide).reshape((*before, size * times, *after))
+
+
+def _repeat_each(x: Array, repeats: Array, axis: int) -> Array:
+    if repeats.dtype.kind not in "iu" or repeats.shape not in ((), (1,), (x.shape[axis],)):
+        raise TypeError(f"repeats are of shape {repeats.shape} and {repeats.dtype}, need an integer for each of {x.shape[axis]} elements")
+    counts = np.broadcast_to(repeats.numpy(), (x.shape[axis],))
+    if np.any(counts < 0):
+        raise ValueError("repeats has a negative number")
+    return shapes.take(x, x.context.array(np.repeat(np.arange(x.shape[axis], dtype=np.int64), counts)), axis)
 
 
 def tile(x: Array, repetitions: Union[int, Sequence[int]]) -> Array:
@@ -353,16 +386,24 @@ def broadcast_arrays(*arrays: Array) -> List[Array]:
 # Statistics over axes: all of them (None), one (an int) or several (a tuple).
 
 
-def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A001
-    """The sum over axes. Sums of integers and bools are int64, those of unsigned integers uint64."""
-    require_array(x, "x")
-    return x.sum(axis, keepdims)
+def sum(x: Array, axis: Axis = None, keepdims: bool = False, *, dtype: object = None) -> Array:  # noqa: A001
+    """The sum over axes. Sums of integers and bools are int64, those of unsigned integers uint64, unless dtype names another
+    type."""
+    return _folded("sum", x, axis, keepdims, dtype)
 
 
-def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+def prod(x: Array, axis: Axis = None, keepdims: bool = False, *, dtype: object = None) -> Array:
     """The product over axes, of the types of sum."""
+    return _folded("prod", x, axis, keepdims, dtype)
+
+
+def _folded(name: str, x: Array, axis: Axis, keepdims: bool, dtype: object) -> Array:
     require_array(x, "x")
-    return x.prod(axis, keepdims)
+    if dtype is None:
+        return getattr(x, name)(axis, keepdims)
+    kind = as_dtype(dtype)
+    wide = x if kind.kind in "biu" or kind == x.dtype else x.astype(kind)
+    return elementwise.wrapped(getattr(wide, name)(axis, keepdims), kind)
 
 
 def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -404,9 +445,11 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 # Types.
 
 
-def astype(x: Array, dtype: object, *, copy: bool = True) -> Array:
-    """x as another dtype; x itself if it has it and copy is False."""
+def astype(x: Array, dtype: object, *, copy: bool = True, device: Optional[Context] = None) -> Array:
+    """x as another dtype; x itself if it has it and copy is False. On another device always a copy."""
     require_array(x, "x")
+    if device is not None and device is not x.context:
+        return x.to(_context(device)).astype(dtype)
     if as_dtype(dtype) == x.dtype:
         return x.copy() if copy else x
     return x.astype(dtype)

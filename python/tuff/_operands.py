@@ -79,9 +79,13 @@ def require_dense(out: Array, name: str) -> None:
         raise ValueError(f"{name} is a view with strides, and this operation writes dense memory: assign its result instead")
 
 
+class AxisError(ValueError, IndexError):
+    """An axis that an array does not have: both errors, as NumPy's."""
+
+
 def whole_axis(axis: int, ndim: int) -> int:
     if not is_whole(axis):
         raise TypeError(f"axis is {axis!r}, not an integer")
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of {ndim} axes")
+        raise AxisError(f"axis {axis} is out of {ndim} axes")
     return int(axis) % ndim

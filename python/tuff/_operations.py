@@ -10,10 +10,10 @@ import numpy as np
 
 from . import _elementwise as elementwise
 from . import raw
-from . import _complex as composed
 from . import _core as core
+from . import _planes as composed
 from ._checked import choice, is_number, is_scalar, real
-from ._complex import is_complex, part_of
+from ._types import is_complex, part_of
 from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
@@ -315,8 +315,15 @@ def matmul(
     if is_complex(a.dtype) or is_complex(b.dtype):
         if not plain or alpha != 1 or beta != 0:
             raise TypeError(f"@ of {a.dtype} and {b.dtype} takes two operands and no options")
-        same_kind(a, b)
+        kind = elementwise.common_type(a.dtype, b.dtype)
+        a, b = (x if x.dtype == kind else _plain(x).astype(kind) for x in (a, b))
+        if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
+            a, b = _same_stacks(a, b)
         return composed.matmul(a, b, matmul)
+    if plain and alpha == 1 and a.dtype.kind in "iu" and b.dtype.kind in "iu" and not a.dtype == b.dtype == np.int8:
+        return _matmul_integers(a, b)
+    if plain and a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
+        return matmul(*_same_stacks(a, b), alpha=alpha)
     dtype = _product_dtype(a.dtype, b.dtype)
     if base_of(a).context is not base_of(b).context:
         raise ValueError("operands are of different contexts")
@@ -390,3 +397,36 @@ def matmul(
     desc.ld_residual = max(1, n)
     check(raw.tuff_batched_gemm_ex(context.stream_handle, desc))
     return result
+
+
+def _plain(x: Matrix) -> Array:
+    return x.copy() if isinstance(x, TransposedStorage) else x
+
+
+def _same_stacks(a: Matrix, b: Matrix) -> Tuple[Array, Array]:
+    """Stacks of matrices repeated to a common shape."""
+    try:
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ") from None
+    dense = (_plain(x) for x in (a, b))
+    return tuple(repeated_to(x, (*batch, *x.shape[-2:])) for x in dense)
+
+
+def _matmul_integers(a: Matrix, b: Matrix) -> Array:
+    """The product of matrices of integers, modulo 2**bits of their common type."""
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: use * to multiply by a number")
+    x, y = _plain(a), _plain(b)
+    if x.shape[-1] != y.shape[0 if y.ndim == 1 else -2]:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the columns of one are not the rows of the other")
+    kind = elementwise.common_type(x.dtype, y.dtype)
+    wide = np.uint64 if kind.kind == "u" else np.int64
+    rows = x.astype(wide).reshape((*x.shape, 1))
+    columns = y.astype(wide)
+    if y.ndim == 1:
+        columns = columns.reshape((*y.shape, 1))
+    elif x.ndim > 1:
+        columns = columns.reshape((*y.shape[:-2], 1, *y.shape[-2:]))
+    product = (rows * columns).sum(-2)
+    return elementwise.wrapped(product.reshape(product.shape[:-1]) if y.ndim == 1 else product, kind)

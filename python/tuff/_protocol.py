@@ -128,6 +128,9 @@ def _where(condition: object, *values: object) -> Array:
 #: What Array[key] and Array[key] = value do: "get" and "put", from _indexing, which needs Array.
 INDEXING: Dict[str, Callable[..., Any]] = {}
 
+#: What Array.real and Array.imag are: "part", from _views.
+PARTS: Dict[str, Callable[..., Any]] = {}
+
 #: By the names after "numpy.". Modules that import this one add theirs.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
     **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import numpy as np
 
-from . import _complex as composed
 from . import _core as core
 from . import _elementwise as elementwise
+from . import _planes as composed
 from . import _shape as shapes
 from . import raw
 from ._checked import real, sequence
-from ._complex import is_complex
 from ._error import check
 from ._operands import dtype_of, operation_number, require_array, require_rank, result_of, sizes_of, whole_axis
 from ._storage import DTYPES, as_dtype
+from ._types import is_complex
 
 if TYPE_CHECKING:
     from ._array import Array, Axis

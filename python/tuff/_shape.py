@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Optional, Sequence, Union
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from . import _core as core
 from . import raw
 from ._checked import is_whole, sequence
+from ._types import common_type
 from ._error import check
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, TransposedStorage, as_dtype
@@ -45,6 +47,8 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     """Converts x to another dtype in a new array; rounding and range are as in Array.astype."""
     require_array(x, "x")
     target = as_dtype(dtype)
+    if x.dtype.kind == "c" and target.kind not in "cb":
+        raise TypeError(f"{target} has no imaginary parts: .real of an array of {x.dtype} is an array of its real ones")
     if out is None:
         done = core.cast(x, target)
         if done is not None:
@@ -105,14 +109,19 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     return result
 
 
-def concat(arrays_: Sequence[Array], axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Concatenates arrays along an axis. Like numpy.concatenate."""
+def concat(arrays_: Sequence[Array], axis: Optional[int] = 0, *, out: Optional[Array] = None) -> Array:
+    """Concatenates arrays along an axis, or flattened ones if axis is None. Like numpy.concatenate: the result has
+    their common type."""
     parts = sequence(arrays_, "arrays", "a sequence of arrays")
     if not parts:
         raise ValueError("concat of no arrays")
     for part in parts:
         require_array(part, "each operand")
+    kind = functools.reduce(common_type, (part.dtype for part in parts))
+    parts = tuple(part if part.dtype == kind else cast(part, kind) for part in parts)
     same_kind(*parts)
+    if axis is None:
+        parts, axis = tuple(part.ravel() for part in parts), 0
     first = parts[0]
     require_rank(first, "the first array")
     along = whole_axis(axis, first.ndim)

@@ -30,16 +30,16 @@ __all__ = [
 ]
 
 
-def sort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, out: Optional[Array] = None) -> Array:
-    """The elements in order along an axis, or of the flattened array if axis is None. The sort is stable, and NaNs
-    follow all numbers in both directions."""
+def sort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, stable: bool = True, out: Optional[Array] = None) -> Array:
+    """The elements in order along an axis, or of the flattened array if axis is None. The sort is stable, whatever
+    `stable` is, and NaNs follow all numbers in both directions."""
     x, along = _along(x, axis)
     result = result_of(out, x, x.shape)
     record(x, along, descending, 0, result, None)
     return result
 
 
-def argsort(x: Array, axis: Optional[int] = -1, *, descending: bool = False) -> Array:
+def argsort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, stable: bool = True) -> Array:
     """The indices of the elements in order along an axis, as int64: tuff.gather(x, argsort(x), -1) is sort(x)."""
     x, along = _along(x, axis)
     indices = x.context.empty(x.shape, np.int64)

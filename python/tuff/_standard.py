@@ -3,15 +3,14 @@ known of them, and the namespace's description of itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _elementwise as elementwise
-from ._complex import is_complex, part
+from ._types import is_complex, part_of
 from ._context import Context
 from ._default import default_context
-from ._expression import expr
 from ._operands import MAX_AXES, require_array
 from ._storage import DTYPES, Storage, as_dtype
 
@@ -66,13 +65,25 @@ def _dtype_of(value: object) -> np.dtype:
     return value.dtype if isinstance(value, Storage) else as_dtype(value)
 
 
-def finfo(value: Union[object, Array]) -> np.finfo:
+class _FloatLimits(NamedTuple):
+    """What finfo() returns, as numbers of Python."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype
+
+
+def finfo(value: Union[object, Array]) -> _FloatLimits:
     """The limits of a dtype of floats, or of an array's: bits, eps, max, min, smallest_normal. Of a complex type those of its
     parts."""
     dtype = _dtype_of(value)
     if not elementwise.is_float(dtype) and not is_complex(dtype):
         raise TypeError(f"{dtype} is no type of floats")
-    return np.finfo(dtype)
+    known = np.finfo(part_of(dtype))
+    return _FloatLimits(known.bits, *map(float, (known.eps, known.max, known.min, known.smallest_normal)), known.dtype)
 
 
 def iinfo(value: Union[object, Array]) -> np.iinfo:
@@ -101,19 +112,19 @@ def isdtype(dtype: object, kind: Union[object, str, Tuple[object, ...]]) -> bool
 def conj(x: Array) -> Array:
     """The complex conjugates; a real array itself."""
     require_array(x, "x")
-    return expr("conj(x)", x=x) if is_complex(x.dtype) else x
+    return x.conj()
 
 
 def real(x: Array) -> Array:
     """The real parts, as a view; a real array itself."""
     require_array(x, "x")
-    return part(x, 0) if is_complex(x.dtype) else x
+    return x.real
 
 
 def imag(x: Array) -> Array:
     """The imaginary parts, as a view; zeros of a real array."""
     require_array(x, "x")
-    return part(x, 1) if is_complex(x.dtype) else x.context.zeros(x.shape, x.dtype)
+    return x.imag
 
 
 class _Info:
@@ -132,7 +143,7 @@ class _Info:
 
     def default_dtypes(self, *, device: Optional[Context] = None) -> Dict[str, np.dtype]:
         """Types of new arrays where none is named."""
-        return {"real floating": float32, "complex floating": complex64, "integral": int32, "indexing": int64}
+        return {"real floating": float32, "complex floating": complex64, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: Optional[Context] = None, kind: Union[None, str, Tuple[str, ...]] = None) -> Dict[str, np.dtype]:
         """The standard's types that are there, by their names: those of a kind, or of several. float64 is there if the

@@ -195,6 +195,11 @@ class Storage(OnDevice, ArrayCore):
     def __int__(self) -> int:
         return int(self.item())
 
+    def __index__(self) -> int:
+        if self.dtype.kind not in "iu" or self.shape:
+            raise TypeError(f"an array of shape {self.shape} and {self.dtype} is no index: needs one integer without axes")
+        return int(self.item())
+
     def __bool__(self) -> bool:
         return bool(self.item())
 

@@ -11,6 +11,7 @@ from . import _protocol as protocol
 from ._array import Array
 from ._buffer import Buffer
 from ._checked import element, is_scalar, whole
+from ._types import part_of
 from ._layout import Layout, copy_elements, dense_strides, layout_of, may_share, same_elements
 from ._operands import require_array, same_kind, whole_axis
 from ._storage import Storage, Strided, as_numpy, as_shape
@@ -30,6 +31,15 @@ def viewed(layout: Layout, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
     if all(have == want for have, want, n in zip(strides, dense_strides(shape), shape) if n != 1):
         return Array(base.view(first * dtype.itemsize, size * dtype.itemsize), shape, dtype)
     return View._at(layout, shape, dtype)
+
+
+def _part(x: Array, index: int) -> Array:
+    """The real parts (0) or the imaginary ones (1) of complex numbers, through which they can be written."""
+    base, first, strides = layout_of(x)
+    return viewed(Layout(base, 2 * first + index, tuple(2 * stride for stride in strides)), x.shape, part_of(x.dtype))
+
+
+protocol.PARTS["part"] = _part
 
 
 class View(Strided, Array):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
+from ._array import Array
 from ._checked import real, whole, wholes
-from ._complex import has_complex, is_complex, of_pairs, pairs_of
+from ._types import complex_of, has_complex, is_complex, part_of
 from ._default import default_context
 from ._error import check
 from ._namespace import roll
@@ -22,7 +23,6 @@ from ._operands import MAX_AXES, dtype_of, require_array, whole_axis
 from ._shape import concat
 
 if TYPE_CHECKING:
-    from ._array import Array
     from ._context import Context
 
     Axes = Optional[Sequence[int]]
@@ -168,13 +168,12 @@ def _frequencies(values: np.ndarray, dtype: object, context: Optional[Context]) 
     return (context or default_context()).array(values, np.float32 if dtype is None else dtype)
 
 
-def fftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = True) -> Array:
-    """Moves the number of frequency 0 to the middle of each axis; paired=False: x has real numbers, without pairs. A complex
-    array has none either."""
+def fftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = False) -> Array:
+    """Moves the number of frequency 0 to the middle of each axis; paired: the last axis is (real part, imaginary part)."""
     return _shifted(x, axes, paired, lambda n: n // 2)
 
 
-def ifftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = True) -> Array:
+def ifftshift(x: Array, axes: Union[None, int, Sequence[int]] = None, *, paired: bool = False) -> Array:
     """The inverse of fftshift."""
     return _shifted(x, axes, paired, lambda n: -(n // 2))
 
@@ -222,7 +221,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
         shape = list(a.shape)
     else:
         if whole_numbers:
-            a = pairs_of(a)
+            a = Array(a.buffer, (*a.shape, 2), part_of(a.dtype))  # the same memory
         shape = list(_complex_shape(a))
     rank = len(shape)
     if not 1 <= rank <= MAX_AXES:
@@ -269,7 +268,9 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
         if axis in chosen:
             desc.axes |= 1 << i
     check(raw.tuff_fft(a.context.stream_handle, desc))
-    return of_pairs(result) if whole_numbers and kind != raw.FFT_TO_REAL else result
+    if not whole_numbers or kind == raw.FFT_TO_REAL:
+        return result
+    return Array(result.buffer, result.shape[:-1], complex_of(result.dtype))
 
 
 def _strides(sizes: Sequence[int]) -> Tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Complex arrays: their types, their parts, and what is composed of operations on those."""
+"""What operations of complex arrays are composed of: operations on the real and the imaginary parts."""
 
 from __future__ import annotations
 
@@ -7,60 +7,13 @@ from typing import TYPE_CHECKING, Callable, Tuple
 import numpy as np
 
 from . import raw
+from ._types import complex_of, part_of
 from ._expression import expr
-from ._layout import Layout, layout_of
+from ._shape import concat
+from ._storage import TransposedStorage
 
 if TYPE_CHECKING:
     from ._array import Array
-
-#: The types of the parts of complex types.
-_PARTS = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
-_WHOLES = {part: whole for whole, part in _PARTS.items()}
-
-
-def is_complex(dtype: np.dtype) -> bool:
-    return dtype in _PARTS
-
-
-def part_of(dtype: np.dtype) -> np.dtype:
-    """The type of the parts of a complex type; the type itself of a real one."""
-    return _PARTS.get(dtype, dtype)
-
-
-def complex_of(dtype: np.dtype) -> np.dtype:
-    """The complex type of parts of a type: complex64 but for float64."""
-    return _WHOLES.get(part_of(dtype), np.dtype(np.complex64))
-
-
-def has_complex(dtype: np.dtype) -> bool:
-    """Whether there is a complex type with parts of exactly this type."""
-    return dtype in _WHOLES
-
-
-def is_complex_number(value: object) -> bool:
-    return isinstance(value, (complex, np.complexfloating))
-
-
-def pairs_of(x: Array) -> Array:
-    """The same memory as numbers whose last axis is (real part, imaginary part); of a view with strides, a copy."""
-    from ._array import Array
-
-    return Array(x.buffer, (*x.shape, 2), part_of(x.dtype))
-
-
-def of_pairs(x: Array) -> Array:
-    """The same memory as complex numbers."""
-    from ._array import Array
-
-    return Array(x.buffer, x.shape[:-1], complex_of(x.dtype))
-
-
-def part(x: Array, index: int) -> Array:
-    """The real parts (0) or the imaginary ones (1): a view, through which they can be written."""
-    from ._views import viewed
-
-    base, first, strides = layout_of(x)
-    return viewed(Layout(base, 2 * first + index, tuple(2 * stride for stride in strides)), x.shape, part_of(x.dtype))
 
 
 def joined(re: Array, im: Array) -> Array:
@@ -69,7 +22,7 @@ def joined(re: Array, im: Array) -> Array:
 
 def by_parts(function: Callable[[Array], Array], x: Array) -> Array:
     """A linear function of each part."""
-    return joined(function(part(x, 0)), function(part(x, 1)))
+    return joined(function(x.real), function(x.imag))
 
 
 def _along(x: Array, axis: int, begin: int, end: int) -> Array:
@@ -78,8 +31,6 @@ def _along(x: Array, axis: int, begin: int, end: int) -> Array:
 
 def product(x: Array, axes: Tuple[int, ...]) -> Array:
     """The product over axes, which keep the size 1: a tree of products of halves."""
-    from ._shape import concat
-
     for axis in axes:
         if x.shape[axis] == 0:
             x = x.context.ones((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
@@ -93,8 +44,6 @@ def product(x: Array, axes: Tuple[int, ...]) -> Array:
 
 def cumulative_product(x: Array, axis: int) -> Array:
     """Running products along an axis, in steps that double the distance (Hillis and Steele)."""
-    from ._shape import concat
-
     result, distance, n = x.copy(), 1, x.shape[axis]
     while distance < n:
         later = _along(result, axis, 0, n - distance) * _along(result, axis, distance, n)
@@ -133,8 +82,6 @@ def matmul(a: Array, b: Array, multiply: Callable[..., Array]) -> Array:
 
 
 def _planes(x: Array) -> Tuple[Array, Array]:
-    from ._storage import TransposedStorage
-
     if isinstance(x, TransposedStorage):
         return tuple(type(x)(plane) for plane in _planes(x.base))
-    return part(x, 0).copy(), part(x, 1).copy()
+    return x.real.copy(), x.imag.copy()
