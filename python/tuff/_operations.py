@@ -4,7 +4,7 @@ the result and makes one library call."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Callable, Optional, Sequence, Union
+from typing import Callable, Optional, Sequence, TYPE_CHECKING, Tuple, Union
 
 import numpy as np
 
