@@ -13,11 +13,12 @@
 //   |S(p, q)| <= f                                    or, with TUFF_GRAM and columns p and q of length l(p) >= l(q),
 //   |S(p, q)| <= l(p) * max(f, eps * sqrt(rows) * l(q))
 //
-// With TUFF_ALONE S is all of X: sweeps are repeated, and X receives its diagonal.
+// With TUFF_ALONE S is all of X: sweeps are repeated, and X receives its diagonal. Then only the columns that there are
+// take part, and only as many rows and columns of U are set.
 //
 //# TUFF_GRAM : 0|1 : 1: S is X^T X
 //# TUFF_ALONE : 0|1 : 1: there are only two parts, whose sweeps are repeated up to MOST_SWEEPS times
-//# TUFF_THREADS : 32|64|128|256 : invocations of a workgroup
+//# TUFF_THREADS : 8|16|32|64|128|256 : invocations of a workgroup
 //# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg_pairs.glsl"
 
@@ -41,6 +42,7 @@ TUFF_WRITE(4, Moved, int, 4)  // of each pair: whether U is not the identity
 
 shared TUFF_VALUE s_block[WHOLE * WHOLE_PITCH], u_block[WHOLE * WHOLE_PITCH];
 shared TUFF_VALUE cosines[HALF], sines[HALF];
+shared uvec2 opponents[HALF];
 shared uint rotations;
 
 #define S(i, j) s_block[(i) * WHOLE_PITCH + (j)]
@@ -59,9 +61,15 @@ TUFF_VALUE x_at(TUFF_INDEX base, uint i, uint j) {
   return TUFF_AT(X, base + TUFF_INDEX(i) * push.x_row + TUFF_INDEX(j) * push.x_column);
 }
 
-void load(TUFF_INDEX base, uvec2 pair, uint thread) {
+// Columns that take part: an even number, and the power of two from there on, which makes indices of elements quick.
+struct Width {
+  uint players, bits, mask;
+};
+#define SQUARE(width) ((width).players << (width).bits)  // indices of a square: row e >> bits, column e & mask
+
+void load(TUFF_INDEX base, uvec2 pair, Width width, uint thread) {
 #if TUFF_GRAM
-  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) S(e / WHOLE, e % WHOLE) = TUFF_ZERO;
+  for (uint e = thread; e < SQUARE(width); e += TUFF_THREADS) S(e >> width.bits, e & width.mask) = TUFF_ZERO;
   // The columns pass through the memory of U, some rows at a time.
   const bool along_rows = push.x_column == TUFF_INDEX(1);
   for (uint first = 0; first < push.rows; first += WHOLE) {
@@ -72,22 +80,32 @@ void load(TUFF_INDEX base, uvec2 pair, uint thread) {
     }
     barrier();
     const uint height = min(WHOLE, push.rows - first);
-    for (uint e = thread; e < WHOLE * HALF / 2; e += TUFF_THREADS) {
-      const uint i = e / (HALF / 2), j = e % (HALF / 2) * 4;
+    // Two neighbouring rows and columns of S for each invocation.
+    for (uint e = thread; e < SQUARE(width) / 4; e += TUFF_THREADS) {
+      const uint i = e >> width.bits - 1 << 1, j = (e & width.mask >> 1) << 1;
+      if (j >= width.players) continue;
       TUFF_VALUE4 sum = TUFF_VALUE4(0);
-      for (uint r = 0; r < height; ++r) sum += W(r, i) * TUFF_VALUE4(W(r, j), W(r, j + 1), W(r, j + 2), W(r, j + 3));
-      [[unroll]] for (uint c = 0; c < 4; ++c) S(i, j + c) += sum[c];
+      for (uint r = 0; r < height; ++r) {
+        const TUFF_VALUE2 a = TUFF_VALUE2(W(r, i), W(r, i + 1)), b = TUFF_VALUE2(W(r, j), W(r, j + 1));
+        sum += TUFF_VALUE4(a.x * b, a.y * b);
+      }
+      S(i, j) += sum.x;
+      S(i, j + 1) += sum.y;
+      S(i + 1, j) += sum.z;
+      S(i + 1, j + 1) += sum.w;
     }
   }
 #else
-  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
-    const uint a = column_of(pair, e / WHOLE), b = column_of(pair, e % WHOLE);
-    S(e / WHOLE, e % WHOLE) = x_at(base, max(a, b), min(a, b));
+  for (uint e = thread; e < SQUARE(width); e += TUFF_THREADS) {
+    const uint i = e >> width.bits, j = e & width.mask;
+    const uint a = column_of(pair, i), b = column_of(pair, j);
+    if (j < width.players) S(i, j) = x_at(base, max(a, b), min(a, b));
   }
 #endif
   barrier();
-  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
-    W(e / WHOLE, e % WHOLE) = e / WHOLE == e % WHOLE ? TUFF_ONE : TUFF_ZERO;
+  for (uint e = thread; e < SQUARE(width); e += TUFF_THREADS) {
+    const uint i = e >> width.bits, j = e & width.mask;
+    W(i, j) = i == j ? TUFF_ONE : TUFF_ZERO;
   }
 }
 
@@ -120,28 +138,32 @@ bool angle(uvec2 at, TUFF_VALUE least, TUFF_VALUE relative, out TUFF_VALUE c, ou
 }
 
 // One sweep. Returns how many rotations it needed.
-uint sweep(uint thread, TUFF_VALUE least, TUFF_VALUE relative) {
+uint sweep(Width width, uint thread, TUFF_VALUE least, TUFF_VALUE relative) {
+  const uint games = width.players / 2;
   barrier();
   if (thread == 0) rotations = 0;
   barrier();
   uint before = 0;
-  for (uint round = 0; round < WHOLE - 1; ++round) {
-    for (uint game = thread; game < HALF; game += TUFF_THREADS) {
+  for (uint round = 0; round < width.players - 1; ++round) {
+    for (uint game = thread; game < games; game += TUFF_THREADS) {
+      const uvec2 at = meeting(width.players, round, game);
       TUFF_VALUE c, s;
-      if (angle(meeting(WHOLE, round, game), least, relative, c, s)) atomicAdd(rotations, 1);
+      if (angle(at, least, relative, c, s)) atomicAdd(rotations, 1);
       cosines[game] = c;
       sines[game] = s;
+      opponents[game] = at;
     }
     barrier();
     const uint now = rotations;
     barrier();
     if (now == before) continue;
     before = now;
-    for (uint e = thread; e < HALF * WHOLE; e += TUFF_THREADS) {
-      const uint game = e / WHOLE, i = e % WHOLE;
-      if (sines[game] == TUFF_ZERO) continue;
-      const uvec2 at = meeting(WHOLE, round, game);
-      const TUFF_VALUE c = cosines[game], s = sines[game], p = S(i, at.x), q = S(i, at.y);
+    for (uint e = thread; e < games << width.bits; e += TUFF_THREADS) {
+      const uint game = e >> width.bits, i = e & width.mask;
+      const TUFF_VALUE c = cosines[game], s = sines[game];
+      if (s == TUFF_ZERO || i >= width.players) continue;
+      const uvec2 at = opponents[game];
+      const TUFF_VALUE p = S(i, at.x), q = S(i, at.y);
       S(i, at.x) = c * p - s * q;
       S(i, at.y) = s * p + c * q;
       const TUFF_VALUE u = W(i, at.x), v = W(i, at.y);
@@ -149,11 +171,12 @@ uint sweep(uint thread, TUFF_VALUE least, TUFF_VALUE relative) {
       W(i, at.y) = s * u + c * v;
     }
     barrier();
-    for (uint e = thread; e < HALF * WHOLE; e += TUFF_THREADS) {
-      const uint game = e / WHOLE, j = e % WHOLE;
-      if (sines[game] == TUFF_ZERO) continue;
-      const uvec2 at = meeting(WHOLE, round, game);
-      const TUFF_VALUE c = cosines[game], s = sines[game], p = S(at.x, j), q = S(at.y, j);
+    for (uint e = thread; e < games << width.bits; e += TUFF_THREADS) {
+      const uint game = e >> width.bits, j = e & width.mask;
+      const TUFF_VALUE c = cosines[game], s = sines[game];
+      if (s == TUFF_ZERO || j >= width.players) continue;
+      const uvec2 at = opponents[game];
+      const TUFF_VALUE p = S(at.x, j), q = S(at.y, j);
       S(at.x, j) = j == at.y ? TUFF_ZERO : c * p - s * q;
       S(at.y, j) = j == at.x ? TUFF_ZERO : s * p + c * q;
     }
@@ -170,13 +193,15 @@ void main() {
   if (push.sweep > 0 && TUFF_AT(State, counts + push.sweep - 1) == 0) return;  // it has converged
   const uvec2 pair = meeting(push.parts, push.round, game);
   const TUFF_INDEX base = TUFF_INDEX(matrix) * push.x_stride;
-  load(base, pair, thread);
+  const uint players = TUFF_ALONE != 0 ? (push.columns + 1) / 2 * 2 : WHOLE, bits = uint(findMSB(players - 1)) + 1;
+  const Width width = Width(players, bits, (1u << bits) - 1);
+  load(base, pair, width, thread);
   const TUFF_VALUE least = TUFF_AT(Norm, matrix) * (EPSILON * TUFF_VALUE(0.125));
   const TUFF_VALUE relative = EPSILON * root(TUFF_VALUE(push.rows));
-  uint last = sweep(thread, least, relative), all = last;
+  uint last = sweep(width, thread, least, relative), all = last;
 #if TUFF_ALONE
   for (uint again = 1; again < MOST_SWEEPS && last != 0; ++again) {
-    last = sweep(thread, least, relative);
+    last = sweep(width, thread, least, relative);
     all += last;
   }
   if (!(TUFF_GRAM != 0)) all = last;
@@ -187,7 +212,10 @@ void main() {
   }
   if (all == 0 && TUFF_ALONE == 0) return;
   const TUFF_INDEX u = TUFF_INDEX(matrix) * push.u_stride + TUFF_INDEX(game) * TUFF_INDEX(WHOLE * WHOLE);
-  for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) TUFF_AT(U, u + e) = W(e / WHOLE, e % WHOLE);
+  for (uint e = thread; e < SQUARE(width); e += TUFF_THREADS) {
+    const uint i = e >> width.bits, j = e & width.mask;
+    TUFF_AT(U, u + i * WHOLE + j) = W(i, j);
+  }
 #if TUFF_ALONE && !TUFF_GRAM
   for (uint i = thread; i < push.columns; i += TUFF_THREADS) {
     TUFF_AT(X, base + TUFF_INDEX(i) * (push.x_row + push.x_column)) = S(i, i);

@@ -144,10 +144,16 @@ void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from
   }
 }
 
+// On CPU devices as few as the bound of loops allows, because barriers are slow there.
+uint32_t jacobi_threads(const Batch& batch, uint64_t columns) {
+  if (!batch.device.cpu) return columns <= 8 ? 32 : columns <= 16 ? 64 : kMostThreads;
+  return columns <= 16 ? 8 : columns <= 4096 ? 64 : kMostThreads;
+}
+
 void Jacobi::turn(uint64_t round, uint64_t sweep) const {
   const DeviceTraits& traits = batch.recorder.traits();
   const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(traits)));
-  const uint32_t threads = std::min(most, batch.device.cpu && columns <= 4096 ? 64u : kMostThreads);
+  const uint32_t threads = std::min(most, jacobi_threads(batch, columns));
   const uint64_t games = parts() / 2, whole = 2 * half_of(batch.dtype);
   const bool wide = needs_wide(std::max(batch.span(x, columns, columns), batch.count * games * whole * whole));
   KernelRequest kernel = shaders::LinalgJacobi::request(
@@ -185,7 +191,7 @@ void Jacobi::rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t 
   const bool wide = needs_wide(std::max(batch.span(matrix, rows, columns), batch.count * games * whole * whole));
   KernelRequest kernel =
       shaders::LinalgRotate::request({.exact_arithmetic = batch.recorder.traits().cpu, .type = batch.dtype});
-  kernel.constant(0, batch.threads(whole * whole / 4, kMostThreads)).wide(wide);
+  kernel.constant(0, batch.threads(whole * whole / 16, kMostThreads)).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, matrix, rows, columns, Access::read_write);
   numbers(dispatch, memory.products, games * whole * whole, Access::read);

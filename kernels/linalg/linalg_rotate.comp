@@ -1,6 +1,7 @@
 // Applies the products of linalg_jacobi.comp to the columns of matrices: the columns of each pair of parts become those
-// columns times its U. A workgroup has WHOLE rows of one pair, in shared memory, and an invocation one row of four of
-// the results:
+// columns times its U. A workgroup has WHOLE rows of one pair, in shared memory, and an invocation a block of 4 x 4 of the
+// results: four neighbouring rows, and every QUARTER-th column, so that neighbouring invocations read neighbouring
+// elements of U:
 //
 //   X(rows, pair) = X(rows, pair) * U
 //
@@ -25,7 +26,8 @@ TUFF_READ(1, U, TUFF_VALUE, TUFF_VALUE_BYTES)
 TUFF_READ(2, State, int, 4)
 TUFF_READ(3, Moved, int, 4)
 
-shared TUFF_VALUE tile[WHOLE * WHOLE_PITCH];
+shared TUFF_VALUE tile[WHOLE * WHOLE_PITCH], product[WHOLE * WHOLE_PITCH];
+const uint QUARTER = WHOLE / 4;
 
 void main() {
   uint rest = tuff_group();
@@ -38,30 +40,40 @@ void main() {
   const uvec2 pair = meeting(push.parts, push.round, game);
   const TUFF_INDEX base = TUFF_INDEX(matrix) * push.x_stride;
   const TUFF_INDEX u = TUFF_INDEX(matrix) * push.u_stride + TUFF_INDEX(game) * TUFF_INDEX(WHOLE * WHOLE);
+  // Only so many rows and columns of U are set.
+  const uint width = push.parts == 2 ? min(WHOLE, push.columns) : WHOLE, height = min(WHOLE, push.rows - first);
   const bool along_rows = push.x_column == TUFF_INDEX(1);
   for (uint e = thread; e < WHOLE * WHOLE; e += gl_WorkGroupSize.x) {
     const uint r = along_rows ? e / WHOLE : e % WHOLE, c = along_rows ? e % WHOLE : e / WHOLE;
-    const uint row = first + r, column = column_of(pair, c);
-    tile[r * WHOLE_PITCH + c] = row < push.rows && column < push.columns
-                                    ? TUFF_AT(X, base + TUFF_INDEX(row) * push.x_row + TUFF_INDEX(column) * push.x_column)
-                                    : TUFF_ZERO;
+    const uint column = column_of(pair, c);
+    const bool stored = r < height && column < push.columns;
+    const TUFF_INDEX at = base + TUFF_INDEX(first + r) * push.x_row + TUFF_INDEX(column) * push.x_column;
+    tile[r * WHOLE_PITCH + c] = stored ? TUFF_AT(X, at) : TUFF_ZERO;
   }
   barrier();
-  for (uint e = thread; e < WHOLE * HALF / 2; e += gl_WorkGroupSize.x) {
-    const uint r = along_rows ? e / (HALF / 2) : e % WHOLE, c = (along_rows ? e % (HALF / 2) : e / WHOLE) * 4;
-    const uint row = first + r;
-    if (row >= push.rows) continue;
-    TUFF_VALUE4 sum = TUFF_VALUE4(0);
-    for (uint l = 0; l < WHOLE; ++l) {
-      const TUFF_INDEX at = u + TUFF_INDEX(l * WHOLE + c);
-      sum += tile[r * WHOLE_PITCH + l] *
-             TUFF_VALUE4(TUFF_AT(U, at), TUFF_AT(U, at + 1), TUFF_AT(U, at + 2), TUFF_AT(U, at + 3));
+  for (uint e = thread; e < QUARTER * QUARTER; e += gl_WorkGroupSize.x) {
+    const uint r = e / QUARTER * 4, c = e % QUARTER;
+    if (r >= height) continue;
+    TUFF_VALUE4 sums[4];
+    [[unroll]] for (uint i = 0; i < 4; ++i) sums[i] = TUFF_VALUE4(0);
+    const uvec4 columns = min(uvec4(c, c + QUARTER, c + 2 * QUARTER, c + 3 * QUARTER), uvec4(width - 1));
+    for (uint l = 0; l < width; ++l) {
+      const TUFF_INDEX row = u + TUFF_INDEX(l * WHOLE);
+      const TUFF_VALUE4 factors = TUFF_VALUE4(TUFF_AT(U, row + columns.x), TUFF_AT(U, row + columns.y),
+                                              TUFF_AT(U, row + columns.z), TUFF_AT(U, row + columns.w));
+      [[unroll]] for (uint i = 0; i < 4; ++i) sums[i] += tile[(r + i) * WHOLE_PITCH + l] * factors;
     }
     [[unroll]] for (uint i = 0; i < 4; ++i) {
-      const uint column = column_of(pair, c + i);
-      if (column < push.columns) {
-        TUFF_AT(X, base + TUFF_INDEX(row) * push.x_row + TUFF_INDEX(column) * push.x_column) = sum[i];
-      }
+      [[unroll]] for (uint k = 0; k < 4; ++k) product[(r + i) * WHOLE_PITCH + c + k * QUARTER] = sums[i][k];
+    }
+  }
+  barrier();
+  for (uint e = thread; e < WHOLE * WHOLE; e += gl_WorkGroupSize.x) {
+    const uint r = along_rows ? e / WHOLE : e % WHOLE, c = along_rows ? e % WHOLE : e / WHOLE;
+    const uint column = column_of(pair, c);
+    if (r < height && column < push.columns) {
+      TUFF_AT(X, base + TUFF_INDEX(first + r) * push.x_row + TUFF_INDEX(column) * push.x_column) =
+          product[r * WHOLE_PITCH + c];
     }
   }
 }
