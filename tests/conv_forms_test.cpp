@@ -33,6 +33,18 @@ std::vector<ConvShape> two_dimensional() {
       all.push_back(s);
     }
   }
+  // Groups of whole pieces of channels, in 16 bits: a kernel of its own on some devices.
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    for (const auto& [channels, filters, groups] : {std::array<uint64_t, 3>{64, 128, 2}, {120, 60, 3}, {256, 160, 4}}) {
+      ConvShape s = three_by_three(2, channels, 9, 14, filters);
+      s.groups = groups, s.layout = kLast, s.dtype = dtype;
+      all.push_back(s);
+      s.bias = true, s.activation = TUFF_ACTIVATION_RELU, s.stride = {2, 1}, s.residual = Residual::own;
+      all.push_back(s);
+      s.rows = s.cols = 1, s.padding = {0, 0}, s.residual = Residual::none;
+      all.push_back(s);
+    }
+  }
   ConvShape depthwise = three_by_three(2, 12, 17, 13, 12);
   depthwise.stride = {2, 2}, depthwise.groups = 12;
   for (const int32_t layout : {kFirst, kLast}) {

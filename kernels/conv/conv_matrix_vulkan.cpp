@@ -22,7 +22,9 @@ constexpr uint64_t kMinChannels = 16;   // of pixels whose channels are padded w
 constexpr uint64_t kMaxZeros = 4;       // maximum ratio of k with zeros to k without, if rows of taps are padded
 constexpr double kMinOperations = 1e7;  // for fewer this variant is not chosen
 constexpr uint64_t kMaxPixelBytes = uint64_t{1} << 29;  // of a piece's images in scratch memory
-constexpr uint64_t kMaxInImage = uint64_t{1} << 28;     // elements of one image, with its padding, for 32-bit indices
+// Whether groups are chosen by default: not before a GPU has run them. TUFF_CONV_VARIANT=matrices forces them.
+constexpr bool kChoosesGroups = false;
+constexpr uint64_t kMaxInImage = uint64_t{1} << 28;  // elements of one image, with its padding, for 32-bit indices
 
 // The layout of an image with its padding, from which windows are read.
 struct Pixels {
@@ -66,16 +68,23 @@ Pixels pixels_of(const ConvArgs& args) {
   return pixels;
 }
 
+// Whether each tap has whole pieces, and enough of them.
+bool taps_are_whole(const ConvArgs& args) {
+  const uint64_t channels = args.group_channels();
+  return args.groups == 1 ? channels % kUnit == 0 : channels % kPiece == 0 && channels >= kUnit;
+}
+
 // The caller's image, whose padding the kernel adds; nothing if it cannot be used in place.
 std::optional<Pixels> padded_pixels_of(const DeviceTraits& traits, const ConvArgs& args) {
   Pixels pixels{};
   pixels.height = args.in()[1];
   pixels.width = args.in()[2];
-  pixels.channels = pixels.tap = pixels.valid = args.channels();
+  pixels.channels = args.channels();
+  pixels.tap = pixels.valid = args.group_channels();
   pixels.every[0] = pixels.every[1] = 1;
   pixels.as_they_are = pixels.padded = true;
-  const bool fits = traits.hopper && args.channels_last() && args.channels() % kUnit == 0 &&
-                    args.input->offset % 16 == 0 && args.dilation[1] == 1 && args.dilation[2] == 1;
+  const bool fits = traits.hopper && args.channels_last() && taps_are_whole(args) && args.input->offset % 16 == 0 &&
+                    args.dilation[1] == 1 && args.dilation[2] == 1;
   return fits ? std::optional(pixels) : std::nullopt;
 }
 
@@ -109,6 +118,8 @@ gemm::Windows windows_of(const ConvArgs& args, const Pixels& pixels) {
   windows.valid = pixels.valid == pixels.tap ? 0 : word(pixels.valid);
   windows.taps = pixels.joined ? 1 : word(args.taps()[2]);
   windows.dilation = pixels.joined ? 1 : word(args.dilation[2]);
+  windows.pixel = word(pixels.channels);
+  windows.groups = word(args.groups);
   windows.tap_row = word(args.dilation[1] * pixels.width * pixels.channels);
   if (pixels.padded) {
     windows.padded = true;
@@ -133,7 +144,7 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
   gemm.tb = TUFF_TRANS;
   gemm.k = pixels.k(args);
   gemm.m = last ? args.out_shape.pixels() : args.filters();
-  gemm.n = last ? args.filters() : args.out_shape.pixels();
+  gemm.n = last ? args.group_filters() : args.out_shape.pixels();
   gemm.a = last ? input : filter;
   gemm.b = last ? filter : input;
   const uint64_t step = args.out()[1] > 1 ? args.stride[1] / pixels.every[0] : 1;  // irrelevant for a single row
@@ -143,8 +154,8 @@ GemmArgs product_of(const ConvArgs& args, const Pixels& pixels, const Buffer* in
   (last ? gemm.stride_a : gemm.stride_b) = pixels.image();
   gemm.batch_count = args.batch();
   gemm.c = args.output;
-  gemm.ldc = gemm.epilogue.ld_residual = gemm.n;
-  gemm.stride_c = gemm.epilogue.stride_residual = gemm.m * gemm.n;
+  gemm.ldc = gemm.epilogue.ld_residual = gemm.n * args.groups;
+  gemm.stride_c = gemm.epilogue.stride_residual = gemm.m * gemm.ldc;
   gemm.epilogue.activation = args.activation;
   gemm.epilogue.bias = args.bias;
   if (args.bias != nullptr) gemm.epilogue.bias_axis = last ? TUFF_BIAS_COLUMNS : TUFF_BIAS_ROWS;
@@ -243,8 +254,12 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
 }  // namespace
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || args.groups != 1 || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
+  if (args.transposed || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
+  if (args.groups != 1) {  // only in place
+    const std::optional<Pixels> padded = padded_pixels_of(traits, args);
+    return padded && runs_windows_of(traits, args, *padded);
+  }
   const Pixels pixels = pixels_of(args);
   const bool worth = pixels.joined ? pixels.k(args) <= kMaxZeros * args.filter_shape.pixels() * args.channels()
                                    : args.channels() >= kMinChannels;
@@ -253,12 +268,13 @@ bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
 
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   const double operations = 2.0 * static_cast<double>(args.out_shape.elements()) * static_cast<double>(taps_of(args));
-  return operations >= kMinOperations && runs_matrices(traits, args);
+  return operations >= kMinOperations && (args.groups == 1 || kChoosesGroups) && runs_matrices(traits, args);
 }
 
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const std::optional<Pixels> padded = padded_pixels_of(recorder.traits(), args);
   if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;
+  if (args.groups != 1) return record_products(recorder, args);  // the driver has refused the kernel
   if (!record_windows_of(recorder, args, pixels_of(args))) {
     fail(TUFF_ERROR_UNSUPPORTED, "no variant of implicit GEMM for cooperative matrices runs on this device");
   }

@@ -118,6 +118,9 @@ struct Plan {
   // pass.
   bool operands_need_finish() const { return wide && args.epilogue.has_operands(); }
 
+  // n of all groups but the first one.
+  uint64_t columns_of_more_groups() const { return windows == nullptr ? 0 : (windows->groups - 1) * args.n; }
+
   // How the kernel accesses its output: it reads C too if beta is not 0, unless a second pass does so.
   Access out_access() const { return to_scratch || args.beta == 0 ? Access::write : Access::read_write; }
   double alpha() const { return to_scratch ? 1 : args.alpha; }

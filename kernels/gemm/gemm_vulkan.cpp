@@ -54,6 +54,8 @@ Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
     out = args.c = least_aligned(args.c_array, args.batch_count);
   }
   if (windows != nullptr) (windows->of_a ? a_elements : b_elements) = windows->elements;
+  b_elements += columns_of_more_groups() * args.k;
+  out_elements = c_elements += columns_of_more_groups();
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));
 }
 
@@ -68,8 +70,11 @@ shaders::GemmEpilogue Plan::epilogue_defines(const DeviceTraits& traits) const {
 
 void Plan::epilogue_operands(Dispatch& dispatch) const {
   if (!fused()) return;
-  operand(dispatch, args.epilogue.bias, bias_elements(args), args.c_type, Access::read);
-  operand(dispatch, args.epilogue.residual, residual_elements(args), args.c_type, Access::read);
+  const auto read = [&](const Buffer* buffer, uint64_t elements) {
+    operand(dispatch, buffer, elements + columns_of_more_groups(), args.c_type, Access::read);
+  };
+  read(args.epilogue.bias, bias_elements(args));
+  read(args.epilogue.residual, residual_elements(args));
 }
 
 void scale_operands(Dispatch& dispatch, const GemmEpilogue& epilogue) {

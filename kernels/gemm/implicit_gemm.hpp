@@ -20,6 +20,10 @@ struct Windows {
   uint32_t channels = 0;         // below 2^16
   uint32_t valid = 0;            // channels that belong to the window; 0: all
   uint32_t taps = 0, dilation = 0, tap_row = 0;  // taps in a row, pixels between them (below 2^8); elements per tap row
+  uint32_t pixel = 0;                            // elements between neighbouring pixels
+  // Windows of A only, by kernels in PTX: each group has so many of a pixel's channels, n filters, and n of C's
+  // columns.
+  uint32_t groups = 1;
   // If true, pixels outside the image count as zeros: windows begin up to `before` pixels before it. Only kernels in
   // PTX compute this. dilation is 1, tap_row that of neighbouring rows.
   bool padded = false;

@@ -7,7 +7,7 @@ namespace {
 // The variants of the first kind of kernel that computes it.
 Offers window_offers(const DeviceTraits& traits, const Plan& plan) {
   const auto offer_others = [&](Offers& offers) {
-    if (!plan.windows->padded) offer_windows(traits, plan.args, *plan.windows, offers);
+    if (!plan.windows->padded && plan.windows->groups == 1) offer_windows(traits, plan.args, *plan.windows, offers);
   };
   Offers named(forced_variant()), offers;
   if (named.by_name()) {
@@ -24,7 +24,8 @@ Offers window_offers(const DeviceTraits& traits, const Plan& plan) {
 
 Extents extents_of(const GemmArgs& args, const Windows* windows) {
   if (windows == nullptr) return {args.m, args.n, args.batch_count};
-  return windows->of_a ? Extents{args.m * args.batch_count, args.n, 1} : Extents{args.m, args.n * args.batch_count, 1};
+  return windows->of_a ? Extents{args.m * args.batch_count, args.n, windows->groups}
+                       : Extents{args.m, args.n * args.batch_count, 1};
 }
 
 bool runs_windows(const DeviceTraits& traits, const GemmArgs& args, const Windows& windows) {

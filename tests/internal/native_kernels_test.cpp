@@ -39,8 +39,8 @@ std::string text_of(const gemm::Wgmma& kernel) {
          std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") +
          (kernel.beta ? " beta" : "") + (kernel.vector ? " vector" : "") + " bias " + std::to_string(kernel.bias_axis) +
          (kernel.residual ? " residual" : "") + " windows " + std::to_string(kernel.windows) +
-         (kernel.valid ? " valid" : "") + (kernel.padded ? " padded" : "") + " activation " +
-         std::to_string(kernel.activation);
+         (kernel.groups ? " groups" : "") + (kernel.valid ? " valid" : "") + (kernel.padded ? " padded" : "") +
+         " activation " + std::to_string(kernel.activation);
 }
 
 // Convolutions: windows of A, or of B, which is then transposed.
@@ -65,7 +65,11 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
       all.push_back(kernel);
       kernel.valid = false;
       kernel.padded = true;
-      if (windows == 1) all.push_back(kernel);
+      if (windows != 1) continue;
+      all.push_back(kernel);
+      kernel.groups = true;
+      all.push_back(kernel);
+      kernel.groups = false;
     }
   }
 }

@@ -88,26 +88,6 @@ bool loadable(const Windows& windows) {
   return windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
 }
 
-bool computes(const DeviceTraits& traits, const Plan& plan) {
-  const GemmArgs& args = plan.args;
-  const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
-  const bool tf32 = args.a_type == TUFF_F32 && args.precision == TUFF_PRECISION_ALLOW_TF32;
-  if (args.a_type == TUFF_I8 || args.has_float8_inputs() || tf32) {
-    return traits.hopper && computes_along_k(traits, plan);
-  }
-  if (plan.windows != nullptr) {
-    const Extents all = extents_of(args, plan.windows);
-    if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
-    if (!loadable(*plan.windows) || std::max(all.m, all.n) >= kMaxWindows || args.k >= kMaxWindows) return false;
-  }
-  const int32_t type = multiplied_type(args.a_type, args.b_type);
-  return traits.hopper && is_half(type) && type == multiplied_type(args.b_type, args.a_type) &&
-         args.c_array == nullptr && args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
-         args.epilogue.ld_residual <= UINT32_MAX &&
-         (args.a_type != type || loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements)) &&
-         (args.b_type != type || loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements));
-}
-
 // With f32 results gelu, gelu_tanh and silu take a second pass, whose bits are those of the unary operation. Integers
 // are stored as they are, so everything else takes one.
 bool takes_second_pass(const GemmArgs& args) {
@@ -120,6 +100,28 @@ bool takes_second_pass(const GemmArgs& args) {
   // In the kernel these took as long as the pass, or longer (docs/native.md).
   if (epilogue.activation == TUFF_ACTIVATION_GELU || epilogue.activation == TUFF_ACTIVATION_GELU_TANH) return true;
   return !ptx::activates(epilogue.activation, args.c_type);
+}
+
+bool computes(const DeviceTraits& traits, const Plan& plan) {
+  const GemmArgs& args = plan.args;
+  const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
+  const bool tf32 = args.a_type == TUFF_F32 && args.precision == TUFF_PRECISION_ALLOW_TF32;
+  if (args.a_type == TUFF_I8 || args.has_float8_inputs() || tf32) {
+    return traits.hopper && computes_along_k(traits, plan);
+  }
+  if (plan.windows != nullptr) {
+    const Extents all = extents_of(args, plan.windows);
+    if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
+    const bool groups = plan.windows->groups > 1;
+    if (groups && (!plan.windows->of_a || plan.windows->valid != 0 || takes_second_pass(args))) return false;
+    if (!loadable(*plan.windows) || std::max(all.m, all.n) >= kMaxWindows || args.k >= kMaxWindows) return false;
+  }
+  const int32_t type = multiplied_type(args.a_type, args.b_type);
+  return traits.hopper && is_half(type) && type == multiplied_type(args.b_type, args.a_type) &&
+         args.c_array == nullptr && args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         args.epilogue.ld_residual <= UINT32_MAX &&
+         (args.a_type != type || loadable(args.a, args.a_type, args.lda, args.stride_a, a_elements)) &&
+         (args.b_type != type || loadable(args.b, args.b_type, args.ldb, args.stride_b, b_elements));
 }
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
@@ -147,7 +149,7 @@ Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
           .width_step = windows.width | pieces(windows.step) << 16,
           .channels = windows.channels | windows.valid << 16,
           .taps = windows.taps | windows.tap_rows << 16,
-          .tap_step = pieces(uint64_t{windows.dilation} * windows.channels),
+          .tap_step = pieces(uint64_t{windows.dilation} * windows.pixel),
           .tap_row = pieces(windows.tap_row)};
 }
 
@@ -161,6 +163,8 @@ uint64_t image_push(const Windows& windows) {
   }
   return std::bit_cast<uint64_t>(push);
 }
+
+bool has_groups(const Plan& plan) { return plan.windows != nullptr && plan.windows->groups > 1; }
 
 bool columns_of_images(const Plan& plan) { return plan.windows != nullptr && !plan.windows->of_a; }
 
@@ -184,7 +188,8 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
     if (!has_registers(plan, variant)) continue;
     const uint64_t tiles = tiles_of(all, variant);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
-    const uint64_t slices = slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
+    const uint64_t slices =
+        has_groups(plan) ? 1 : slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
@@ -222,6 +227,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
   kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
   kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
+  if (has_groups(plan)) plan.choice.slices = 1;  // the second pass knows no groups
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
   const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
   const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
@@ -276,6 +282,11 @@ bool record_native(Recorder& recorder, Plan& plan) {
     kernel.windows = plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;
     kernel.padded = plan.windows->padded;
+    kernel.groups = has_groups(plan);
+    if (kernel.groups) {
+      push.stride_b = args.n * args.k * size;
+      push.stride_c = push.stride_residual = args.n * out_size;
+    }
     if (kernel.padded) push.stride_bias = image_push(*plan.windows);
     dispatch.push(windows_push(plan, push));
   } else {

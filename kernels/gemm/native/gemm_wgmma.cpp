@@ -264,6 +264,7 @@ class Kernel {
   Loads prepare_windows(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
     Loads all;
     all.base = x.base;
+    if (o_.groups) all.base = x.base + multiply_wide(tile.matrix, channels_.number * 2);  // a group's channels
     const U32 image_pieces = w_.make<Type::u32>();
     const U64 shifted = w_.make<Type::u64>();
     w_.emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
@@ -555,7 +556,9 @@ class Kernel {
     const U32 first = tile.column + (quad << 1);
     if (o_.bias_axis != TUFF_BIAS_NONE) {
       U64 vector = bias_;
-      if (!o_.padded) {  // there, stride_bias is something else
+      if (o_.groups) {
+        vector = bias_ + multiply_wide(tile.matrix, n_ * size);
+      } else if (!o_.padded) {  // there, stride_bias is something else
         const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_bias));
         vector = bias_ + widen(tile.matrix) * stride;
       }
@@ -799,6 +802,7 @@ constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"COLUMNS", kColumns},
                                    {"C_TYPE", kOutputs},
                                    {"EDGE", kFlag},
+                                   {"GROUPS", kFlag},
                                    {"TRANS_A", kFlag},
                                    {"TRANS_B", kFlag},
                                    {"PADDED", kFlag},
@@ -829,6 +833,7 @@ KernelRequest Wgmma::request() const {
   made.define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("TYPE", type).define("VECTOR", vector);
   made.define("ROWS", rows).define("WINDOWS", windows).define("VALID", valid).define("PADDED", padded);
   made.define("B_TYPE", float8() ? b_type : type).define("SCALED", scaled).define("PROMOTED", promoted);
+  made.define("GROUPS", groups);
   return made;
 }
 
@@ -855,11 +860,12 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.b_type = static_cast<int32_t>(request.value_of("B_TYPE"));
   options.scaled = request.value_of("SCALED") != 0;
   options.promoted = request.value_of("PROMOTED") != 0;
+  options.groups = request.value_of("GROUPS") != 0;
   const bool integers = options.type == TUFF_I8, half = options.element_bytes() == 2,
              reads = options.beta || options.has_operands(), more = reads || options.activation != 0 || options.scaled;
   const bool bytes = kFloat8Types.has(options.c_type);
-  if (integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
-      !ptx::activates(options.activation, options.c_type) ||
+  if ((options.groups && options.windows != 1) || integers != (options.c_type == TUFF_I32) || (integers && more) ||
+      (options.promoted && !options.float8()) || !ptx::activates(options.activation, options.c_type) ||
       (bytes && (reads || !options.vector || options.windows != 0)) ||
       (options.float8() ? !kFloat8Types.has(options.b_type) : options.b_type != options.type) ||
       (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {

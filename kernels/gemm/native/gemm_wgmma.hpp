@@ -26,6 +26,7 @@ struct Wgmma {
   bool residual = false;
   int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
   bool scaled = false;     // there are scales
+  bool groups = false;     // windows of A: matrices are groups of an image's channels, of filters and of C's columns
   bool promoted = false;   // 8-bit floats: products of a step are added up by the tensor cores, steps in f32
   uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
   bool valid = false;      // not all of a window's channels belong to it
@@ -60,10 +61,10 @@ struct Wgmma {
     uint64_t stride_bias, stride_residual;
     float alpha, beta;
   };
-  // With windows, which share one bias. With padding, stride_bias is an ImagePush. m or n is that of all images;
-  // strides of that operand and of C are between images. Lengths are in
-  // units of 16 bytes, but for `channels`, which has those of a tap below, and those that belong to the window above
-  // bit 16.
+  // With windows, which share one bias; with groups, each has its part of it and of a row of C. With padding,
+  // stride_bias is an ImagePush. m or n is that of all images; strides of that operand and, without groups, of C are
+  // between images. Lengths are in units of 16 bytes, but for `channels`, which has those of a tap below, and those
+  // that belong to the window above bit 16.
   struct WindowPush {
     Push plain;
     uint32_t per_image, width_step;  // windows; those in a row below, the distance of two above bit 16
