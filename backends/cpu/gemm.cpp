@@ -122,10 +122,12 @@ tuff_status gemm(Device& device, const Call& call) {
   const Factor b(none(call.b), call.b_type, nb ? call.k : call.n, nb ? call.n : call.k, call.ldb, call.stride_b, read);
   operands.a = &a;
   operands.b = &b;
-  // Many small matrices: one for each thread at a time, which calls sgemm within a parallel region.
-  constexpr double kSmall = 1 << 21;
-  const bool small = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) < kSmall;
-  if (small && call.batch_count >= 2 && device.threads > 1) {
+  // A product of about ten microseconds is not worth waking another thread for. Of many, each thread computes one at a
+  // time, within a parallel region.
+  constexpr double kSmall = 1 << 20;
+  const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
+  const bool small = work < kSmall;
+  if (small && work * static_cast<double>(call.batch_count) >= kSmall && device.threads > 1) {
     bool failed = false;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < static_cast<int64_t>(call.batch_count); ++i) {
@@ -138,6 +140,7 @@ tuff_status gemm(Device& device, const Call& call) {
     }
     return failed ? TUFF_ERROR_OUT_OF_HOST_MEMORY : TUFF_OK;
   }
+  const Threads threads(small ? 1 : device.threads);
   for (uint64_t i = 0; i < call.batch_count; ++i) matrix(call, operands, i);
   return TUFF_OK;
 }
