@@ -11,6 +11,8 @@ PACKAGES=(
   # dependencies of libtuff.so
   libvulkan-dev libvulkan-volk-dev libshaderc-dev libspirv-cross-c-shared-dev libfmt-dev libxxhash-dev
   nlohmann-json3-dev
+  # libtuff-cpu
+  libdnnl-dev
   # a loader and a Vulkan device for machines without a GPU
   libvulkan1 mesa-vulkan-drivers
   # tool, tests, benchmarks

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real work with libtuff: learns to read digits, filters a photograph and plots attention over text.
 
-    python3 examples/demo/demo.py [--out DIR] [--quick] [--backend vulkan|host]
+    python3 examples/demo/demo.py [--out DIR] [--quick] [--backend vulkan|host|cpu]
 
 TUFF_DEVICE selects one of several devices. Without a Vulkan device, --backend host computes the same, slowly.
 """
@@ -23,7 +23,8 @@ def main():
     parser = argparse.ArgumentParser(description="Real work through libtuff, with pictures to look at.")
     parser.add_argument("--out", type=Path, default=Path("out"), metavar="DIR", help="where the pictures go (out)")
     parser.add_argument("--quick", action="store_true", help="a shorter training, for tests")
-    parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
+    parser.add_argument("--backend", choices=["vulkan", "host", "cpu"], default="vulkan",
+                        help="vulkan, the CPU plug-in (docs/cpu.md), or the slow reference")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
 

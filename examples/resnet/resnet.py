@@ -312,7 +312,8 @@ def main():
     parser.add_argument("--check", action="store_true", help="each layer beside the host backend; status 1 if off")
     parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="for each layer's measurement (0.1)")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the last batch's profile")
-    parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
+    parser.add_argument("--backend", choices=["vulkan", "host", "cpu"], default="vulkan",
+                        help="vulkan, the CPU plug-in (docs/cpu.md), or the slow reference")
     options = parser.parse_args()
     size = options.image or (64 if options.check else 224)
     if size < 32 or min(options.batch) < 1:

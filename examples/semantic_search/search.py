@@ -70,7 +70,8 @@ def parse_arguments():
     parser.add_argument("--check", action="store_true", help="compare with NumPy in float64; status 1 if they differ")
     parser.add_argument("--compare", action="store_true", help="rate and vectors beside sentence-transformers here")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw how alike some sentences are")
-    parser.add_argument("--backend", choices=["vulkan", "host"], default="vulkan", help="vulkan, or the slow reference")
+    parser.add_argument("--backend", choices=["vulkan", "host", "cpu"], default="vulkan",
+                        help="vulkan, the CPU plug-in (docs/cpu.md), or the slow reference")
     options = parser.parse_args()
     if options.top < 1 or options.batch < 1:
         parser.error("--top and --batch need at least 1")

@@ -225,7 +225,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--operation", action="append", choices=sorted(ORACLES), help="one, or more; all")
     parser.add_argument("--type", action="append", help="of elements; all that the operation has")
     parser.add_argument("--form", action="append", help="a layout, a function, which operands are transposed; all")
-    parser.add_argument("--backend", action="append", choices=["host", "vulkan"], help="both")
+    parser.add_argument("--backend", action="append", choices=["host", "vulkan", "cpu"], help="host and vulkan")
     parser.add_argument("--seed", default=None, help="any word; a fresh one, which is printed")
     parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
     parser.add_argument("--only", type=int, help="this case alone, by its number")

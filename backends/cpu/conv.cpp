@@ -1,0 +1,306 @@
+// Convolutions by oneDNN's direct and GEMM-based algorithms, in f32. Winograd's is not used, even where a call allows
+// it.
+//
+// Tensors are used where they are if oneDNN has a kernel for their layout (channels last: always); otherwise they are
+// reordered into the layout that it prefers. Elements of 16 bits are converted to f32 first. Bias, residual and
+// activation follow in one pass, with the same functions as elsewhere.
+#include <cstring>
+#include <list>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/cpu/device.hpp"
+
+namespace tuff_cpu {
+
+// Primitives by the call's sizes; the least recently used ones are dropped.
+class ConvCache {
+ public:
+  struct Entry {
+    dnnl::memory::desc input, filter, output;              // as the caller has them
+    dnnl::memory::desc own_input, own_filter, own_output;  // as the primitive wants them
+    dnnl::primitive primitive;
+    dnnl::reorder in, weights, out;  // empty where both are the same
+  };
+
+  template <typename Make>
+  const Entry& get(const std::string& key, const Make& make) {
+    if (const auto found = entries_.find(key); found != entries_.end()) {
+      order_.splice(order_.begin(), order_, found->second);
+      return found->second->second;
+    }
+    order_.emplace_front(key, make());
+    entries_.emplace(key, order_.begin());
+    if (order_.size() > kMost) {
+      entries_.erase(order_.back().first);
+      order_.pop_back();
+    }
+    return order_.front().second;
+  }
+
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+
+ private:
+  static constexpr size_t kMost = 256;
+  using Order = std::list<std::pair<std::string, Entry>>;
+  Order order_;
+  std::unordered_map<std::string, Order::iterator> entries_;
+};
+
+std::shared_ptr<ConvCache> make_conv_cache() { return std::make_shared<ConvCache>(); }
+
+namespace {
+
+using Call = tuff_backend_conv;
+using Dims = dnnl::memory::dims;
+using Descriptor = dnnl::memory::desc;
+constexpr auto kF32 = dnnl::memory::data_type::f32;
+
+// The first spatial axis that matters: oneDNN has faster kernels for fewer of them.
+uint32_t first_axis(const Call& call) {
+  uint32_t axis = 0;
+  while (axis < 1 && call.in_shape[2 + axis] == 1 && call.filter_shape[2 + axis] == 1 &&
+         call.out_shape[2 + axis] == 1 && call.padding[axis] == 0 && call.padding_end[axis] == 0) {
+    ++axis;
+  }
+  return axis;
+}
+
+Dims spatial(const uint64_t* values, uint32_t first) {
+  Dims dims;
+  for (uint32_t i = first; i < 3; ++i) dims.push_back(static_cast<dnnl_dim_t>(values[i]));
+  return dims;
+}
+
+Dims shape_of(const uint64_t* shape, uint32_t first) {
+  Dims dims = spatial(shape + 2, first);
+  dims.insert(dims.begin(), {static_cast<dnnl_dim_t>(shape[0]), static_cast<dnnl_dim_t>(shape[1])});
+  return dims;
+}
+
+// Strides of a dense tensor whose axes are, from the outermost: outer, then channels and pixels or the reverse.
+Dims strides_of(const Dims& dims, bool channels_last) {
+  const size_t rank = dims.size();
+  Dims strides(rank);
+  dnnl_dim_t step = 1;
+  if (channels_last) {
+    strides[1] = step;
+    step *= dims[1];
+  }
+  for (size_t i = rank; i-- > 2;) {
+    strides[i] = step;
+    step *= dims[i];
+  }
+  if (!channels_last) {
+    strides[1] = step;
+    step *= dims[1];
+  }
+  strides[0] = step;
+  return strides;
+}
+
+Descriptor dense(const Dims& dims, bool channels_last) { return {dims, kF32, strides_of(dims, channels_last)}; }
+
+// The filter as oneDNN names its axes: groups if there are several, outputs, inputs, taps.
+Descriptor filter_of(const Call& call, uint32_t first) {
+  Dims dims = shape_of(call.filter_shape, first);
+  Dims strides = strides_of(dims, call.layout == TUFF_LAYOUT_NHWC);
+  const auto groups = static_cast<dnnl_dim_t>(call.groups);
+  if (call.transposed == 1) {  // [C][K / groups]: groups are along C
+    const dnnl_dim_t inputs = dims[0] / groups, step = strides[0];
+    dims[0] = dims[1];
+    dims[1] = inputs;
+    strides[0] = strides[1];
+    strides[1] = step;
+    if (groups > 1) {
+      dims.insert(dims.begin(), groups);
+      strides.insert(strides.begin(), inputs * step);
+    }
+    return {dims, kF32, strides};
+  }
+  if (groups > 1) {
+    dims[0] /= groups;
+    dims.insert(dims.begin(), groups);
+    strides.insert(strides.begin(), dims[1] * strides[0]);
+  }
+  return {dims, kF32, strides};
+}
+
+// The taps beyond the input at the end of an axis of a transposed convolution.
+bool end_padding(const Call& call, uint32_t first, Dims& end) {
+  for (uint32_t i = first; i < 3; ++i) {
+    const auto of = [&](const uint64_t* values, uint32_t at) { return static_cast<dnnl_dim_t>(values[at]); };
+    const dnnl_dim_t reach = of(call.dilation, i) * (of(call.filter_shape, 2 + i) - 1) + 1;
+    const dnnl_dim_t pixels = (of(call.in_shape, 2 + i) - 1) * of(call.stride, i) + reach;
+    end.push_back(pixels - of(call.padding, i) - of(call.out_shape, 2 + i));
+    if (end.back() < 0) return false;
+  }
+  return true;
+}
+
+template <typename Primitive, typename Primary>
+void choose(ConvCache::Entry& entry, const dnnl::engine& engine, const Primary& primary, bool may_reorder) {
+  const auto any = [](const Descriptor& like) { return Descriptor(like.dims(), kF32, dnnl::memory::format_tag::any); };
+  using Primitives = typename Primitive::primitive_desc;
+  const Primitives chosen(may_reorder ? primary(any(entry.input), any(entry.filter), any(entry.output))
+                                      : primary(entry.input, any(entry.filter), entry.output),
+                          engine);
+  entry.own_input = chosen.src_desc();
+  entry.own_filter = chosen.weights_desc();
+  entry.own_output = chosen.dst_desc();
+  entry.primitive = Primitive(chosen);
+  const auto between = [&](const Descriptor& from, const Descriptor& to) {
+    return from == to ? dnnl::reorder() : dnnl::reorder(dnnl::reorder::primitive_desc(engine, from, engine, to));
+  };
+  entry.in = between(entry.input, entry.own_input);
+  entry.weights = between(entry.filter, entry.own_filter);
+  entry.out = between(entry.own_output, entry.output);
+}
+
+ConvCache::Entry make_entry(const Call& call, const dnnl::engine& engine) {
+  using Forward = dnnl::convolution_forward;
+  using Backward = dnnl::deconvolution_forward;
+  constexpr auto kInference = dnnl::prop_kind::forward_inference;
+  const uint32_t first = first_axis(call);
+  const bool channels_last = call.layout == TUFF_LAYOUT_NHWC;
+  ConvCache::Entry entry;
+  entry.input = dense(shape_of(call.in_shape, first), channels_last);
+  entry.output = dense(shape_of(call.out_shape, first), channels_last);
+  entry.filter = filter_of(call, first);
+  Dims dilation = spatial(call.dilation, first);
+  for (auto& d : dilation) --d;
+  const Dims stride = spatial(call.stride, first), begin = spatial(call.padding, first);
+  if (call.transposed == 1) {
+    Dims end;
+    if (!end_padding(call, first, end)) throw dnnl::error(dnnl_unimplemented, "output padding beyond the last tap");
+    choose<Backward>(
+        entry, engine,
+        [&](const Descriptor& in, const Descriptor& filter, const Descriptor& out) {
+          return Backward::desc(kInference, dnnl::algorithm::deconvolution_direct, in, filter, out, stride, dilation,
+                                begin, end);
+        },
+        !channels_last);
+    return entry;
+  }
+  const Dims end = spatial(call.padding_end, first);
+  choose<Forward>(
+      entry, engine,
+      [&](const Descriptor& in, const Descriptor& filter, const Descriptor& out) {
+        return Forward::desc(kInference, dnnl::algorithm::convolution_direct, in, filter, out, stride, dilation, begin,
+                             end);
+      },
+      !channels_last);
+  return entry;
+}
+
+std::string key_of(const Call& call) {
+  Call sizes = call;
+  sizes.input = sizes.filter = sizes.output = sizes.bias = sizes.residual = 0;
+  sizes.activation = sizes.dtype = sizes.precision = 0;
+  return {reinterpret_cast<const char*>(&sizes), sizeof sizes};
+}
+
+uint64_t elements(const uint64_t (&shape)[5]) { return shape[0] * shape[1] * shape[2] * shape[3] * shape[4]; }
+
+// A 1 x 1 filter on whole pixels, channels first: a product of matrices for each image, without reordering anything.
+bool is_product(const Call& call) {
+  if (call.transposed == 1 || call.groups != 1 || call.layout != TUFF_LAYOUT_NCHW) return false;
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (call.filter_shape[2 + i] != 1 || call.stride[i] != 1 || call.padding[i] != 0 || call.padding_end[i] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void multiply(const Call& call, const float* input, const float* filter, float* output) {
+  const auto pixels = static_cast<dnnl_dim_t>(call.in_shape[2] * call.in_shape[3] * call.in_shape[4]);
+  const auto channels = static_cast<dnnl_dim_t>(call.in_shape[1]), filters = static_cast<dnnl_dim_t>(call.out_shape[1]);
+  for (dnnl_dim_t n = 0; n < static_cast<dnnl_dim_t>(call.in_shape[0]); ++n) {
+    const dnnl_status_t status =
+        dnnl_sgemm('N', 'N', filters, pixels, channels, 1, filter, channels, input + n * channels * pixels, pixels, 0,
+                   output + n * filters * pixels, pixels);
+    if (status != dnnl_success) throw dnnl::error(status, "sgemm");
+  }
+}
+
+void execute(ConvCache& cache, const Call& call, const float* input, const float* filter, float* output) {
+  const ConvCache::Entry& entry = cache.get(key_of(call), [&] { return make_entry(call, cache.engine); });
+  const auto memory = [&](const Descriptor& descriptor, const float* data) {
+    return dnnl::memory(descriptor, cache.engine, const_cast<float*>(data));
+  };
+  // The primitive's own memory, where that is another.
+  const auto own = [&](const dnnl::reorder& reorder, const Descriptor& descriptor, const dnnl::memory& user) {
+    return reorder ? dnnl::memory(descriptor, cache.engine) : user;
+  };
+  dnnl::memory in = memory(entry.input, input), weights = memory(entry.filter, filter),
+               out = memory(entry.output, output);
+  dnnl::memory own_in = own(entry.in, entry.own_input, in), own_weights = own(entry.weights, entry.own_filter, weights);
+  dnnl::memory own_out = own(entry.out, entry.own_output, out);
+  if (entry.in) dnnl::reorder(entry.in).execute(cache.stream, in, own_in);
+  if (entry.weights) dnnl::reorder(entry.weights).execute(cache.stream, weights, own_weights);
+  entry.primitive.execute(cache.stream,
+                          {{DNNL_ARG_SRC, own_in}, {DNNL_ARG_WEIGHTS, own_weights}, {DNNL_ARG_DST, own_out}});
+  if (entry.out) dnnl::reorder(entry.out).execute(cache.stream, own_out, out);
+  cache.stream.wait();
+}
+
+// output = activation(sum + bias + residual), in parts of one channel or, channels last, of one pixel.
+template <typename T>
+void finish(const Call& call, const float* sums) {
+  const uint64_t channels = call.out_shape[1], pixels = call.out_shape[2] * call.out_shape[3] * call.out_shape[4];
+  const bool last = call.layout == TUFF_LAYOUT_NHWC;
+  const T* bias = call.bias != 0 ? at<const T>(call.bias) : nullptr;
+  const T* residual = call.residual != 0 ? at<const T>(call.residual) : nullptr;
+  T* output = at<T>(call.output);
+  constexpr uint64_t kBlock = 1024;
+  const auto part = [&](uint64_t first, uint64_t count, uint64_t channel) {
+    float value[kBlock], other[kBlock];
+    std::memcpy(value, sums + first, count * sizeof(float));
+    if (bias != nullptr && last) {
+      widen(bias + channel, other, count);
+      for (uint64_t i = 0; i < count; ++i) value[i] += other[i];
+    } else if (bias != nullptr) {
+      const float b = wide(bias[channel]);
+      for (uint64_t i = 0; i < count; ++i) value[i] += b;
+    }
+    if (residual != nullptr) {
+      widen(residual + first, other, count);
+      for (uint64_t i = 0; i < count; ++i) value[i] += other[i];
+    }
+    activate(call.activation, value, count);
+    narrow(value, output + first, count);
+  };
+  const uint64_t row = last ? channels : pixels, rows = call.out_shape[0] * (last ? pixels : channels);
+  for_each(rows, row, [&](uint64_t r) {
+    for (uint64_t i = 0; i < row; i += kBlock) {
+      part(r * row + i, std::min(kBlock, row - i), last ? i : r % channels);
+    }
+  });
+}
+
+}  // namespace
+
+tuff_status convolution(Device& device, const Call& call) {
+  const uint64_t inputs = elements(call.in_shape), outputs = elements(call.out_shape);
+  if (!is_float(call.dtype) || inputs == 0 || elements(call.filter_shape) == 0) return TUFF_ERROR_UNSUPPORTED;
+  if (!onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  const Widened input(call.input, call.dtype, inputs), filter(call.filter, call.dtype, elements(call.filter_shape));
+  const bool plain = call.bias == 0 && call.residual == 0 && call.activation == TUFF_ACTIVATION_NONE;
+  // A residual may be the output itself.
+  const bool in_place = call.dtype == TUFF_F32 && call.residual == 0;
+  const Scratch<float> copy = in_place ? Scratch<float>() : Scratch<float>(outputs);
+  float* sums = in_place ? at<float>(call.output) : copy.get();
+  if (is_product(call)) {
+    multiply(call, input.get(), filter.get(), sums);
+  } else {
+    if (device.convolutions == nullptr) device.convolutions = make_conv_cache();
+    execute(*device.convolutions, call, input.get(), filter.get(), sums);
+  }
+  if (!(plain && in_place)) with_float(call.dtype, [&]<typename T>(T) { finish<T>(call, sums); });
+  return TUFF_OK;
+}
+
+}  // namespace tuff_cpu

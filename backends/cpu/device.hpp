@@ -1,0 +1,144 @@
+// What the operations of the CPU plug-in share: its device, threads, and the form of a function.
+//
+// Results do not depend on the number of threads: sums are cut into parts by sizes alone, and each element is computed
+// by one thread. oneDNN's own primitives run with the number of threads that the device was opened with.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <dnnl.hpp>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "backends/cpu/elements.hpp"
+#include "tuff/backend.h"
+
+namespace tuff_cpu {
+
+class ConvCache;
+
+struct Device {
+  int threads = omp_get_max_threads();
+  std::shared_ptr<ConvCache> convolutions;
+};
+
+// The number of threads of the calling thread's parallel regions, in its scope.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ~Threads() { omp_set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+// A tuff_backend_function of a function that takes its call's type. No exception leaves it.
+template <typename Call, tuff_status (*compute)(Device&, const Call&)>
+tuff_status entry(void* device, const void* call) {
+  auto& opened = *static_cast<Device*>(device);
+  const Threads threads(opened.threads);
+  try {
+    return compute(opened, *static_cast<const Call*>(call));
+  } catch (const std::bad_alloc&) {
+    return TUFF_ERROR_OUT_OF_HOST_MEMORY;
+  } catch (const dnnl::error& error) {
+    // What oneDNN lacks, Tuff computes.
+    return error.status == dnnl_out_of_memory ? TUFF_ERROR_OUT_OF_HOST_MEMORY : TUFF_ERROR_UNSUPPORTED;
+  }
+}
+
+// Work of fewer elements than this is not worth waking other threads for.
+constexpr uint64_t kFewElements = 16384;
+
+// Calls body(first, count) for parts of 0 ... n - 1, each of `part` elements but the last, on all threads.
+template <typename Body>
+void in_parts(uint64_t n, uint64_t part, const Body& body) {
+  const auto parts = static_cast<int64_t>((n + part - 1) / part);
+#pragma omp parallel for schedule(static) if (n >= kFewElements)
+  for (int64_t i = 0; i < parts; ++i) {
+    const uint64_t first = static_cast<uint64_t>(i) * part;
+    body(first, std::min(part, n - first));
+  }
+}
+
+// Calls body(i) for 0 ... n - 1 on all threads; each costs about `work` elements.
+template <typename Body>
+void for_each(uint64_t n, uint64_t work, const Body& body) {
+#pragma omp parallel for schedule(static) if (n * work >= kFewElements)
+  for (int64_t i = 0; i < static_cast<int64_t>(n); ++i) body(static_cast<uint64_t>(i));
+}
+
+// Memory for the duration of a call.
+template <typename T>
+class Scratch {
+ public:
+  Scratch() = default;
+  explicit Scratch(uint64_t n) : data_(static_cast<T*>(::operator new (n * sizeof(T), std::align_val_t{64}))) {}
+  ~Scratch() { ::operator delete (data_, std::align_val_t{64}); }
+  Scratch(Scratch&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  Scratch& operator=(Scratch&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  T* get() const { return data_; }
+
+ private:
+  T* data_ = nullptr;
+};
+
+// A dense operand as f32: itself, or a converted copy.
+class Widened {
+ public:
+  Widened(tuff_buffer address, int32_t dtype, uint64_t n) : data_(at<const float>(address)) {
+    if (dtype == TUFF_F32 || address == 0) return;
+    copy_ = Scratch<float>(n);
+    data_ = copy_.get();
+    with_float(dtype, [&]<typename T>(T) {
+      in_parts(n, 4096, [&](uint64_t first, uint64_t count) {
+        widen(at<const T>(address) + first, copy_.get() + first, count);
+      });
+    });
+  }
+  const float* get() const { return data_; }
+
+ private:
+  Scratch<float> copy_;
+  const float* data_;
+};
+
+// Whether oneDNN may be called: not while the process ends.
+bool onednn_available();
+
+tuff_status gemm(Device& device, const tuff_batched_gemm_desc& call);
+tuff_status convolution(Device& device, const tuff_backend_conv& call);
+tuff_status attention(Device& device, const tuff_attention_desc& call);
+tuff_status reduce(Device& device, const tuff_reduce_desc& call);
+tuff_status softmax(Device& device, const tuff_softmax_desc& call);
+tuff_status unary(Device& device, const tuff_unary_desc& call);
+tuff_status binary(Device& device, const tuff_binary_desc& call);
+tuff_status max_pool(Device& device, const tuff_pool_desc& call);
+tuff_status avg_pool(Device& device, const tuff_pool_desc& call);
+tuff_status layer_norm(Device& device, const tuff_layer_norm_desc& call);
+tuff_status rms_norm(Device& device, const tuff_rms_norm_desc& call);
+tuff_status group_norm(Device& device, const tuff_group_norm_desc& call);
+tuff_status batch_norm(Device& device, const tuff_batch_norm_desc& call);
+tuff_status permute(Device& device, const tuff_permute_desc& call);
+tuff_status cast(Device& device, const tuff_cast_desc& call);
+tuff_status gather(Device& device, const tuff_backend_gather& call);
+
+std::shared_ptr<ConvCache> make_conv_cache();
+
+// Applies an activation (TUFF_ACTIVATION_*) to n elements in place: the same bits as the unary operation.
+void activate(int32_t activation, float* x, uint64_t n);
+
+// The functions above, for entry.cpp.
+tuff_status open_device(void** device);
+void close_device(void* device);
+tuff_backend_function function_for(const char* operation);
+
+}  // namespace tuff_cpu
