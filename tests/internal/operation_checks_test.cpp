@@ -201,6 +201,22 @@ TEST_F(OperationChecks, Resizing) {
   EXPECT_ANSWER(checked(5, 5, 0, 9), "mode is 9");
 }
 
+// An axis is left alone if it has one element or a step of one. Both backends ask the same function, so comparing them
+// does not notice an error.
+TEST_F(OperationChecks, AxesThatResizingLeavesAlone) {
+  const auto resized = [&](uint64_t in, uint64_t out, double scale, bool corners = false) {
+    ResizeArgs args{};
+    args.dtype = TUFF_F32, args.mode = TUFF_RESIZE_LINEAR, args.align_corners = corners ? 1 : 0;
+    args.batch = args.channels = args.spatial = 1;
+    args.in_shape = {in}, args.out_shape = {out}, args.scale = {scale};
+    return resize_shape(args).rank == 1;
+  };
+  EXPECT_FALSE(resized(4, 4, 0) || resized(4, 4, 1) || resized(4, 4, 0, true));
+  EXPECT_FALSE(resized(1, 1, 0) || resized(1, 1, 3) || resized(1, 1, 0, true));
+  EXPECT_TRUE(resized(4, 4, 1.5) && resized(4, 4, 0.5));
+  EXPECT_TRUE(resized(4, 5, 0) && resized(4, 5, 1) && resized(1, 2, 0) && resized(2, 1, 0));
+}
+
 TEST_F(OperationChecks, Slices) {
   const auto checked = [&](uint64_t start, int64_t step, uint64_t out) {
     const uint64_t shape[] = {10};

@@ -1,5 +1,5 @@
-// Both sides of the limits of linear algebra, Fourier transforms, random numbers and scatter, and how their planners
-// cut what is larger than a dispatch. Sizes are beyond any test's memory, so everything is only planned.
+// Both sides of the limits of linear algebra, Fourier transforms, random numbers and scatter, and how planners cut
+// what is larger than a dispatch. Sizes are beyond any test's memory, so everything is only planned.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,8 +13,11 @@
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/softmax/softmax.hpp"
+#include "kernels/sort/sort.hpp"
 #include "planning/status.hpp"
 #include "shaders/linalg_swap.hpp"
+#include "shaders/softmax_columns.hpp"
 
 namespace tuff {
 namespace {
@@ -406,6 +409,52 @@ TEST_F(PlannerExtents, RowsOfScatter) {
   EXPECT_EQ(passes(10, kMost + 1, TUFF_SCATTER_SET), 2);
   EXPECT_EQ(passes(10, kSorted, TUFF_SCATTER_ADD), 1);
   EXPECT_EQ(passes(10, kSorted + 1, TUFF_SCATTER_ADD), 2);
+}
+
+// The first k of long rows are found in stages: each reads all that the one before wrote, and nothing else.
+TEST_F(PlannerExtents, StagesOfASort) {
+  const uint64_t shape[] = {3, 200'000};
+  SortArgs args{};
+  args.dtype = TUFF_F32, args.index_type = TUFF_U32, args.input = &buffers_[0], args.indices = &buffers_[1];
+  args.shape = shape, args.rank = 2, args.axis = 1, args.k = 5;
+  FakeRecorder recorder(traits_);
+  uint64_t offset = 0, bytes = 0, stages = 0;
+  recorder.seen = [&](const KernelRequest&, const Dispatch& dispatch) {
+    const Dispatch::Operand &read = dispatch.operands()[1], &written = dispatch.operands()[3];
+    if (stages++ == 0) {
+      EXPECT_EQ(read.buffer, nullptr);
+    } else {
+      EXPECT_EQ(read.offset, offset);
+      EXPECT_EQ(read.bytes, bytes);
+    }
+    offset = written.offset, bytes = written.bytes;
+  };
+  record_sort(recorder, args);
+  EXPECT_GE(stages, 2u);
+  EXPECT_EQ(bytes, 3 * 5 * sizeof(uint32_t)) << "the indices";
+}
+
+// A piece of a tensor begins at its own row of the mask.
+TEST_F(PlannerExtents, PiecesOfMaskedColumns) {
+  traits_.addresses = false, traits_.max_range = 1u << 16;
+  const uint64_t shape[] = {100, 30, 20};
+  SoftmaxArgs args{};
+  args.dtype = TUFF_F32, args.input = &buffers_[0], args.output = &buffers_[1], args.scale = 1;
+  args.shape = shape, args.rank = 3, args.axis = 1;
+  args.mask.buffer = &buffers_[2], args.mask.type = TUFF_F32, args.mask.rows = 7, args.mask.repeat = 2;
+  FakeRecorder recorder(traits_);
+  uint64_t pieces = 0;
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+    if (kernel.source().name != std::string_view("softmax_columns")) return;
+    shaders::SoftmaxColumns::Push push;
+    ASSERT_EQ(dispatch.push_bytes(), sizeof push);
+    std::memcpy(&push, dispatch.push_data(), sizeof push);
+    const uint64_t outer = dispatch.operands()[0].offset / sizeof(float) / (30 * 20);
+    EXPECT_EQ(push.mask_first, outer % 14);
+    pieces += outer != 0;
+  };
+  record_softmax(recorder, args);
+  EXPECT_GE(pieces, 3u);
 }
 
 TEST_F(PlannerExtents, WhatScatterNeedsOfADevice) {

@@ -148,14 +148,25 @@ def compile_all(root: Path, binary: Path, out: Path, rewriter: Rewriter, command
     sys.exit("the rewritten sources do not compile")
 
 
+def units_of(sources: list[Path], commands: dict[str, list[str]]) -> set[Path]:
+    """What is compiled for these sources: themselves, or the unity sources that include them."""
+    compiled = {path: path.read_text() for path in map(Path, commands) if path.parent.name == "Unity"}
+    units = set()
+    for source in sources:
+        including = [unit for unit, text in compiled.items() if f'"{source}"' in text]
+        units.add(source if str(source) in commands else including[0])
+    return units
+
+
 def compile_header_tests(root: Path, binary: Path, out: Path) -> list[Path]:
     commands = commands_of(binary, "tuff_internal_tests")
     objects = []
-    for name in HEADER_TESTS:
-        source, target = root / "tests/internal" / name, out / "tests" / f"{name}.o"
+    for source in sorted(units_of([root / "tests/internal" / name for name in HEADER_TESTS], commands)):
+        target = out / "tests" / f"{source.name}.o"
         target.parent.mkdir(exist_ok=True)
         objects.append(target)
-        if target.exists() and target.stat().st_mtime > max(source.stat().st_mtime, (out / "mutants.json").stat().st_mtime):
+        read = [source, *map(Path, re.findall(r'#include "(/.*)"', source.read_text())), out / "mutants.json"]
+        if target.exists() and target.stat().st_mtime > max(path.stat().st_mtime for path in read):
             continue
         words = commands[str(source)]
         at = next(i for i, word in enumerate(words) if word.startswith("-I"))
@@ -164,15 +175,16 @@ def compile_header_tests(root: Path, binary: Path, out: Path) -> list[Path]:
     return objects
 
 
-def link(binary: Path, out: Path, target: str, to: Path) -> None:
+def link(binary: Path, out: Path, target: str, to: Path, header_tests: list[Path]) -> None:
     commands = subprocess.run(["ninja", "-t", "commands", target], cwd=binary, capture_output=True, text=True, check=True)
     line = next(x for x in reversed(commands.stdout.splitlines()) if f" -o {target} " in x)
     words = shlex.split(re.sub(r"^: && | && :.*$", "", line))
     objects = {f"CMakeFiles/tuff_core.dir/{p.relative_to(out / 'objects')}": str(p) for p in (out / "objects").rglob("*.o")}
     extra = str(out / "objects/tests/mutation/mutants.cpp.o")
     used = set(words) & set(objects)
-    folder = "tests/CMakeFiles/tuff_internal_tests.dir/internal"
-    objects.update({f"{folder}/{name}.o": str(out / "tests" / f"{name}.o") for name in HEADER_TESTS})
+    folder = "tests/CMakeFiles/tuff_internal_tests.dir"
+    for path in header_tests:
+        objects.update({word: str(path) for word in words if word.startswith(folder) and Path(word).name == path.name})
     words = [objects.get(word, word) for word in words]
     if not used:  # the rewritten objects take precedence over the archive's
         at = words.index("libtuff_core_archive.a")
@@ -187,7 +199,8 @@ def build(root: Path, binary: Path, out: Path) -> Build:
     mutants = rewrite_all(root, binary, out)
     library, programs = out / "library", {name: out / name for name in PROGRAMS}
     newest = max(path.stat().st_mtime for path in (out / "objects").rglob("*.o"))
-    tests = max(path.stat().st_mtime for path in compile_header_tests(root, binary, out))
+    header_tests = compile_header_tests(root, binary, out)
+    tests = max(path.stat().st_mtime for path in header_tests)
     library.mkdir(exist_ok=True)
     real = next(binary.glob("libtuff.so.*.*"))
     targets = {real.name: library / "libtuff.so.1", **{name: programs[name] for name in PROGRAMS}}
@@ -195,5 +208,5 @@ def build(root: Path, binary: Path, out: Path) -> Build:
         newer = max(newest, (binary / target).stat().st_mtime, tests if target == "tuff_internal_tests" else 0)
         if not path.exists() or path.stat().st_mtime < newer:
             print(f"  linking {path.name}", end="\x1b[K\r", flush=True)
-            link(binary, out, target, path)
+            link(binary, out, target, path, header_tests)
     return Build(mutants, library, programs, out, binary)

@@ -85,13 +85,15 @@ class Known:
         return None
 
 
-def prepared(made, cache: Path, jobs: int) -> list[Judge]:
-    """The judges with what they reach, recorded anew after each build."""
+def prepared(made, cache: Path, jobs: int, names: str) -> list[Judge]:
+    """The judges whose names match, with what they reach, recorded anew after each build."""
     places = max(mutant.number for mutant in made.mutants)
     built = (made.library / "libtuff.so.1").stat().st_mtime_ns
     folder = made.out / "judges"
     folder.mkdir(exist_ok=True)
-    judges = all_judges(ROOT, made.binary, made)
+    judges = [judge for judge in all_judges(ROOT, made.binary, made) if re.search(names, judge.name)]
+    if not judges:
+        sys.exit(f"no judge's name matches {names}")
     failing = []
 
     def one(judge: Judge, suite: str) -> None:
@@ -164,6 +166,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="every mutant")
     parser.add_argument("--mutant", type=int, action="append", help="this one; may be repeated")
     parser.add_argument("--files", default="*", help="only mutants of files that match, such as kernels/gemm/*")
+    parser.add_argument("--judges", default="", help="only judges whose names match this: some minutes, and a lower score")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=0, help="ends then; 0: no limit")
     parser.add_argument("--keep", choices=("killed", "all"), help="reuses results of the last run with the same library")
@@ -191,7 +194,7 @@ def main() -> int:
 
     cache = out / "cache"
     cache.mkdir(exist_ok=True)
-    judges = prepared(made, cache, options.jobs)
+    judges = prepared(made, cache, options.jobs, options.judges)
     if options.mutant:
         wanted = [mutant for mutant in made.mutants if mutant.number in options.mutant]
     elif not options.all and options.sample < len(wanted):

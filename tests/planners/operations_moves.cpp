@@ -203,6 +203,10 @@ void draw_pad(Call& call) {
   const uint64_t results = out.elements();
   args.input = call.input("input", results == 0 ? 0 : shape.elements(), dtype_size(args.dtype));
   call.read_partly(args.input);
+  const auto crops = [](int64_t width) { return width < 0; };
+  if (results != 0 && std::ranges::none_of(widths.before, crops) && std::ranges::none_of(widths.after, crops)) {
+    call.has_to_read(args.input, 0, shape.elements());
+  }
   args.output = call.output("output", results, dtype_size(args.dtype));
   set(call, tuff::operations::pad, args);
 }
