@@ -67,6 +67,10 @@ struct Op {
   int32_t op;
   bool integers;
 };
+#define UNARY(number, ...) number,
+constexpr int32_t kUnaryOps[] = {
+#include "kernels/elementwise/unary.def"
+};
 #define BINARY(number, NAME, name, python, file, ulps, measured, measured_gpu, flops, integers, ...) \
   {number, integers != 0},
 constexpr Op kBinaryOps[] = {
@@ -240,7 +244,7 @@ void draw_scan(Draft& d) {
 
 void draw_unary(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_type(draw, kUnaryTypes), op = static_cast<int32_t>(draw.between(1, 50));
+  const int32_t dtype = draw_type(draw, kUnaryTypes), op = kUnaryOps[draw.below(std::size(kUnaryOps))];
   const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2);
   d.set("dtype", dtype), d.set("op", op), d.set("n", n);
   if ((op == TUFF_UNARY_LEAKY_RELU || op == TUFF_UNARY_ELU) && draw.one_in(2))
@@ -542,28 +546,17 @@ void draw_channel_norm(Draft& d) {
 }
 
 constexpr Description kRows[] = {
-    {"tuff_reduce", "reduce", draw_reduce},
-    {"tuff_reduce_ex", "reduce", draw_reduce},
-    {"tuff_cumsum", "scan", draw_scan<Scan::sum>},
-    {"tuff_cumprod", "scan", draw_scan<Scan::product>},
-    {"tuff_cummax", "scan", draw_scan<Scan::best>},
-    {"tuff_cummin", "scan", draw_scan<Scan::best>},
-    {"tuff_unary", "elementwise", draw_unary},
-    {"tuff_unary_ex", "elementwise", draw_unary},
-    {"tuff_binary", "elementwise", draw_binary},
-    {"tuff_binary_ex", "elementwise", draw_binary},
-    {"tuff_random", "random", draw_random},
-    {"tuff_fft", "fft", draw_fft},
-    {"tuff_softmax", "softmax", draw_softmax},
-    {"tuff_softmax_ex", "softmax", draw_softmax},
-    {"tuff_layer_norm", "norm", draw_row_norm},
-    {"tuff_layer_norm_ex", "norm", draw_row_norm},
-    {"tuff_rms_norm", "norm", draw_row_norm},
-    {"tuff_rms_norm_ex", "norm", draw_row_norm},
-    {"tuff_group_norm", "norm", draw_channel_norm},
-    {"tuff_group_norm_ex", "norm", draw_channel_norm},
-    {"tuff_batch_norm", "norm", draw_channel_norm},
-    {"tuff_batch_norm_ex", "norm", draw_channel_norm},
+    {"tuff_reduce", "reduce", draw_reduce},         {"tuff_reduce_ex", "reduce", draw_reduce},
+    {"tuff_cumsum", "scan", draw_scan<Scan::sum>},  {"tuff_cumprod", "scan", draw_scan<Scan::product>},
+    {"tuff_cummax", "scan", draw_scan<Scan::best>}, {"tuff_cummin", "scan", draw_scan<Scan::best>},
+    {"tuff_unary", "elementwise", draw_unary},      {"tuff_unary_ex", "elementwise", draw_unary},
+    {"tuff_binary", "elementwise", draw_binary},    {"tuff_binary_ex", "elementwise", draw_binary},
+    {"tuff_random", "random", draw_random},         {"tuff_fft", "fft", draw_fft},
+    {"tuff_softmax", "softmax", draw_softmax},      {"tuff_softmax_ex", "softmax", draw_softmax},
+    {"tuff_layer_norm", "norm", draw_row_norm},     {"tuff_layer_norm_ex", "norm", draw_row_norm},
+    {"tuff_rms_norm", "norm", draw_row_norm},       {"tuff_rms_norm_ex", "norm", draw_row_norm},
+    {"tuff_group_norm", "norm", draw_channel_norm}, {"tuff_group_norm_ex", "norm", draw_channel_norm},
+    {"tuff_batch_norm", "norm", draw_channel_norm}, {"tuff_batch_norm_ex", "norm", draw_channel_norm},
 };
 
 }  // namespace
