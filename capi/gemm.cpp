@@ -141,8 +141,8 @@ tuff_batched_gemm_desc read_batched_gemm(const tuff_batched_gemm_desc* desc) {
 }
 
 template <typename Desc>
-Desc flat(int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n, uint64_t k, double alpha, tuff_buffer a,
-          uint64_t lda, tuff_buffer b, uint64_t ldb, double beta, tuff_buffer c, uint64_t ldc) {
+Desc flat_desc(int32_t dtype, int32_t ta, int32_t tb, uint64_t m, uint64_t n, uint64_t k, double alpha, tuff_buffer a,
+               uint64_t lda, tuff_buffer b, uint64_t ldb, double beta, tuff_buffer c, uint64_t ldc) {
   Desc desc{};
   desc.struct_size = sizeof(Desc);
   desc.dtype = dtype;
@@ -170,7 +170,7 @@ tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int32_t tb,
                       double alpha, tuff_buffer a, uint64_t lda, tuff_buffer b, uint64_t ldb, double beta,
                       tuff_buffer c, uint64_t ldc) {
   return guarded("tuff_gemm", [&] {
-    auto desc = flat<tuff_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    auto desc = flat_desc<tuff_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     gemm(stream, desc);
   });
 }
@@ -188,7 +188,7 @@ tuff_status tuff_batched_gemm(tuff_stream stream, int32_t dtype, int32_t ta, int
                               uint64_t ldb, uint64_t stride_b, double beta, tuff_buffer c, uint64_t ldc,
                               uint64_t stride_c, uint64_t batch_count) {
   return guarded("tuff_batched_gemm", [&] {
-    auto desc = flat<tuff_batched_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    auto desc = flat_desc<tuff_batched_gemm_desc>(dtype, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
     desc.stride_a = stride_a;
     desc.stride_b = stride_b;
     desc.stride_c = stride_c;

@@ -26,7 +26,7 @@ using tuff::capi::StreamObject;
 
 namespace {
 
-constexpr size_t kLongestName = 256;
+constexpr size_t kLongestStreamName = 256;
 
 Ref<EventObject> acquire_event(tuff_event handle, std::string_view name) {
   auto event = tuff::handle_table().acquire<EventObject>(handle, HandleKind::event);
@@ -78,7 +78,7 @@ tuff_status tuff_stream_create(tuff_context context, const tuff_stream_desc* des
     if (desc != nullptr) wanted = tuff::capi::read_structure(desc, "desc");
     require(wanted.flags == 0, "desc->flags is {:#x}, this version knows none", wanted.flags);
     tuff::StreamOptions options;
-    if (wanted.name != nullptr) options.name.assign(wanted.name, strnlen(wanted.name, kLongestName));
+    if (wanted.name != nullptr) options.name.assign(wanted.name, strnlen(wanted.name, kLongestStreamName));
     Context::NewHandle handle(*owner, HandleKind::stream);
     *stream = handle.give(std::make_unique<StreamObject>(owner, owner->backend().create_stream(options)));
   });

@@ -14,6 +14,8 @@ set(TUFF_HELPER_SHARED runtime/custom/compile.cpp runtime/custom/compilers.cpp r
      runtime/vulkan/custom_objects.cpp runtime/vulkan/device.cpp runtime/vulkan/device_requirements.cpp
      runtime/vulkan/device_selection.cpp runtime/vulkan/instance.cpp runtime/vulkan/matrix_cores.cpp
      runtime/vulkan/memory_block.cpp runtime/vulkan/vk.cpp)
+# So that these alone are taken from the archive.
+set_source_files_properties(${TUFF_HELPER_SHARED} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 add_executable(tuff_helper ${TUFF_HELPER_SOURCES})
 if(TUFF_SANITIZE)
   # A sanitizer's shadow memory is larger than the address space that this process allows itself.

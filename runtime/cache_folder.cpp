@@ -17,7 +17,7 @@ namespace tuff {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = fs::file_time_type::clock;
+using FileClock = fs::file_time_type::clock;
 
 constexpr auto kTouchAfter = std::chrono::hours(24);
 constexpr auto kAbandonedAfter = std::chrono::hours(1);
@@ -97,7 +97,7 @@ std::optional<CacheName> parse_cache_name(std::string_view text) {
 
 CacheListing list_cache(const fs::path& folder) {
   CacheListing listing;
-  const auto now = Clock::now();
+  const auto now = FileClock::now();
   for (const std::string& file : platform::names_in(folder)) {
     const fs::path path = folder / file;
     std::optional<CacheName> name = parse_cache_name(file);
@@ -132,7 +132,7 @@ void touch_entry(const fs::path& path) {
   uint64_t bytes = 0;
   fs::file_time_type time;
   if (!look_at(path, bytes, time)) return;
-  const auto now = Clock::now();
+  const auto now = FileClock::now();
   std::error_code ignored;  // a process without write access leaves the time unchanged
   if (time < now - kTouchAfter || time > now + kClockSkew) fs::last_write_time(path, now, ignored);
 }
@@ -143,7 +143,7 @@ uint64_t trim_cache(const fs::path& folder, uint64_t bound, uint64_t driver) {
   for (const fs::path& path : listing.abandoned) fs::remove(path, ignored);
   if (listing.bytes <= bound) return listing.bytes;
 
-  const auto latest = Clock::now() + kClockSkew;
+  const auto latest = FileClock::now() + kClockSkew;
   const auto order = [&](const CacheEntry& entry) {
     const int group = !entry.whole || entry.library_version != TUFF_VERSION   ? 0
                       : entry.name.driver != driver && entry.name.driver != 0 ? 1

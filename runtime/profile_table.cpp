@@ -22,8 +22,8 @@ struct Row {
 };
 
 // Unknown and zero values are left blank.
-std::string number(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
-std::string share(double part, double whole) {
+std::string decimal(double value, int digits) { return value > 0 ? fmt::format("{:.{}f}", value, digits) : ""; }
+std::string percent(double part, double whole) {
   return whole > 0 && part > 0 ? fmt::format("{:.1f}%", 100 * part / whole) : "";
 }
 
@@ -92,9 +92,9 @@ std::string Profile::table(const tuff_stats& stats) const {
   const auto rates = [&](const Row& row) {
     const double seconds = row.device > 0 ? row.device : 1;
     const double f32 = row.f32_device > 0 ? row.f32_operations / row.f32_device : 0;
-    return fmt::format("{:>9} {:>7} {:>9} {:>7}", number(row.bytes / seconds * 1e-9, 2),
-                       share(row.bytes / seconds, view.rates.bytes_per_second),
-                       number(row.operations / seconds * 1e-9, 1), share(f32, view.rates.f32_flops_per_second));
+    return fmt::format("{:>9} {:>7} {:>9} {:>7}", decimal(row.bytes / seconds * 1e-9, 2),
+                       percent(row.bytes / seconds, view.rates.bytes_per_second),
+                       decimal(row.operations / seconds * 1e-9, 1), percent(f32, view.rates.f32_flops_per_second));
   };
   constexpr const char* kRates = "     GB/s of copy   GFLOP/s of gemm";
 
@@ -104,8 +104,8 @@ std::string Profile::table(const tuff_stats& stats) const {
   const auto print = [&](const Row& row) {
     const double mean = row.kernels == 0 || row.calls == 0 ? 0 : row.device / static_cast<double>(row.calls);
     fmt::format_to(end, "{:<18} {:>7} {:>9.3f} {:>8} {:>10} {:>9} {:>7} {}\n", cut(row.name, 18), row.calls,
-                   row.host * 1e3, row.kernels == 0 ? "" : std::to_string(row.kernels), number(row.device * 1e3, 3),
-                   number(mean * 1e6, 1), share(row.device, all.device), rates(row));
+                   row.host * 1e3, row.kernels == 0 ? "" : std::to_string(row.kernels), decimal(row.device * 1e3, 3),
+                   decimal(mean * 1e6, 1), percent(row.device, all.device), rates(row));
   };
   for (const Row* row : sorted(operations)) print(*row);
   all.name = "all";
@@ -118,8 +118,8 @@ std::string Profile::table(const tuff_stats& stats) const {
     for (size_t i = 0; i < std::min(order.size(), kMaxRows); ++i) {
       const Row& row = *order[i];
       fmt::format_to(end, "{:<20} {:<22} {:>7} {:>10.3f} {:>9} {:>7} {}  {}\n", cut(row.name, 20), cut(row.variant, 22),
-                     row.kernels, row.device * 1e3, number(row.device / static_cast<double>(row.kernels) * 1e6, 1),
-                     share(row.device, all.device), rates(row), row.shape);
+                     row.kernels, row.device * 1e3, decimal(row.device / static_cast<double>(row.kernels) * 1e6, 1),
+                     percent(row.device, all.device), rates(row), row.shape);
     }
     if (order.size() > kMaxRows) fmt::format_to(end, "and {} shorter ones\n", order.size() - kMaxRows);
   }

@@ -84,18 +84,18 @@ std::optional<std::string_view> take_message(std::string_view& output) {
   return message;
 }
 
-struct Answer {
+struct HelperAnswer {
   ProcessEnd end;
   std::optional<std::string> payload;  // nullopt: it ended without one
 };
 
 // Throws the error that the helper answers.
-Answer ask(const Work& work, const std::vector<std::string>& arguments, std::string_view request, uint64_t milliseconds,
-           const std::vector<std::string>& environment) {
+HelperAnswer ask(const Work& work, const std::vector<std::string>& arguments, std::string_view request,
+                 uint64_t milliseconds, const std::vector<std::string>& environment) {
   const std::filesystem::path helper = find_helper();
-  Answer answer{platform::run_program(helper, arguments, request, milliseconds, kMaxUntrustedModuleBytes + kMaxWords,
-                                      environment),
-                std::nullopt};
+  HelperAnswer answer{platform::run_program(helper, arguments, request, milliseconds,
+                                            kMaxUntrustedModuleBytes + kMaxWords, environment),
+                      std::nullopt};
   const ProcessEnd& end = answer.end;
   if (end.kind == ProcessEnd::Kind::not_started) {
     fail(TUFF_ERROR_UNSUPPORTED, "untrusted source is compiled by {}, which could not be started: {}", helper.string(),
@@ -120,8 +120,8 @@ Answer ask(const Work& work, const std::vector<std::string>& arguments, std::str
 CompiledKernel compile_isolated(const CustomSource& source, const CompileLimits& limits) {
   const Work work{source.name, "the compiler", limits};
   const uint64_t cpu_seconds = limits.milliseconds / 1000 + 1;
-  const Answer answer = ask(work, {std::to_string(cpu_seconds), std::to_string(limits.memory_bytes)}, to_bytes(source),
-                            limits.milliseconds, {});
+  const HelperAnswer answer = ask(work, {std::to_string(cpu_seconds), std::to_string(limits.memory_bytes)},
+                                  to_bytes(source), limits.milliseconds, {});
   CompiledKernel kernel;
   if (!answer.payload || !from_bytes(*answer.payload, kernel)) fail_without_answer(work, answer.end);
   return kernel;
@@ -153,8 +153,9 @@ void try_driver(const DriverTrial& trial, const CompileLimits& limits) {
     environment.emplace_back(text);
   }
   const Work work{trial.name, "the driver", limits};
-  const Answer answer = ask(work, {std::to_string(limits.milliseconds), std::to_string(limits.memory_bytes), "driver"},
-                            to_bytes(trial), limits.milliseconds + kDriverStartMilliseconds, environment);
+  const HelperAnswer answer =
+      ask(work, {std::to_string(limits.milliseconds), std::to_string(limits.memory_bytes), "driver"}, to_bytes(trial),
+          limits.milliseconds + kDriverStartMilliseconds, environment);
   if (answer.payload) return;
   if (answer.end.output.empty()) {
     fail(TUFF_ERROR_UNSUPPORTED, "{}: the driver must first compile it in a separate process, but does not start there",

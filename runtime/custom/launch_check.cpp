@@ -23,7 +23,7 @@ void check_buffer(const Buffer* buffer, uint32_t i, const KernelInterface::Bindi
   }
 }
 
-bool overlap(const Buffer& a, const Buffer& b) {
+bool buffers_overlap(const Buffer& a, const Buffer& b) {
   return a.allocation == b.allocation && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
 
@@ -47,7 +47,7 @@ void check_launch(const KernelInterface& kernel, const LaunchArgs& args, const L
     if (kernel.overlaps || !kernel.bindings[i].used || !kernel.bindings[i].written) continue;
     for (uint32_t j = 0; j < count; ++j) {
       if (j == i || !kernel.bindings[j].used) continue;
-      require(!overlap(*args.buffers[i], *args.buffers[j]),
+      require(!buffers_overlap(*args.buffers[i], *args.buffers[j]),
               "buffers[{}] is written by the kernel and overlaps buffers[{}]", i, j);
     }
   }

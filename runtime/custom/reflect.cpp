@@ -81,7 +81,7 @@ constexpr Refused kRefused[] = {
     {SPVC_RESOURCE_TYPE_STAGE_OUTPUT, "a stage output"},
 };
 
-std::string_view name_of(const spvc_reflected_resource& resource) {
+std::string_view resource_name(const spvc_reflected_resource& resource) {
   return resource.name != nullptr && *resource.name != '\0' ? resource.name : "without a name";
 }
 
@@ -89,7 +89,7 @@ void check_resource_types(const Reflection& module) {
   for (const Refused& refused : kRefused) {
     for (const spvc_reflected_resource& resource : module.declared(refused.type)) {
       fail(TUFF_ERROR_UNSUPPORTED, "the kernel declares {} ({}); only storage buffers and push constants can be bound",
-           refused.name, name_of(resource));
+           refused.name, resource_name(resource));
     }
   }
 }
@@ -97,16 +97,16 @@ void check_resource_types(const Reflection& module) {
 void check_place(const Reflection& module, const spvc_reflected_resource& buffer) {
   const uint32_t set = module.decoration(buffer, SpvDecorationDescriptorSet);
   if (set != 0) {
-    fail(TUFF_ERROR_UNSUPPORTED, "buffer {} is in set {}; buffers are bound in set 0", name_of(buffer), set);
+    fail(TUFF_ERROR_UNSUPPORTED, "buffer {} is in set {}; buffers are bound in set 0", resource_name(buffer), set);
   }
   const uint32_t binding = module.decoration(buffer, SpvDecorationBinding);
   if (binding >= TUFF_KERNEL_MAX_BINDINGS) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "buffer {} has binding {}; bindings are 0 to {}", name_of(buffer), binding,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "buffer {} has binding {}; bindings are 0 to {}", resource_name(buffer), binding,
          TUFF_KERNEL_MAX_BINDINGS - 1);
   }
   if (module.is_array(buffer)) {
     fail(TUFF_ERROR_UNSUPPORTED, "binding {} ({}) is an array of buffers; each buffer needs its own binding", binding,
-         name_of(buffer));
+         resource_name(buffer));
   }
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kVersion = TUFF_VERSION;
 constexpr uint32_t kSource = 0x53465554, kKernel = 0x4b465554, kTrial = 0x54465554;  // "TUFS", "TUFK", "TUFT"
 
-class Writer {
+class WireWriter {
  public:
   template <typename T>
   void number(T value) {
@@ -78,7 +78,7 @@ class Reader {
 }  // namespace
 
 std::string to_bytes(const CustomSource& source) {
-  Writer out;
+  WireWriter out;
   out.number(kSource);
   out.number(kVersion);
   out.number(source.language);
@@ -122,7 +122,7 @@ bool from_bytes(std::string_view bytes, CustomSource& source) {
 
 std::string to_bytes(const CompiledKernel& kernel) {
   const KernelInterface& interface = kernel.interface;
-  Writer out;
+  WireWriter out;
   out.number(kKernel);
   out.number(kVersion);
   out.words(kernel.words);
@@ -164,7 +164,7 @@ bool from_bytes(std::string_view bytes, CompiledKernel& kernel) {
 }
 
 std::string to_bytes(const DriverTrial& trial) {
-  Writer out;
+  WireWriter out;
   out.number(kTrial);
   out.number(kVersion);
   out.text(trial.name);

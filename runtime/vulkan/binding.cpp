@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kBytes = 4u << 20;
 constexpr int kRepetitions = 15;
-constexpr std::chrono::seconds kPatience{30};  // with another process that measures
+constexpr std::chrono::seconds kLockPatience{30};  // with another process that measures
 
 // A binding method and a way to load 16 bytes.
 struct Form {
@@ -94,7 +94,7 @@ const Form& best_form(StreamRecorder& recorder, const std::shared_ptr<MemoryPool
   };
   if (const Form* form = stored_form()) return *form;
   // Processes that measure at the same time would measure each other.
-  const platform::FileLock lock = kernels.disk().lock("binding", kPatience);
+  const platform::FileLock lock = kernels.disk().lock("binding", kLockPatience);
   if (const Form* form = stored_form()) return *form;
   const size_t chosen = measure(recorder, pool, trial, forms);
   const std::byte answer{static_cast<unsigned char>(chosen)};

@@ -39,11 +39,6 @@ std::vector<uint32_t> used_bindings(const KernelInterface& interface) {
   return used;
 }
 
-template <size_t size>
-void copy_text(char (&out)[size], std::string_view text) {
-  out[text.copy(out, size - 1)] = '\0';
-}
-
 }  // namespace
 
 // An entry begins with its whole request, because somebody might construct sources with colliding hashes.

@@ -66,14 +66,6 @@ int32_t device_type(VkPhysicalDeviceType type) {
   }
 }
 
-// Truncates text that does not fit; always NUL-terminated.
-template <size_t size>
-void copy_text(char (&out)[size], std::string_view text) {
-  const size_t length = std::min(text.size(), size - 1);
-  text.copy(out, length);
-  out[length] = '\0';
-}
-
 bool addresses_usable(const PhysicalDevice& physical) {
   return physical.features12.bufferDeviceAddress && physical.features.shaderInt64;
 }

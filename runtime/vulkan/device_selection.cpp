@@ -22,8 +22,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::string hex(const uint8_t (&uuid)[16]) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
-
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
@@ -65,6 +63,8 @@ std::string there_is(std::span<const DeviceIdentity> devices) {
 
 }  // namespace
 
+std::string uuid_text(const uint8_t (&uuid)[16]) { return fmt::format("{:02x}", fmt::join(uuid, "")); }
+
 DeviceMatch match_devices(std::string_view wanted, std::span<const DeviceIdentity> devices) {
   DeviceMatch match;
   if (!wanted.empty() && wanted.size() <= kMaxIndexDigits && std::all_of(wanted.begin(), wanted.end(), is_digit)) {
@@ -76,7 +76,7 @@ DeviceMatch match_devices(std::string_view wanted, std::span<const DeviceIdentit
   }
   if (const std::string digits = uuid_digits(wanted); !digits.empty()) {
     match.by = DeviceMatch::By::uuid;
-    match.found = indices_of(devices, [&](const auto& device) { return hex(device.uuid).starts_with(digits); });
+    match.found = indices_of(devices, [&](const auto& device) { return uuid_text(device.uuid).starts_with(digits); });
     if (!match.found.empty()) return match;
   }
   // A name may look like the beginning of a UUID: A100.
@@ -115,7 +115,7 @@ std::vector<size_t> select_visible(std::string_view list, std::span<const Device
 std::string list_devices(std::span<const DeviceIdentity> devices) {
   std::string text;
   for (size_t i = 0; i < devices.size(); ++i) {
-    const std::string uuid = hex(devices[i].uuid);
+    const std::string uuid = uuid_text(devices[i].uuid);
     const std::string_view u = uuid;
     text += fmt::format("{}{} \"{}\" ({}-{}-{}-{}-{})", i == 0 ? "" : ", ", i, devices[i].name, u.substr(0, 8),
                         u.substr(8, 4), u.substr(12, 4), u.substr(16, 4), u.substr(20));

@@ -15,6 +15,9 @@ struct DeviceIdentity {
   uint8_t uuid[16] = {};
 };
 
+// 32 hexadecimal digits.
+std::string uuid_text(const uint8_t (&uuid)[16]);
+
 struct DeviceMatch {
   enum class By { index, uuid, name };
   By by = By::name;

@@ -6,17 +6,12 @@
 #include <string>
 
 #include "platform/platform.hpp"
+#include "runtime/vulkan/device_selection.hpp"
 
 namespace tuff {
 namespace {
 
 constexpr VkExternalMemoryHandleTypeFlagBits kHostMemory = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-
-std::string hex(const uint8_t (&uuid)[16]) {
-  std::string text;
-  for (const uint8_t byte : uuid) text += fmt::format("{:02x}", byte);
-  return text;
-}
 
 OwnBlock new_import(Device& device, uint64_t size) {
   OwnBlock block = new_block(device);
@@ -105,9 +100,11 @@ void check_descriptor(const Device& device, int descriptor, const tuff_memory_fd
 void check_same_device(const Device& device, const tuff_memory_fd& info) {
   const VkPhysicalDeviceVulkan11Properties& ids = device.physical.properties11;
   require(std::memcmp(info.device_uuid, ids.deviceUUID, VK_UUID_SIZE) == 0,
-          "info->device_uuid is {}, the context's device has {}", hex(info.device_uuid), hex(ids.deviceUUID));
+          "info->device_uuid is {}, the context's device has {}", uuid_text(info.device_uuid),
+          uuid_text(ids.deviceUUID));
   require(std::memcmp(info.driver_uuid, ids.driverUUID, VK_UUID_SIZE) == 0,
-          "info->driver_uuid is {}, the context's driver has {}", hex(info.driver_uuid), hex(ids.driverUUID));
+          "info->driver_uuid is {}, the context's driver has {}", uuid_text(info.driver_uuid),
+          uuid_text(ids.driverUUID));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace tuff {
 namespace {
 
-constexpr std::string_view kKind = "requests";
+constexpr std::string_view kRequests = "requests";
 constexpr std::string_view kFirstLine = "kernels 2\n";
 
 int64_t today() {
@@ -40,7 +40,7 @@ std::string_view take(std::string_view& text, char separator) {
 }
 
 template <typename Number>
-bool number(std::string_view text, Number& value, int base = 10) {
+bool read_number(std::string_view text, Number& value, int base = 10) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -67,9 +67,9 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
   const KernelSource* const source = find_source(take(rest, ' '));
   uint64_t hash = 0;
   uint32_t operands = 0, addresses = 0, group_rows = 0, wide = 0, matrices = 0;
-  if (source == nullptr || !number(take(rest, ' '), hash, 16) || !number(take(rest, ' '), operands) ||
-      !number(take(rest, ' '), addresses) || !number(take(rest, ' '), group_rows) || !number(take(rest, ' '), wide) ||
-      !number(take(rest, ' '), matrices)) {
+  if (source == nullptr || !read_number(take(rest, ' '), hash, 16) || !read_number(take(rest, ' '), operands) ||
+      !read_number(take(rest, ' '), addresses) || !read_number(take(rest, ' '), group_rows) ||
+      !read_number(take(rest, ' '), wide) || !read_number(take(rest, ' '), matrices)) {
     return std::nullopt;
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
@@ -85,13 +85,13 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
     if (value.find('=') != std::string_view::npos) {
       const std::string_view name = take(value, '=');
       int64_t number_of = 0;
-      if (!is_name(name) || !number(value, number_of) || kernel.define_count() == KernelRequest::kMaxDefines) {
+      if (!is_name(name) || !read_number(value, number_of) || kernel.define_count() == KernelRequest::kMaxDefines) {
         return std::nullopt;
       }
       kernel.define(names.emplace(name).first->c_str(), number_of);
     } else {
       uint32_t id = 0, number_of = 0;
-      if (!number(take(value, ':'), id) || !number(value, number_of) ||
+      if (!read_number(take(value, ':'), id) || !read_number(value, number_of) ||
           kernel.constant_count() == KernelRequest::kMaxConstants) {
         return std::nullopt;
       }
@@ -131,7 +131,7 @@ void KernelList::add(const std::string& line) noexcept {
 }
 
 KernelList::Days KernelList::read() const {
-  const auto stored = disk_.load(std::string(kKind), key_);
+  const auto stored = disk_.load(std::string(kRequests), key_);
   if (!stored || stored->size() > kMaxBytes) return {};
   std::string_view text(reinterpret_cast<const char*>(stored->data()), stored->size());
   if (!text.starts_with(kFirstLine)) return {};
@@ -140,7 +140,7 @@ KernelList::Days KernelList::read() const {
   while (!text.empty() && days.size() < kMaxKernels) {
     std::string_view line = take(text, '\n');
     int64_t day = 0;
-    if (number(take(line, ' '), day) && !line.empty()) days.emplace(line, std::min(day, today()));
+    if (read_number(take(line, ' '), day) && !line.empty()) days.emplace(line, std::min(day, today()));
   }
   return days;
 }
@@ -149,7 +149,7 @@ void KernelList::save() {
   const auto is_known = [&](const std::string& line) { return known_.contains(line); };
   if (std::all_of(asked_.begin(), asked_.end(), is_known)) return asked_.clear();
   const int64_t now = today();
-  const platform::FileLock lock = disk_.lock(std::string(kKind));
+  const platform::FileLock lock = disk_.lock(std::string(kRequests));
   Days days = read();
   bool changed = false;
   for (const std::string& line : asked_) {
@@ -171,7 +171,7 @@ void KernelList::save() {
     if (text.size() + line.size() > kMaxBytes) break;
     text += line;
   }
-  disk_.store(std::string(kKind), key_, std::as_bytes(std::span<const char>(text)));
+  disk_.store(std::string(kRequests), key_, std::as_bytes(std::span<const char>(text)));
   written();
 }
 

@@ -37,7 +37,7 @@ constexpr uint32_t kCapabilityBfloat16 = 5116, kCapabilityBfloat16Matrix = 5118;
 constexpr uint32_t kBfloat16Encoding = 0;
 constexpr uint32_t kAllSigned = 0xf;  // MatrixASignedComponents … MatrixResultSignedComponents
 constexpr uint32_t kHeaderWords = 5, kBoundWord = 3;
-enum Use : uint32_t { kUseA = 0, kUseB = 1, kUseSum = 2 };
+enum MatrixUse : uint32_t { kUseA = 0, kUseB = 1, kUseSum = 2 };
 
 struct Instruction {
   uint32_t op;

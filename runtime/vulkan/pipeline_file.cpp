@@ -9,9 +9,9 @@
 namespace tuff {
 namespace {
 
-constexpr const char* kKind = "pipelines";
+constexpr const char* kPipelines = "pipelines";
 
-uint64_t hash_of(const std::vector<std::byte>& bytes) {
+uint64_t hash_bytes(const std::vector<std::byte>& bytes) {
   return bytes.empty() ? 0 : XXH3_64bits(bytes.data(), bytes.size());
 }
 
@@ -20,14 +20,14 @@ uint64_t hash_of(const std::vector<std::byte>& bytes) {
 // Whether the data on disk may be tried: with a new marker, or while another process holds one. Data that crashed a
 // process is deleted.
 bool PipelineFile::try_out(std::unique_ptr<platform::TrialMarker>& marker) const {
-  auto found = std::make_unique<platform::TrialMarker>(disk_.trial_path(kKind, {}));
+  auto found = std::make_unique<platform::TrialMarker>(disk_.trial_path(kPipelines, {}));
   switch (found->state()) {
     case platform::TrialMarker::State::taken: marker = std::move(found); return true;
     case platform::TrialMarker::State::busy: return true;
     case platform::TrialMarker::State::left_behind:
       log(TUFF_LOG_WARNING, "cache: a process crashed on the driver's pipelines in {}; they are compiled again",
           disk_.folder()->string());
-      disk_.remove(kKind, {});
+      disk_.remove(kPipelines, {});
       return false;
     case platform::TrialMarker::State::impossible: break;
   }
@@ -39,26 +39,26 @@ bool PipelineFile::try_out(std::unique_ptr<platform::TrialMarker>& marker) const
 
 std::vector<std::byte> PipelineFile::load() {
   bool sealed = false;
-  std::vector<std::byte> stored = disk_.load(kKind, {}, &sealed).value_or(std::vector<std::byte>());
+  std::vector<std::byte> stored = disk_.load(kPipelines, {}, &sealed).value_or(std::vector<std::byte>());
   if (!stored.empty() && !sealed) {
     if (!try_out(trial_)) stored.clear();
     if (trial_ != nullptr) tried_ = stored;
   }
-  known_ = hash_of(stored);
+  known_ = hash_bytes(stored);
   return stored;
 }
 
 void PipelineFile::came_back() {
   const std::lock_guard saving(mutex_);
   if (trial_ == nullptr) return;
-  disk_.seal(kKind, {}, tried_);
+  disk_.seal(kPipelines, {}, tried_);
   trial_.reset();
   tried_ = {};
 }
 
 void PipelineFile::was_lost() noexcept {
   const std::lock_guard saving(mutex_);
-  if (trial_ != nullptr) disk_.remove(kKind, {});
+  if (trial_ != nullptr) disk_.remove(kPipelines, {});
   trial_.reset();
 }
 
@@ -100,21 +100,21 @@ bool PipelineFile::try_save(VkPipelineCache cache) {
 
 void PipelineFile::save_locked(VkPipelineCache cache) {
   if (!disk_.folder()) return;
-  const platform::FileLock lock = disk_.lock(kKind);
+  const platform::FileLock lock = disk_.lock(kPipelines);
   if (!lock.held()) log(TUFF_LOG_INFO, "cache: another process holds the lock on the pipelines; written without it");
   bool sealed = false;
-  const std::optional<std::vector<std::byte>> stored = disk_.load(kKind, {}, &sealed);
+  const std::optional<std::vector<std::byte>> stored = disk_.load(kPipelines, {}, &sealed);
   std::vector<std::byte> data;
-  if (stored && hash_of(*stored) != known_) {
+  if (stored && hash_bytes(*stored) != known_) {
     std::unique_ptr<platform::TrialMarker> trial;
     if (sealed || trial_ != nullptr || try_out(trial)) data = merged(cache, *stored);
   }
   // No other process has written, or the merged data is too large: store this process's pipelines only.
   if (data.empty() || !disk_.fits(data.size())) data = data_of(cache);
   if (data.empty()) return;
-  disk_.store(kKind, {}, data);
+  disk_.store(kPipelines, {}, data);
   // Our cache holds only part of merged data: keep known_, so that the others' additions are merged again next time.
-  known_ = stored && hash_of(*stored) != known_ ? known_ : hash_of(data);
+  known_ = stored && hash_bytes(*stored) != known_ ? known_ : hash_bytes(data);
 }
 
 }  // namespace tuff

@@ -18,12 +18,12 @@ constexpr uint32_t kArithmetic[] = {
     136,  // FDiv
     142,  // VectorTimesScalar
 };
-constexpr size_t kHeaderWords = 5;
+constexpr size_t kModuleHeaderWords = 5;
 
 // Calls use(op, at, count) for each instruction, which is `count` words from module[at] on.
 template <typename Use>
 void for_each(const std::vector<uint32_t>& module, const Use& use) {
-  for (size_t at = kHeaderWords; at < module.size();) {
+  for (size_t at = kModuleHeaderWords; at < module.size();) {
     const uint32_t count = module[at] >> 16;
     if (count == 0 || at + count > module.size()) fail(TUFF_ERROR_INTERNAL, "a SPIR-V module is cut short");
     use(module[at] & 0xffffu, at, count);

@@ -21,7 +21,7 @@ Buffer ones(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, u
 
 // The shortest of several runs, in seconds.
 template <typename Record>
-double seconds(StreamRecorder& recorder, const Record& record) {
+double seconds_of(StreamRecorder& recorder, const Record& record) {
   Profile profile;
   struct End {
     StreamRecorder& recorder;
@@ -47,10 +47,11 @@ double seconds(StreamRecorder& recorder, const Record& record) {
 // on the device.
 double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t bytes) {
   const Buffer from = ones(recorder, pool, bytes), to = ones(recorder, pool, bytes);
-  const double copied = seconds(recorder, [&] {
+  const double copied = seconds_of(recorder, [&] {
     if (!backend_kernels.copy(recorder, to, 0, from, 0, bytes)) recorder.copy("copy", to, 0, from, 0, bytes);
   });
-  const double mapped = seconds(recorder, [&] { backend_kernels.stream(recorder, from, to, bytes / sizeof(float)); });
+  const double mapped =
+      seconds_of(recorder, [&] { backend_kernels.stream(recorder, from, to, bytes / sizeof(float)); });
   const double best = copied == 0 || (mapped != 0 && mapped < copied) ? mapped : copied;
   return best == 0 ? 0 : 2.0 * static_cast<double>(bytes) / best;
 }
@@ -58,7 +59,7 @@ double copy_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& po
 double gemm_rate(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>& pool, uint64_t n) {
   const uint64_t bytes = n * n * sizeof(float);
   const Buffer a = ones(recorder, pool, bytes), b = ones(recorder, pool, bytes), c = ones(recorder, pool, bytes);
-  const double best = seconds(recorder, [&] { backend_kernels.multiply(recorder, a, b, c, n); });
+  const double best = seconds_of(recorder, [&] { backend_kernels.multiply(recorder, a, b, c, n); });
   const double size = static_cast<double>(n);
   return best == 0 ? 0 : 2 * size * size * size / best;
 }
