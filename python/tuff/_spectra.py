@@ -183,21 +183,6 @@ def pinv(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
     return matmul(vt.mT, (u * inverse.reshape((*values.shape[:-1], 1, values.shape[-1]))).mT)
 
 
-def cond(x: Array, p: Union[None, float, str] = None) -> Array:
-    """The condition numbers of matrices: the quotient of the largest singular value and the smallest one (p is None or 2),
-    the reverse (-2), or the product of the p-norms of x and its inverse."""
-    from .linalg import inv, matrix_norm  # they are made of other factors
-
-    x = matrices(x, "x", square=False)
-    if p is None or p in (2, -2):
-        values = svdvals(x)
-        if values.shape[-1] == 0:
-            raise LinAlgError(f"x has shape {x.shape}, and no singular values")
-        first, last = values[..., 0].copy(), values[..., -1].copy()
-        return last / first if p == -2 else first / last
-    return matrix_norm(x, ord=p) * matrix_norm(inv(x, check=False), ord=p)
-
-
 class LstsqResult(NamedTuple):
     """A solution, the sums of squares of what remains (empty unless m > n and a has full rank), a's rank and its singular
     values."""

@@ -28,7 +28,7 @@ from ._matrices import raise_if as _raise_if
 from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
-from ._spectra import EighResult, QRResult, SVDResult, cond, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
+from ._spectra import EighResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
 from ._views import broadcast_to
 
 if TYPE_CHECKING:
@@ -289,6 +289,19 @@ def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "f
     else:
         raise ValueError(f'ord is {ord!r}, not "fro", "nuc", 1, -1, 2, -2, inf or -inf')
     return result.reshape((*x.shape[:-2], 1, 1)) if keepdims else result
+
+
+def cond(x: Array, p: Union[None, float, str] = None) -> Array:
+    """The condition numbers of matrices: the quotient of the largest singular value and the smallest one (p is None or 2),
+    the reverse (-2), or the product of the p-norms of x and its inverse."""
+    x = _matrices(x, "x", square=False)
+    if p is None or p in (2, -2):
+        values = svdvals(x)
+        if values.shape[-1] == 0:
+            raise LinAlgError(f"x has shape {x.shape}, and no singular values")
+        first, last = values[..., 0].copy(), values[..., -1].copy()
+        return last / first if p == -2 else first / last
+    return matrix_norm(x, ord=p) * matrix_norm(inv(x, check=False), ord=p)
 
 
 def norm(x: Array, ord: Union[None, str, float] = None, axis: Axis = None, keepdims: bool = False) -> Array:  # noqa: A002
