@@ -301,6 +301,10 @@ tuff_status convolution(Device& device, const Call& call) {
   const uint64_t inputs = elements(call.in_shape), outputs = elements(call.out_shape);
   if (!is_float(call.dtype) || inputs == 0 || elements(call.filter_shape) == 0) return TUFF_ERROR_UNSUPPORTED;
   if (!onednn_available() || !(has_usual_sizes(call) || is_product(call))) return TUFF_ERROR_UNSUPPORTED;
+  // A primitive always runs with as many threads as it was made for, since the sizes decide.
+  const double products = static_cast<double>(elements(call.filter_shape)) *
+                          static_cast<double>(std::max(inputs / call.in_shape[1], outputs / call.out_shape[1]));
+  const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Widened input(call.input, call.dtype, inputs), filter(call.filter, call.dtype, elements(call.filter_shape));
   const bool plain = call.bias == 0 && call.residual == 0 && call.activation == TUFF_ACTIVATION_NONE;
   // A residual may be the output itself.
