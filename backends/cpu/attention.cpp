@@ -242,8 +242,11 @@ class TileWork {
 
 }  // namespace
 
-tuff_status attention(Device&, const Call& call) {
+tuff_status attention(Device& device, const Call& call) {
   if (!is_float(call.dtype) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  const double products = static_cast<double>(call.batch * call.heads * call.seq_q) * static_cast<double>(call.seq_kv) *
+                          static_cast<double>(call.head_dim + call.head_dim_v);
+  const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Sequence k(call, call.k, call.k_strides, call.head_dim), v(call, call.v, call.v_strides, call.head_dim_v);
   if (!k.usable() || !v.usable()) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t rows = std::clamp<uint64_t>(kMostScores / call.seq_kv, 1, kMostRows);

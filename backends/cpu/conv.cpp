@@ -204,6 +204,20 @@ std::string key_of(const Call& call) {
 
 uint64_t elements(const uint64_t (&shape)[5]) { return shape[0] * shape[1] * shape[2] * shape[3] * shape[4]; }
 
+// oneDNN counts elements and positions along an axis in 32 bits.
+bool has_usual_sizes(const Call& call) {
+  constexpr uint64_t kMostElements = uint64_t{1} << 31, kMostPixels = 1 << 22, kMostReach = 1 << 15;
+  for (uint32_t i = 0; i < 3; ++i) {
+    if (std::max(call.in_shape[2 + i], call.out_shape[2 + i]) > kMostPixels) return false;
+    const uint64_t sizes[] = {call.stride[i], call.dilation[i], call.padding[i], call.padding_end[i],
+                              call.filter_shape[2 + i]};
+    if (*std::max_element(std::begin(sizes), std::end(sizes)) > kMostReach) return false;
+    if (call.dilation[i] * (call.filter_shape[2 + i] - 1) > kMostReach) return false;
+  }
+  return elements(call.in_shape) < kMostElements && elements(call.out_shape) < kMostElements &&
+         elements(call.filter_shape) < kMostElements;
+}
+
 // A 1 x 1 filter on whole pixels, channels first: a product of matrices for each image, without reordering anything.
 bool is_product(const Call& call) {
   if (call.transposed == 1 || call.groups != 1 || call.layout != TUFF_LAYOUT_NCHW) return false;
@@ -286,7 +300,11 @@ void finish(const Call& call, const float* sums) {
 tuff_status convolution(Device& device, const Call& call) {
   const uint64_t inputs = elements(call.in_shape), outputs = elements(call.out_shape);
   if (!is_float(call.dtype) || inputs == 0 || elements(call.filter_shape) == 0) return TUFF_ERROR_UNSUPPORTED;
-  if (!onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  if (!onednn_available() || !(has_usual_sizes(call) || is_product(call))) return TUFF_ERROR_UNSUPPORTED;
+  // A primitive always runs with as many threads as it was made for, since the sizes decide.
+  const double products = static_cast<double>(elements(call.filter_shape)) *
+                          static_cast<double>(std::max(inputs / call.in_shape[1], outputs / call.out_shape[1]));
+  const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Widened input(call.input, call.dtype, inputs), filter(call.filter, call.dtype, elements(call.filter_shape));
   const bool plain = call.bias == 0 && call.residual == 0 && call.activation == TUFF_ACTIVATION_NONE;
   // A residual may be the output itself.

@@ -55,6 +55,9 @@ tuff_status entry(void* device, const void* call) {
 // Work of fewer elements than this is not worth waking other threads for.
 constexpr uint64_t kFewElements = 16384;
 
+// Multiplications that take about ten microseconds: one thread computes fewer.
+constexpr double kFewProducts = 1 << 20;
+
 // Calls body(first, count) for parts of 0 ... n - 1, each of `part` elements but the last, on all threads.
 template <typename Body>
 void in_parts(uint64_t n, uint64_t part, const Body& body) {

@@ -124,10 +124,9 @@ tuff_status gemm(Device& device, const Call& call) {
   operands.b = &b;
   // A product of about ten microseconds is not worth waking another thread for. Of many, each thread computes one at a
   // time, within a parallel region.
-  constexpr double kSmall = 1 << 20;
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
-  const bool small = work < kSmall;
-  if (small && work * static_cast<double>(call.batch_count) >= kSmall && device.threads > 1) {
+  const bool small = work < kFewProducts;
+  if (small && work * static_cast<double>(call.batch_count) >= kFewProducts && device.threads > 1) {
     bool failed = false;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < static_cast<int64_t>(call.batch_count); ++i) {

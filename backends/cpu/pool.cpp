@@ -134,6 +134,13 @@ Reach reach_of(const tuff_pool_desc& call, uint64_t k) {
   return {offset, static_cast<uint64_t>(first), std::min(static_cast<uint64_t>(end), call.out_shape[2])};
 }
 
+// Windows whose taps in a row are few; sizes may be as large as 64 bits hold.
+bool has_usual_rows(const tuff_pool_desc& call) {
+  constexpr uint64_t kMostTaps = 64, kMost = uint64_t{1} << 31;
+  return call.indices == 0 && call.adaptive == 0 && call.kernel[2] <= kMostTaps && call.stride[2] <= kMost &&
+         call.dilation[2] <= kMost && call.padding[2] <= kMost && call.in_shape[2] <= kMost;
+}
+
 // Largest values without their indices: a row of outputs at a time, tap by tap, so that the loop is over outputs.
 template <typename T>
 void largest_rows(const tuff_pool_desc& call) {
@@ -167,7 +174,7 @@ void largest_rows(const tuff_pool_desc& call) {
 tuff_status max_pool(Device&, const tuff_pool_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
   with_float(call.dtype, [&]<typename T>(T) {
-    if (call.indices == 0 && call.adaptive == 0) return largest_rows<T>(call);
+    if (has_usual_rows(call)) return largest_rows<T>(call);
     for_outputs<T>(call, [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {
       const Largest best = largest_of(call, plane, z, y, x);
       round_to(best.value, at<T>(call.output)[o]);

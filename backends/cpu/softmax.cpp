@@ -156,6 +156,8 @@ class Strip {
 tuff_status softmax(Device& device, const tuff_softmax_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
   const View view(call);
+  constexpr uint64_t kLongest = uint64_t{1} << 26;  // a whole slice is held in double precision, for each thread
+  if (view.axis > kLongest) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t columns = std::clamp<uint64_t>(kMostElements / view.axis, 1, std::min(kMostColumns, view.inner));
   const uint64_t strips = (view.inner + columns - 1) / columns, size = view.axis * columns;
   const Scratch<double> values(size * static_cast<uint64_t>(device.threads));
