@@ -411,6 +411,22 @@ TEST_F(PlannerExtents, RowsOfScatter) {
   EXPECT_EQ(passes(10, kSorted + 1, TUFF_SCATTER_ADD), 2);
 }
 
+// Each place has a winner, which is written before it is settled and read.
+TEST_F(PlannerExtents, WinnersOfScatter) {
+  const uint64_t shape[] = {1000, 3};
+  ScatterArgs args{};
+  args.dtype = TUFF_F32, args.op = TUFF_SCATTER_SET, args.updates = &buffers_[1], args.output = &buffers_[2];
+  args.index = {TUFF_U32, &buffers_[3], shape, 2, 0, 10, nullptr, 0, false};
+  FakeRecorder recorder(traits_);
+  recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+    const std::string_view name = kernel.source().name;
+    const uint32_t slot = name == "places" ? 3 : name == "scatter_settle" ? 1 : 2;
+    EXPECT_EQ(dispatch.operands()[slot].bytes, 1000 * sizeof(uint32_t)) << name;
+  };
+  record_scatter(recorder, args);
+  EXPECT_EQ(recorder.kernels, (std::vector<std::string>{"places", "scatter_settle", "scatter_write"}));
+}
+
 // The first k of long rows are found in stages: each reads all that the one before wrote, and nothing else.
 TEST_F(PlannerExtents, StagesOfASort) {
   const uint64_t shape[] = {3, 200'000};
