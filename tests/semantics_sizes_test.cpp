@@ -41,10 +41,12 @@ class Side {
   void reset() {
     for (size_t i = 0; i < kSizeBuffers; ++i) {
       std::vector<float> values(kSizeBytes / 4);
-      for (size_t j = 0; j < values.size(); ++j) values[j] = static_cast<float>((7 * j + 3 * i + j / 11) % 5 + 1);
+      for (size_t j = 0; j < values.size(); ++j) values[j] = given(i, j);
       EXPECT_OK(tuff_copy_htod(context, handles_[i], 0, values.data(), kSizeBytes));
     }
   }
+
+  static float given(size_t buffer, size_t j) { return static_cast<float>((7 * j + 3 * buffer + j / 11) % 5 + 1); }
 
   struct Answer {
     tuff_status status;
@@ -122,7 +124,7 @@ class Sides {
             << tuff_status_name(status) << " " << answers[i].message;
       }
     }
-    if (computed) compare_results(answers);
+    if (computed) compare_results(answers, has_one_result(row.function));
     return answers[0].status;
   }
 
@@ -135,7 +137,8 @@ class Sides {
     return x == y || std::fabs(x - y) <= 1e-4f * std::max(1.0f, std::fabs(x));
   }
 
-  void compare_results(const std::vector<Side::Answer>& answers) {
+  // Where a function has several right results, it may write other numbers in the same places.
+  void compare_results(const std::vector<Side::Answer>& answers, bool one_result) {
     const std::vector<float> wanted = sides_[0].contents();
     for (size_t i = 1; i < sides_.size(); ++i) {
       if (answers[i].status != answers[0].status) continue;
@@ -143,6 +146,7 @@ class Sides {
       size_t wrong = 0, at = 0;
       for (size_t j = 0; j < got.size(); ++j) {
         if (alike(wanted[j], got[j])) continue;
+        if (!one_result && wanted[j] != Side::given(j / (kSizeBytes / 4), j % (kSizeBytes / 4))) continue;
         if (wrong++ == 0) at = j;
       }
       EXPECT_EQ(wrong, 0u) << "buffer " << at / (kSizeBytes / 4) << " element " << at % (kSizeBytes / 4) << " is "

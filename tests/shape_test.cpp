@@ -403,7 +403,7 @@ TEST_P(ShapeOnce, BadArguments) {
   EXPECT_FAILS(call(TUFF_F64, shape, 2, order), kArgument, permute, "input");
   EXPECT_FAILS(tuff_permute(context(), TUFF_F32, x, x, shape, 2, order), kArgument, permute, "output");
   const char* cast = "tuff_cast";
-  EXPECT_FAILS(tuff_cast(context(), 16, TUFF_F32, x, y, 10), kArgument, cast, "input_type");
+  EXPECT_FAILS(tuff_cast(context(), 18, TUFF_F32, x, y, 10), kArgument, cast, "input_type");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, 0, x, y, 10), kArgument, cast, "output_type");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_BOOL, x, x, 10), kArgument, cast, "output");
   EXPECT_FAILS(tuff_cast(context(), TUFF_F32, TUFF_I64, x, y, 100), kArgument, cast, "output");

@@ -98,6 +98,10 @@ void destroy_shared_contexts() {
   shared_contexts().clear();
 }
 
+bool has_one_result(std::string_view function) {
+  return !function.starts_with("tuff_qr") && !function.starts_with("tuff_eigh") && !function.starts_with("tuff_svd");
+}
+
 std::string last_error() {
   uint64_t length = 0;
   if (tuff_last_error(nullptr, 0, &length) != TUFF_OK) return "(tuff_last_error failed)";

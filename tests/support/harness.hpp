@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -45,6 +46,10 @@ bool two_devices();
 void destroy_shared_contexts();
 
 std::string last_error();
+
+// Whether the arguments of this function of the header determine its results. Vectors have either sign, and those of
+// equal or vanishing values any base: the tests of linear algebra judge them by residuals.
+bool has_one_result(std::string_view function);
 
 tuff_stats stats_of(tuff_context context);
 tuff_device_properties properties_of(tuff_context context);
