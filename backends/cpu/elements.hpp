@@ -85,8 +85,11 @@ void with_float(int32_t dtype, const Body& body) {
   body(float{});
 }
 
+// 0 for a type that this plug-in does not know.
 inline uint64_t size_of(int32_t dtype) {
   switch (dtype) {
+    case TUFF_C128: return 16;
+    case TUFF_C64:
     case TUFF_F64:
     case TUFF_I64:
     case TUFF_U64: return 8;
@@ -97,7 +100,12 @@ inline uint64_t size_of(int32_t dtype) {
     case TUFF_BF16:
     case TUFF_I16:
     case TUFF_U16: return 2;
-    default: return 1;
+    case TUFF_I8:
+    case TUFF_U8:
+    case TUFF_BOOL:
+    case TUFF_F8_E4M3:
+    case TUFF_F8_E5M2: return 1;
+    default: return 0;
   }
 }
 

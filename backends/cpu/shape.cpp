@@ -10,7 +10,11 @@ namespace {
 // Calls body(T{}) with an integer type of this many bytes.
 template <typename Body>
 void with_unit(uint64_t bytes, const Body& body) {
+  struct Pair {
+    uint64_t words[2];
+  };
   switch (bytes) {
+    case 16: return body(Pair{});
     case 8: return body(uint64_t{});
     case 4: return body(uint32_t{});
     case 2: return body(uint16_t{});
@@ -148,6 +152,7 @@ uint64_t index_at(const tuff_backend_gather& call, uint64_t j) {
 }  // namespace
 
 tuff_status permute(Device&, const tuff_permute_desc& call) {
+  if (size_of(call.dtype) == 0) return TUFF_ERROR_UNSUPPORTED;
   const Axes axes(call);
   uint64_t n = 1;
   for (uint32_t i = 0; i < call.rank; ++i) n *= call.shape[i];
@@ -187,6 +192,7 @@ tuff_status cast(Device&, const tuff_cast_desc& call) {
 }
 
 tuff_status gather(Device&, const tuff_backend_gather& call) {
+  if (size_of(call.dtype) == 0) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t row = call.inner * size_of(call.dtype);
   const auto* input = at<const uint8_t>(call.input);
   auto* output = at<uint8_t>(call.output);

@@ -561,7 +561,10 @@ TUFF_API tuff_status tuff_backend_count(uint32_t* count);
 TUFF_API tuff_status tuff_backend_info(uint32_t index, tuff_device_properties* info);
 
 /* Explains why plug-ins in the folder beside the library were refused, as text for a person: one line for each, with the
- * file and the reason. Empty if none was. buffer, capacity and length are as in tuff_device_refusals(). Since 0.9.0. */
+ * file and the reason. It is empty if none was.
+ *   buffer    receives at most capacity bytes, always NUL-terminated if capacity > 0; may be NULL if capacity is 0
+ *   length    receives the length of the whole text without the NUL; may be NULL
+ * Since 0.9.0. */
 TUFF_API tuff_status tuff_backend_refusals(char* buffer, uint64_t capacity, uint64_t* length);
 
 /* Opens a device. desc may be NULL. The context is freed by tuff_context_destroy().
