@@ -9,11 +9,11 @@ also under the Vulkan validation layers.
 
   --sanitize   then builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the
                tests there, which takes about as long again
-  --whole      runs every row of the large tables; without it, one in five, by a seed that is fresh each time
+  --whole      runs every row of the large tables; without it, one in ten, by a seed that is fresh each time
 TEXT
 }
 
-sanitize=0 sample=5
+sanitize=0 sample=10
 for option in "$@"; do
   case $option in
     --sanitize) sanitize=1 ;;
