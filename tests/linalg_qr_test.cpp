@@ -5,7 +5,7 @@
 
 #include "support/matrices.hpp"
 
-namespace tuff_test {
+namespace tuff_test::linalg_qr_test {
 namespace {
 
 // Extents around those of panels (16, 32) and blocks (128).
@@ -104,17 +104,18 @@ TUFF_TABLE(QrResidual, MatrixCase, shapes());
 class Qr : public OnBackend {};
 
 TEST_P(Qr, SignsAreThoseOfLapack) {
-  // One reflection: (3, 4) becomes (-5, 0); a column that is zero below the diagonal stays.
+  // (3, 4) becomes (-5, 0), and (5, 5) becomes (-7, -1); a column that is zero below the diagonal stays.
   const Matrix a = drawn(2, 2, [](uint64_t i, uint64_t j) { return j == 0 ? (i == 0 ? 3.0 : 4.0) : 5.0; });
   const QrResult got = factor<float>(context(), {a}, 2);
-  const double wanted_r[] = {-5, -7, 0, 1};
-  for (uint64_t i = 0; i < 4; ++i)
-    EXPECT_NEAR(std::fabs(static_cast<double>(got.r[0](i / 2, i % 2))), std::fabs(wanted_r[i]), 1e-5);
-  EXPECT_LT(got.r[0](0, 0), 0);
+  const double wanted_r[] = {-5, -7, 0, -1}, wanted_q[] = {-0.6, -0.8, -0.8, 0.6};
+  for (uint64_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(static_cast<double>(got.r[0](i / 2, i % 2)), wanted_r[i], 1e-5) << i;
+    EXPECT_NEAR(static_cast<double>(got.q[0](i / 2, i % 2)), wanted_q[i], 1e-5) << i;
+  }
   const Matrix diagonal = drawn(5, 5, [](uint64_t i, uint64_t j) { return i == j ? 2.0 - static_cast<double>(i) : 0; });
   const QrResult same = factor<float>(context(), {diagonal}, 5);
   expect_same(same.r[0], diagonal, "R of a diagonal matrix");
-  expect_same(same.q[0], drawn(5, 5, [](uint64_t i, uint64_t j) { return i == j ? 1.0 : 0; }), "its Q");
+  expect_same(same.q[0], identity(5), "its Q");
 }
 
 // Matrices times a power of two have the same Q and R times that power, to the bit, however large or small they are.
@@ -124,13 +125,9 @@ TEST_P(Qr, DoesNotOverflowOrUnderflow) {
     const Matrix a = of_kind<float>(Kind::random, m, n, random);
     const QrResult plain = factor<float>(context(), {a}, n);
     for (const int power : {-90, 60, 110}) {
-      const auto scaled = [&](const Matrix& x) {
-        return drawn(x.rows(), x.cols(),
-                     [&](uint64_t i, uint64_t j) { return std::ldexp(static_cast<double>(x(i, j)), power); });
-      };
-      const QrResult got = factor<float>(context(), {scaled(a)}, n);
+      const QrResult got = factor<float>(context(), {scaled(a, power)}, n);
       expect_same(got.q[0], plain.q[0], "Q");
-      expect_same(got.r[0], scaled(plain.r[0]), "R");
+      expect_same(got.r[0], scaled(plain.r[0], power), "R");
     }
   }
 }
@@ -166,9 +163,7 @@ TEST_P(Qr, EmptyMatrices) {
   for (const Matrix& matrix : q.read()) expect_same(matrix, filled, "untouched");
   desc.batch_count = 2;
   EXPECT_OK(tuff_qr(context(), &desc));
-  for (const Matrix& matrix : q.read()) {
-    expect_same(matrix, drawn(40, 40, [](uint64_t i, uint64_t j) { return i == j ? 1.0 : 0; }), "identity");
-  }
+  for (const Matrix& matrix : q.read()) expect_same(matrix, identity(40), "identity");
   desc.columns_q = 0, desc.m = 0, desc.n = 40, desc.a = q;
   EXPECT_OK(tuff_qr(context(), &desc));
   desc.q = 0, desc.a = 0, desc.m = 40, desc.n = 0;
@@ -177,4 +172,4 @@ TEST_P(Qr, EmptyMatrices) {
 TUFF_ON_BACKENDS(Qr);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::linalg_qr_test

@@ -7,18 +7,22 @@
 
 #include "support/matrices.hpp"
 
-namespace tuff_test {
+namespace tuff_test::linalg_spectrum_test {
 namespace {
-
-Matrix identity(uint64_t n) {
-  return drawn(n, n, [](uint64_t i, uint64_t j) { return i == j ? 1.0 : 0; });
-}
 
 Matrix diagonal(uint64_t rows, uint64_t cols, const Matrix& values) {
   return drawn(rows, cols, [&](uint64_t i, uint64_t j) { return i == j ? static_cast<double>(values(0, i)) : 0; });
 }
 
-// An orthogonal matrix: the product of n reflections of random vectors.
+// The lower triangle of a square matrix, mirrored.
+Matrix symmetric(Matrix a) {
+  for (uint64_t r = 0; r < a.rows(); ++r) {
+    for (uint64_t c = 0; c < r; ++c) a(c, r) = a(r, c);
+  }
+  return a;
+}
+
+// An orthogonal matrix: the product of up to 20 reflections by random vectors.
 Matrix orthogonal(uint64_t n, Random& random) {
   Matrix q = identity(n);
   for (uint64_t step = 0; step < std::min<uint64_t>(n, 20); ++step) {
@@ -116,12 +120,12 @@ EighResult eigh(tuff_context context, const std::vector<Matrix>& matrices, bool 
   return {vectors.read(), values.read(), info.read()};
 }
 
+// upper: which triangle is given. alone: the values are also computed without the vectors.
 template <typename T>
-void expect_eigh(tuff_context context, const std::vector<Matrix>& matrices, const MatrixCase& row,
-                 const std::string& what) {
+void expect_eigh(tuff_context context, const std::vector<Matrix>& matrices, const MatrixCase& row, bool upper,
+                 bool alone, const std::string& what) {
   const uint64_t n = row.n;
   const double limit = kThreshold * static_cast<double>(n) * kEpsilon<T>;
-  const bool upper = what.size() % 2 == 0;
   std::vector<Matrix> stored;
   for (const Matrix& matrix : matrices) stored.push_back(one_triangle(matrix, upper, NAN));
   const EighResult got = eigh<T>(context, stored, upper, true, row.padding, row.shift);
@@ -132,10 +136,10 @@ void expect_eigh(tuff_context context, const std::vector<Matrix>& matrices, cons
     EXPECT_LE((a * v - v * diagonal(n, n, got.values[i])).norm(), limit * a.norm()) << what << " of " << n;
     EXPECT_LE(off_orthonormal(v), limit) << what << " of " << n;
   }
-  if (what != "random") return;
-  const EighResult alone = eigh<T>(context, stored, upper, false, row.padding, row.shift);
+  if (!alone) return;
+  const EighResult values = eigh<T>(context, stored, upper, false, row.padding, row.shift);
   for (uint64_t i = 0; i < matrices.size(); ++i) {
-    expect_same(alone.values[i], got.values[i], "values without vectors");
+    expect_same(values.values[i], got.values[i], "values without vectors");
   }
 }
 
@@ -148,13 +152,10 @@ TEST_P(Eigh, ResidualsAreBelowLapacksThreshold) {
       Random random(row().n + static_cast<uint64_t>(kind));
       std::vector<Matrix> matrices;
       for (uint64_t i = 0; i < row().batch; ++i) {
-        Matrix a = of_kind<T>(kind, row().n, row().n, random);
-        for (uint64_t r = 0; r < row().n; ++r) {
-          for (uint64_t c = 0; c < r; ++c) a(c, r) = a(r, c);
-        }
-        matrices.push_back(a);
+        matrices.push_back(symmetric(of_kind<T>(kind, row().n, row().n, random)));
       }
-      expect_eigh<T>(context(), matrices, row(), name_of(kind));
+      const bool upper = kind == Kind::random || kind == Kind::singular;
+      expect_eigh<T>(context(), matrices, row(), upper, kind == Kind::random, name_of(kind));
     }
     for (const Spectrum spectrum : kSpectra) {
       if (!all_kinds(row())) continue;
@@ -162,12 +163,8 @@ TEST_P(Eigh, ResidualsAreBelowLapacksThreshold) {
       const Matrix q = orthogonal(row().n, random);
       Matrix d(1, row().n);
       for (uint64_t j = 0; j < row().n; ++j) d(0, j) = value_of(spectrum, j);
-      const Matrix a = rounded<T>(q * diagonal(row().n, row().n, d) * q.transposed());
-      Matrix symmetric = a;
-      for (uint64_t r = 0; r < row().n; ++r) {
-        for (uint64_t c = 0; c < r; ++c) symmetric(c, r) = a(r, c);
-      }
-      expect_eigh<T>(context(), {symmetric}, row(), name_of(spectrum));
+      const Matrix a = symmetric(rounded<T>(q * diagonal(row().n, row().n, d) * q.transposed()));
+      expect_eigh<T>(context(), {a}, row(), spectrum == Spectrum::opposite, false, name_of(spectrum));
     }
   });
 }
@@ -201,8 +198,9 @@ SvdResult svd(tuff_context context, const std::vector<Matrix>& matrices, bool le
   return {u.read(), values.read(), vt.read(), info.read()};
 }
 
+// parts: the values are also computed without some of the vectors.
 template <typename T>
-void expect_svd(tuff_context context, const std::vector<Matrix>& matrices, const MatrixCase& row,
+void expect_svd(tuff_context context, const std::vector<Matrix>& matrices, const MatrixCase& row, bool parts,
                 const std::string& what) {
   const uint64_t m = row.m, n = row.n, k = std::min(m, n);
   const double limit = kThreshold * static_cast<double>(std::max(m, n)) * kEpsilon<T>;
@@ -218,7 +216,7 @@ void expect_svd(tuff_context context, const std::vector<Matrix>& matrices, const
     EXPECT_LE(off_orthonormal(got.u[i]), limit) << what << " " << m << "x" << n;
     EXPECT_LE(off_orthonormal(got.vt[i].transposed()), limit) << what << " " << m << "x" << n;
   }
-  if (what != "random") return;
+  if (!parts) return;
   // Vectors that are not wanted change nothing but the rounding of the values.
   const SvdResult one = svd<T>(context, matrices, n % 2 == 0, n % 2 != 0, row.padding, row.shift),
                   none = svd<T>(context, matrices, false, false, row.padding, row.shift);
@@ -243,7 +241,7 @@ TEST_P(Svd, ResidualsAreBelowLapacksThreshold) {
       Random random(m + n + static_cast<uint64_t>(kind));
       std::vector<Matrix> matrices;
       for (uint64_t i = 0; i < row().batch; ++i) matrices.push_back(of_kind<T>(kind, m, n, random));
-      expect_svd<T>(context(), matrices, row(), name_of(kind));
+      expect_svd<T>(context(), matrices, row(), kind == Kind::random, name_of(kind));
     }
     for (const Spectrum spectrum : kSpectra) {
       if (!all_kinds(row())) continue;
@@ -251,7 +249,7 @@ TEST_P(Svd, ResidualsAreBelowLapacksThreshold) {
       Matrix d(1, k);
       for (uint64_t j = 0; j < k; ++j) d(0, j) = value_of(spectrum, j);
       expect_svd<T>(context(), {rounded<T>(orthogonal(m, random) * diagonal(m, n, d) * orthogonal(n, random))}, row(),
-                    name_of(spectrum));
+                    false, name_of(spectrum));
     }
   });
 }
@@ -300,24 +298,17 @@ TEST_P(Spectra, OfDiagonalsAndZeros) {
 TEST_P(Spectra, DoNotOverflowOrUnderflow) {
   for (const uint64_t n : {6, 50}) {
     Random random(n);
-    Matrix a = of_kind<float>(Kind::random, n, n, random);
-    for (uint64_t r = 0; r < n; ++r) {
-      for (uint64_t c = 0; c < r; ++c) a(c, r) = a(r, c);
-    }
+    const Matrix a = symmetric(of_kind<float>(Kind::random, n, n, random));
     const EighResult e = eigh<float>(context(), {a}, false, true);
     const SvdResult s = svd<float>(context(), {a}, true, true);
     for (const int power : {-100, 110}) {
-      const auto scaled = [&](const Matrix& x) {
-        return drawn(x.rows(), x.cols(),
-                     [&](uint64_t i, uint64_t j) { return std::ldexp(static_cast<double>(x(i, j)), power); });
-      };
-      const EighResult e2 = eigh<float>(context(), {scaled(a)}, false, true);
+      const EighResult e2 = eigh<float>(context(), {scaled(a, power)}, false, true);
       expect_same(e2.vectors[0], e.vectors[0], "eigenvectors");
-      expect_same(e2.values[0], rounded<float>(scaled(e.values[0])), "eigenvalues");
-      const SvdResult s2 = svd<float>(context(), {scaled(a)}, true, true);
+      expect_same(e2.values[0], rounded<float>(scaled(e.values[0], power)), "eigenvalues");
+      const SvdResult s2 = svd<float>(context(), {scaled(a, power)}, true, true);
       expect_same(s2.u[0], s.u[0], "left vectors");
       expect_same(s2.vt[0], s.vt[0], "right vectors");
-      expect_same(s2.values[0], rounded<float>(scaled(s.values[0])), "singular values");
+      expect_same(s2.values[0], rounded<float>(scaled(s.values[0], power)), "singular values");
     }
   }
 }
@@ -396,4 +387,4 @@ TEST_P(Spectra, EmptyMatrices) {
 TUFF_ON_BACKENDS(Spectra);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::linalg_spectrum_test

@@ -53,25 +53,24 @@ Checked check_matrix(const MatrixArgs& matrix, const Names& names, uint64_t rows
   return {names.matrix, matrix.buffer, elements * dtype_size(dtype)};
 }
 
-Checked check_pivots(const Buffer* pivots, uint64_t steps, uint64_t stride, uint64_t batch_count, bool written) {
-  if (steps == 0 || batch_count == 0) return {"pivots", nullptr, 0};
-  require(!written || batch_count == 1 || stride >= steps, "stride_pivots is {}, must be at least {}", stride, steps);
-  const uint64_t elements = checked_add(checked_mul(batch_count - 1, stride, "pivots"), steps, "pivots");
-  check_operand(pivots, "pivots", elements, TUFF_I32, [&] {
-    return fmt::format("{} for each matrix, stride_pivots={} batch_count={}", steps, stride, batch_count);
+// `count` numbers for each matrix. Those of two matrices may overlap only where they are read.
+Checked check_each(const Buffer* numbers, const char* name, uint64_t count, uint64_t stride, int32_t dtype,
+                   uint64_t batch_count, bool written) {
+  if (count == 0 || batch_count == 0) return {name, nullptr, 0};
+  require(!written || batch_count == 1 || stride >= count, "stride_{} is {}, must be at least {}", name, stride, count);
+  const uint64_t elements = checked_add(checked_mul(batch_count - 1, stride, name), count, name);
+  check_operand(numbers, name, elements, dtype, [&] {
+    return fmt::format("{} for each matrix, stride_{}={} batch_count={}", count, name, stride, batch_count);
   });
-  return {"pivots", pivots, elements * sizeof(int32_t)};
+  return {name, numbers, elements * dtype_size(dtype)};
 }
 
-// `count` numbers for each matrix, which are written.
+Checked check_pivots(const Buffer* pivots, uint64_t steps, uint64_t stride, uint64_t batch_count, bool written) {
+  return check_each(pivots, "pivots", steps, stride, TUFF_I32, batch_count, written);
+}
+
 Checked check_values(const Buffer* values, uint64_t count, uint64_t stride, int32_t dtype, uint64_t batch_count) {
-  if (count == 0 || batch_count == 0) return {"values", nullptr, 0};
-  require(batch_count == 1 || stride >= count, "stride_values is {}, must be at least {}", stride, count);
-  const uint64_t elements = checked_add(checked_mul(batch_count - 1, stride, "values"), count, "values");
-  check_operand(values, "values", elements, dtype, [&] {
-    return fmt::format("{} for each matrix, stride_values={} batch_count={}", count, stride, batch_count);
-  });
-  return {"values", values, elements * dtype_size(dtype)};
+  return check_each(values, "values", count, stride, dtype, batch_count, true);
 }
 
 // A matrix that is written, unless it is not wanted.

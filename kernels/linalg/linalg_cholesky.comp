@@ -11,7 +11,6 @@
 // The block's other triangle is set to zero. A pivot that is not above zero makes everything behind it NaN.
 //
 //# TUFF_INFO : 0|1 : 1: slot 1 has each matrix's first failure, counted from 1, or 0
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg.glsl"
 
 layout(local_size_x_id = 0) in;

@@ -6,7 +6,6 @@
 //# TUFF_DETERMINANT : 0|1 : 1: slot 2 receives the determinants
 //# TUFF_SIGN : 0|1 : 1: slot 3 receives their signs
 //# TUFF_LOG : 0|1 : 1: slot 4 receives the logarithms of their magnitudes
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 //# TUFF_THREADS : 1..256 : invocations of a workgroup, a power of two
 #include "kernels/linalg/linalg.glsl"
 

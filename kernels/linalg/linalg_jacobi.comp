@@ -11,7 +11,7 @@
 // eps / 8 times the Frobenius norm of all of X,
 //
 //   |S(p, q)| <= f                                    or, with TUFF_GRAM and columns p and q of length l(p) >= l(q),
-//   |S(p, q)| <= l(p) * max(f, eps * sqrt(rows) * l(q))
+//   |S(p, q)| <= l(p) * max(f, eps * sqrt(columns) * l(q))
 //
 // With TUFF_ALONE S is all of X: sweeps are repeated, and X receives its diagonal. Then only the columns that there are
 // take part, and only as many rows and columns of U are set.
@@ -19,7 +19,6 @@
 //# TUFF_GRAM : 0|1 : 1: S is X^T X
 //# TUFF_ALONE : 0|1 : 1: there are only two parts, whose sweeps are repeated up to MOST_SWEEPS times
 //# TUFF_THREADS : 8|16|32|64|128|256 : invocations of a workgroup
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg_pairs.glsl"
 
 layout(local_size_x = TUFF_THREADS) in;
@@ -28,7 +27,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(5)
   TUFF_INDEX x_row, x_column, x_stride;
   TUFF_INDEX u_stride;   // from one matrix's products to the next's
-  uint rows, columns;    // of X
+  uint columns;          // of X, and its rows
   uint parts;            // of the columns, an even number
   uint round, sweep;
   uint matrices;
@@ -57,7 +56,7 @@ const TUFF_VALUE STEEP = 1e30lf;
 #endif
 
 TUFF_VALUE x_at(TUFF_INDEX base, uint i, uint j) {
-  if (i >= push.rows || j >= push.columns) return TUFF_ZERO;
+  if (i >= push.columns || j >= push.columns) return TUFF_ZERO;
   return TUFF_AT(X, base + TUFF_INDEX(i) * push.x_row + TUFF_INDEX(j) * push.x_column);
 }
 
@@ -72,14 +71,14 @@ void load(TUFF_INDEX base, uvec2 pair, Width width, uint thread) {
   for (uint e = thread; e < SQUARE(width); e += TUFF_THREADS) S(e >> width.bits, e & width.mask) = TUFF_ZERO;
   // The columns pass through the memory of U, some rows at a time.
   const bool along_rows = push.x_column == TUFF_INDEX(1);
-  for (uint first = 0; first < push.rows; first += WHOLE) {
+  for (uint first = 0; first < push.columns; first += WHOLE) {
     barrier();
     for (uint e = thread; e < WHOLE * WHOLE; e += TUFF_THREADS) {
       const uint r = along_rows ? e / WHOLE : e % WHOLE, c = along_rows ? e % WHOLE : e / WHOLE;
       W(r, c) = x_at(base, first + r, column_of(pair, c));
     }
     barrier();
-    const uint height = min(WHOLE, push.rows - first);
+    const uint height = min(WHOLE, push.columns - first);
     // Two neighbouring rows and columns of S for each invocation.
     for (uint e = thread; e < SQUARE(width) / 4; e += TUFF_THREADS) {
       const uint i = e >> width.bits - 1 << 1, j = (e & width.mask >> 1) << 1;
@@ -197,14 +196,17 @@ void main() {
   const Width width = Width(players, bits, (1u << bits) - 1);
   load(base, pair, width, thread);
   const TUFF_VALUE least = TUFF_AT(Norm, matrix) * (EPSILON * TUFF_VALUE(0.125));
-  const TUFF_VALUE relative = EPSILON * root(TUFF_VALUE(push.rows));
+  const TUFF_VALUE relative = EPSILON * root(TUFF_VALUE(push.columns));
   uint last = sweep(width, thread, least, relative), all = last;
 #if TUFF_ALONE
   for (uint again = 1; again < MOST_SWEEPS && last != 0; ++again) {
     last = sweep(width, thread, least, relative);
     all += last;
   }
-  if (!(TUFF_GRAM != 0)) all = last;
+#if !TUFF_GRAM
+  // X is diagonal if the last sweep needed no rotation. Columns are multiplied by U first, and measured again.
+  all = last;
+#endif
 #endif
   if (thread == 0) {
     TUFF_AT(Moved, matrix * games + game) = all != 0 || TUFF_ALONE != 0 ? 1 : 0;

@@ -189,9 +189,13 @@ void host_eigh(const EighArgs& args) {
       if (n == 0) return;
       Doubles x = load<T>(args.a, matrix, n, n), w = identity(n), sorted(n, n);
       for (uint64_t i = 0; i < n; ++i) {
-        for (uint64_t j = 0; j < i; ++j)
-          (args.triangle == TUFF_TRIANGLE_UPPER ? x(i, j) : x(j, i)) =
-              args.triangle == TUFF_TRIANGLE_UPPER ? x(j, i) : x(i, j);
+        for (uint64_t j = 0; j < i; ++j) {
+          if (args.triangle == TUFF_TRIANGLE_UPPER) {
+            x(i, j) = x(j, i);
+          } else {
+            x(j, i) = x(i, j);
+          }
+        }
       }
       int exponent = 0;
       std::vector<double> keys(n, std::numeric_limits<double>::quiet_NaN()), values = keys;

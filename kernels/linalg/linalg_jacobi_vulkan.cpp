@@ -8,7 +8,6 @@
 // A wide matrix is transposed. Each round of a sweep is one dispatch for the rotations of all pairs of column parts,
 // and one for each matrix that they are applied to. All sweeps are recorded; those after convergence end at once.
 #include <algorithm>
-#include <bit>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/loop_limit.hpp"
@@ -32,6 +31,9 @@ uint64_t half_of(int32_t dtype) { return static_cast<uint64_t>(shaders::LinalgJa
 uint64_t most_sweeps() { return static_cast<uint64_t>(shaders::LinalgJacobi::most_sweeps({})); }
 uint64_t state_words() { return static_cast<uint64_t>(shaders::LinalgJacobi::state_words({})); }
 uint64_t parts_of(uint64_t columns, int32_t dtype) { return ceil_div(columns, 2 * half_of(dtype)) * 2; }
+
+// Whether one workgroup has all columns.
+bool is_alone(uint64_t columns, int32_t dtype) { return parts_of(columns, dtype) == 2; }
 
 // Hands out scratch memory for `matrices` matrices, in elements. Integers take as much as an element.
 class Layout {
@@ -75,7 +77,7 @@ struct Jacobi {
   Workspace memory;
 
   uint64_t parts() const { return parts_of(columns, batch.dtype); }
-  bool alone() const { return parts() == 2; }
+  bool alone() const { return is_alone(columns, batch.dtype); }
   uint64_t sweeps() const { return !alone() ? most_sweeps() : gram ? kSweepsOfTwo : 1; }
 
   // Numbers of `words` for each matrix, as integers of 4 bytes.
@@ -99,12 +101,11 @@ struct Jacobi {
 
 // Invocations that share `extent` elements. On CPU devices loops are bounded (kernels/common/loop_limit.hpp).
 uint32_t lanes_for(const Batch& batch, uint64_t extent) {
-  const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(batch.recorder.traits())));
+  const uint32_t most = batch.most_threads();
   uint32_t lanes = batch.threads(extent, most);
   while (extent / lanes > kMaxLoopIterationsCpu / 2 && lanes < most) lanes *= 2;
   return lanes;
 }
-bool shares(const Batch& batch, uint32_t lanes) { return lanes > std::max(batch.recorder.traits().subgroup_size, 1u); }
 
 void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from_columns, int triangles) const {
   const bool wide = needs_wide(std::max(batch.span(from, rows, from_columns), batch.span(to, rows, from_columns)));
@@ -113,7 +114,7 @@ void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from
     const uint32_t lanes = lanes_for(batch, by_row ? from_columns : rows);
     KernelRequest kernel = shaders::LinalgLoad::request({.exact_arithmetic = batch.recorder.traits().cpu,
                                                          .lanes = lanes,
-                                                         .shared = shares(batch, lanes),
+                                                         .shared = batch.shares(lanes),
                                                          .stage = stage,
                                                          .triangles = triangles,
                                                          .type = batch.dtype});
@@ -137,10 +138,8 @@ void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from
                                                      .columns = static_cast<uint32_t>(from_columns),
                                                      .matrices = static_cast<uint32_t>(batch.count)});
     });
-    const auto elements = static_cast<double>(rows * (by_row ? from_columns : 1)) * static_cast<double>(batch.count);
-    dispatch.groups_linear(batch.count * (by_row ? rows : 1), batch.recorder.traits())
-        .work((1 + stage / 2) * elements * static_cast<double>(batch.size()), elements);
-    batch.recorder.dispatch(kernel, dispatch);
+    const uint64_t elements = rows * (by_row ? from_columns : 1);
+    batch.record(kernel, dispatch, by_row ? rows : 1, stage < 2 ? elements : 2 * elements, elements);
   }
 }
 
@@ -151,13 +150,14 @@ uint32_t jacobi_threads(const Batch& batch, uint64_t columns) {
 }
 
 void Jacobi::turn(uint64_t round, uint64_t sweep) const {
-  const DeviceTraits& traits = batch.recorder.traits();
-  const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(traits)));
-  const uint32_t threads = std::min(most, jacobi_threads(batch, columns));
+  const uint32_t threads = std::min(batch.most_threads(), jacobi_threads(batch, columns));
   const uint64_t games = parts() / 2, whole = 2 * half_of(batch.dtype);
   const bool wide = needs_wide(std::max(batch.span(x, columns, columns), batch.count * games * whole * whole));
-  KernelRequest kernel = shaders::LinalgJacobi::request(
-      {.alone = alone(), .exact_arithmetic = traits.cpu, .gram = gram, .threads = threads, .type = batch.dtype});
+  KernelRequest kernel = shaders::LinalgJacobi::request({.alone = alone(),
+                                                         .exact_arithmetic = batch.recorder.traits().cpu,
+                                                         .gram = gram,
+                                                         .threads = threads,
+                                                         .type = batch.dtype});
   kernel.wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, x, columns, columns, alone() && !gram ? Access::read_write : Access::read);
@@ -171,19 +171,14 @@ void Jacobi::turn(uint64_t round, uint64_t sweep) const {
                                                      .x_column = static_cast<Index>(x.column_stride()),
                                                      .x_stride = static_cast<Index>(x.stride),
                                                      .u_stride = static_cast<Index>(memory.products.stride),
-                                                     .rows = static_cast<uint32_t>(columns),
                                                      .columns = static_cast<uint32_t>(columns),
                                                      .parts = static_cast<uint32_t>(parts()),
                                                      .round = static_cast<uint32_t>(round),
                                                      .sweep = static_cast<uint32_t>(sweep),
                                                      .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(columns * columns) * static_cast<double>(batch.count);
-  const auto rotations = static_cast<double>(games * whole * whole * whole) * static_cast<double>(batch.count);
-  dispatch.groups_linear(games * batch.count, traits)
-      .work(elements * static_cast<double>(batch.size()),
-            6 * rotations + (gram ? 2 * elements * static_cast<double>(whole) : 0));
-  batch.recorder.dispatch(kernel, dispatch);
+  const uint64_t elements = columns * columns, rotations = games * whole * whole * whole;
+  batch.record(kernel, dispatch, games, elements, 6 * rotations + (gram ? 2 * elements * whole : 0));
 }
 
 void Jacobi::rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t sweep) const {
@@ -211,10 +206,7 @@ void Jacobi::rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t 
                                                      .groups = static_cast<uint32_t>(groups),
                                                      .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
-  dispatch.groups_linear(groups * games * batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), 2 * elements * static_cast<double>(whole));
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, groups * games, 2 * rows * columns, 2 * rows * columns * whole);
 }
 
 void Jacobi::run(const View& w) const {
@@ -239,7 +231,7 @@ void Jacobi::order(const View& values, const Buffer* info, uint64_t first_info) 
                                                           .gram = gram,
                                                           .info = info != nullptr,
                                                           .lanes = lanes,
-                                                          .shared = shares(batch, lanes),
+                                                          .shared = batch.shares(lanes),
                                                           .stage = stage,
                                                           .type = batch.dtype});
     kernel.constant(0, lanes).wide(wide);
@@ -263,16 +255,12 @@ void Jacobi::order(const View& values, const Buffer* info, uint64_t first_info) 
                                                       .x_column = static_cast<Index>(x.column_stride()),
                                                       .x_stride = static_cast<Index>(x.stride),
                                                       .values_stride = static_cast<Index>(values.stride),
-                                                      .rows = static_cast<uint32_t>(columns),
                                                       .columns = static_cast<uint32_t>(columns),
                                                       .groups = static_cast<uint32_t>(groups),
                                                       .sweeps = static_cast<uint32_t>(sweeps()),
                                                       .matrices = static_cast<uint32_t>(batch.count)});
     });
-    const auto elements = static_cast<double>(columns * columns) * static_cast<double>(batch.count);
-    dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
-        .work(elements * static_cast<double>(batch.size()), elements);
-    batch.recorder.dispatch(kernel, dispatch);
+    batch.record(kernel, dispatch, groups, columns * columns, columns * columns);
   }
 }
 
@@ -306,16 +294,7 @@ void Jacobi::arrange(const View& from, const View& to, uint64_t rows, const View
         .down = static_cast<uint32_t>(down),
         .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
-  dispatch.groups_linear(across * down * batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), elements);
-  batch.recorder.dispatch(kernel, dispatch);
-}
-
-// The view of a part of a batch.
-View part_of(View view, uint64_t first) {
-  view.first += first * view.stride;
-  return view;
+  batch.record(kernel, dispatch, across * down, 2 * rows * columns, rows * columns);
 }
 
 // --- eigenvalues ----------------------------------------------------------------------------------------------------
@@ -326,7 +305,7 @@ struct EighMemory {
 };
 
 EighMemory take_eigh(Layout& layout, const EighArgs& args) {
-  const bool alone = parts_of(args.n, args.dtype) == 2, vectors = args.vectors.buffer != nullptr;
+  const bool alone = is_alone(args.n, args.dtype), vectors = args.vectors.buffer != nullptr;
   EighMemory memory{layout.take(args.n, args.n), {}, {}};
   if (vectors && !alone) memory.w = layout.take(args.n, args.n);
   memory.work = take_workspace(layout, args.n, args.n, args.dtype);

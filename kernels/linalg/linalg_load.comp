@@ -35,15 +35,13 @@ TUFF_WRITE(4, Norm, TUFF_VALUE, TUFF_VALUE_BYTES)
 
 TUFF_TREE(tree_largest, larger)
 
-TUFF_VALUE element(TUFF_INDEX base, uint i, uint j) {
 #if TUFF_STAGE == 0 || TUFF_STAGE == 2
+TUFF_VALUE element(TUFF_INDEX base, uint i, uint j) {
   const bool other = TUFF_TRIANGLES == 1 ? j > i : TUFF_TRIANGLES == 2 && j < i;
   const uint r = other ? j : i, c = other ? i : j;
   return TUFF_AT(A, base + TUFF_INDEX(r) * push.a_row + TUFF_INDEX(c) * push.a_column);
-#else
-  return TUFF_ZERO;
-#endif
 }
+#endif
 
 void main() {
   const uint group = tuff_group(), thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;

@@ -10,7 +10,6 @@
 // The rows' other columns are exchanged afterwards, by linalg_swap.comp.
 //
 //# TUFF_INFO : 0|1 : 1: slot 2 has each matrix's first pivot that is 0, counted from 1, or 0
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 //# TUFF_THREADS : 1..256 : invocations of a workgroup, a power of two
 #include "kernels/linalg/linalg.glsl"
 

@@ -6,7 +6,6 @@
 //
 // and ends with panels of a few columns, each of which one workgroup computes.
 #include <algorithm>
-#include <bit>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/loop_limit.hpp"
@@ -66,10 +65,8 @@ void record_swap(const Batch& batch, const View& a, const Pivots& pivots, uint64
                                                    .groups = static_cast<uint32_t>(groups),
                                                    .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto moved = static_cast<double>(columns * swaps.count) * static_cast<double>(batch.count);
-  dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
-      .work(4 * moved * static_cast<double>(batch.size()), moved);
-  batch.recorder.dispatch(kernel, dispatch);
+  const uint64_t moved = columns * swaps.count;
+  batch.record(kernel, dispatch, groups, 4 * moved, moved);
 }
 
 // All exchanges of a factorisation, in order, or undone.
@@ -96,10 +93,9 @@ uint64_t iterations(const Panel& panel, uint64_t rows) {
 }
 
 Panel choose_panel(const Batch& batch, uint64_t rows, uint64_t steps) {
-  const DeviceTraits& traits = batch.recorder.traits();
-  const uint32_t most = std::bit_floor(std::min(kMostThreads, max_along_x(traits)));
+  const uint32_t most = batch.most_threads();
   Panel panel{steps <= block_extent() ? block_extent() : kPanel, batch.threads(rows, most)};
-  if (!traits.cpu) return panel;
+  if (!batch.recorder.traits().cpu) return panel;
   while (iterations(panel, rows) > kMaxLoopIterationsCpu) {
     if (panel.threads < most) {
       panel.threads *= 2;
@@ -148,10 +144,7 @@ void Lu::record_panel(uint64_t first, uint64_t columns) const {
                                                  .first = static_cast<uint32_t>(first),
                                                  .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
-  dispatch.groups_linear(batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(columns));
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, 1, 2 * rows * columns, rows * columns * columns);
 }
 
 // The columns first … first + columns - 1, from row `first` down.
@@ -192,8 +185,7 @@ void record_lu(Recorder& recorder, const LuArgs& args) {
   log(TUFF_LOG_DISPATCH, "lu {} {}x{} batch={}: panels of {} columns, groups of {}", dtype_name(args.dtype), args.m,
       args.n, args.batch_count, panel.columns, panel.threads);
   for_each_part(batch, args.n, [&](const Batch& part, uint64_t first) {
-    View matrices = a;
-    matrices.first = first * a.stride;
+    const View matrices = part_of(a, first);
     const Pivots pivots{args.pivots, first * stride_pivots, stride_pivots};
     Lu{part, args, matrices, pivots, first, panel}.record(0, steps);
     if (args.n > steps) {
@@ -216,8 +208,7 @@ void record_lu_solve(Recorder& recorder, const LuSolveArgs& args) {
   log(TUFF_LOG_DISPATCH, "lu_solve {} n={} nrhs={} batch={}", dtype_name(args.dtype), args.n, args.nrhs,
       args.batch_count);
   for_each_part(batch, args.nrhs, [&](const Batch& part, uint64_t first) {
-    View lu = a, x = b;
-    lu.first = first * a.stride, x.first = first * b.stride;
+    const View lu = part_of(a, first), x = part_of(b, first);
     const Pivots pivots{args.pivots, first * stride_pivots, stride_pivots};
     if (args.transpose == TUFF_NO_TRANS) {
       record_permutation(part, x, pivots, args.n, args.nrhs, false);

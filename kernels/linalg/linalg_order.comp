@@ -8,7 +8,6 @@
 //# TUFF_STAGE : 0|1 : the stage
 //# TUFF_GRAM : 0|1 : 1: singular values, in descending order; 0: eigenvalues, in ascending order
 //# TUFF_INFO : 0|1 : 1: slot 5 receives each matrix's info
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg_pairs.glsl"
 #include "kernels/common/lanes.glsl"
 
@@ -18,7 +17,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(6)
   TUFF_INDEX x_row, x_column, x_stride;
   TUFF_INDEX values_stride;
-  uint rows, columns;    // of X
+  uint columns;          // of X, and its rows
   uint groups;           // workgroups for each matrix
   uint sweeps;           // that were made at most
   uint matrices;
@@ -46,7 +45,7 @@ void main() {
   const TUFF_INDEX column = TUFF_INDEX(matrix) * push.x_stride + TUFF_INDEX(part) * push.x_column;
 #if TUFF_GRAM
   TUFF_VALUE squares = TUFF_ZERO;
-  for (uint i = thread; i < push.rows; i += TUFF_LANES) {
+  for (uint i = thread; i < push.columns; i += TUFF_LANES) {
     const TUFF_VALUE x = TUFF_AT(X, column + TUFF_INDEX(i) * push.x_row);
     squares += x * x;
   }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "kernels/common/stream_device.hpp"
+#include "kernels/common/workgroup.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "planning/recorder.hpp"
 
@@ -40,6 +42,12 @@ struct View {
   }
 };
 
+// The view of a part of a batch, from its matrix `first` on.
+inline View part_of(View view, uint64_t first) {
+  view.first += first * view.stride;
+  return view;
+}
+
 // A call while it is recorded: what all its dispatches have in common.
 struct Batch {
   Recorder& recorder;
@@ -58,6 +66,14 @@ struct Batch {
   }
   // Invocations of a workgroup for `items` that share one: a power of two up to `most`.
   uint32_t threads(uint64_t items, uint32_t most) const;
+  // The largest power of two that a workgroup can have.
+  uint32_t most_threads() const { return std::bit_floor(std::min(kMostThreads, max_along_x(recorder.traits()))); }
+  // TUFF_SHARED (kernels/common/lanes.glsl): whether these are more than a subgroup.
+  bool shares(uint32_t lanes) const { return lanes > device.subgroup; }
+  // Records a dispatch of `groups` workgroups for each matrix, with the elements that they move and their operations
+  // for each matrix.
+  void record(const KernelRequest& kernel, Dispatch& dispatch, uint64_t groups, uint64_t elements,
+              uint64_t operations) const;
 };
 
 // Calls body(batch, first) for parts of a batch that fit a dispatch of `groups` workgroups for each matrix, of at most
@@ -88,7 +104,7 @@ void require_extent(uint64_t extent, uint64_t most, const char* name);
 void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements);
 Batch batch_of(Recorder& recorder, const char* name, int32_t dtype, uint64_t count);
 // The matrices as a view. Distances that are not used may be any number: those become 0.
-View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t first = 0);
+View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count);
 
 // Where recursion cuts a triangle: in halves of whole blocks, or at 128 if it is larger, so that the products have a
 // sum of 128 terms for each element that they read and write.

@@ -13,7 +13,6 @@
 //# TUFF_VECTORS : 0..2 : 0: the vectors are not needed
 //   1: slot 1 receives the vectors V, with their ones and zeros, and slot 2 each tau
 //   2: slot 1 receives Q, of at most BLOCK columns: the product of the reflections, from the last to the first
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg.glsl"
 #include "kernels/common/lanes.glsl"
 
@@ -112,7 +111,8 @@ void main() {
     barrier();
     if (owns_k) {
       if (reflects) A_AT(k, k) = beta * power_of_two(exponent);
-      for (uint j = k + 1; j < columns; ++j) A_AT(k, j) = pivot_row[j] - totals[j];
+      // Not from pivot_row, which has the same numbers: the owner of row k + 1 may be writing its own row there already.
+      for (uint j = k + 1; j < columns; ++j) A_AT(k, j) -= totals[j];
 #if TUFF_VECTORS == 1
       TUFF_AT(Tau, TUFF_INDEX(matrix) * push.tau_stride + k) = tau;
 #elif TUFF_VECTORS == 2

@@ -20,8 +20,7 @@ namespace tuff {
 namespace linalg {
 namespace {
 
-constexpr uint64_t kPanel = 16;                         // as LU's
-constexpr uint64_t kMostScratch = uint64_t{256} << 20;  // bytes for the matrices of a part, unless one needs more
+constexpr uint64_t kPanel = 16;  // as LU's
 
 struct Panel {
   uint64_t columns;
@@ -37,12 +36,10 @@ uint64_t iterations(const Panel& panel, uint64_t rows, uint64_t q_columns) {
 }
 
 Panel choose_panel(const Batch& batch, uint64_t rows, uint64_t columns, uint64_t q_columns) {
-  const DeviceTraits& traits = batch.recorder.traits();
   const auto subgroups = static_cast<uint32_t>(shaders::LinalgQr::most_subgroups({}));
-  const uint32_t most =
-      std::bit_floor(std::min({kMostThreads, max_along_x(traits), subgroups * std::max(traits.subgroup_size, 1u)}));
+  const uint32_t most = std::min(batch.most_threads(), std::bit_floor(subgroups * batch.device.subgroup));
   Panel panel{columns, batch.threads(rows, most)};
-  if (!traits.cpu) return panel;
+  if (!batch.recorder.traits().cpu) return panel;
   while (iterations(panel, rows, q_columns) > kMaxLoopIterationsCpu) {
     if (panel.threads < most) {
       panel.threads *= 2;
@@ -117,10 +114,9 @@ void record_qr_panel(const Batch& batch, const View& a, uint64_t rows, uint64_t 
   uint64_t span = batch.span(a, rows, columns);
   if (vectors != 0) span = std::max(span, batch.span(v, rows + above, v_columns));
   const bool wide = needs_wide(span);
-  const uint32_t subgroup = std::max(batch.recorder.traits().subgroup_size, 1u);
   KernelRequest kernel = shaders::LinalgQr::request({.exact_arithmetic = batch.recorder.traits().cpu,
                                                      .lanes = threads,
-                                                     .shared = threads > subgroup,
+                                                     .shared = batch.shares(threads),
                                                      .type = batch.dtype,
                                                      .vectors = vectors});
   kernel.constant(0, threads).wide(wide);
@@ -145,10 +141,7 @@ void record_qr_panel(const Batch& batch, const View& a, uint64_t rows, uint64_t 
                                                  .q_columns = static_cast<uint32_t>(v_columns),
                                                  .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count);
-  dispatch.groups_linear(batch.count, batch.recorder.traits())
-      .work(3 * elements * static_cast<double>(batch.size()), 2 * elements * static_cast<double>(columns));
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, 1, 3 * rows * columns, 2 * rows * columns * columns);
 }
 
 void Qr::record_panel(uint64_t first, uint64_t columns, uint64_t block) const {
@@ -180,10 +173,7 @@ void Qr::record_triangle(uint64_t first, uint64_t width, const View& s, const Vi
                                                         .groups = static_cast<uint32_t>(groups),
                                                         .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(width * width) * static_cast<double>(batch.count);
-  dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(width) / 3);
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, groups, 2 * width * width, ceil_div(width * width * width, 3));
 }
 
 // Applies the reflections of `width` columns to the matrices C, whose first row is row `first`: all of them in turn if
@@ -268,9 +258,7 @@ void record_qr(Recorder& recorder, const QrArgs& args) {
   if (args.n == 0) {
     const uint64_t tiles = ceil_div(args.m, block_extent());
     return for_each_part(batch, tiles * tiles, [&](const Batch& part, uint64_t first) {
-      View part_q = q;
-      part_q.first = first * q.stride;
-      record_identity(part, part_q, args.m, args.q_columns);
+      record_identity(part, part_of(q, first), args.m, args.q_columns);
     });
   }
   require_qr(batch, args);
@@ -279,9 +267,7 @@ void record_qr(Recorder& recorder, const QrArgs& args) {
   const uint64_t each = qr_memory(batch, args), most = matrices_at_once(batch, each);
   const Buffer* memory = each == 0 ? nullptr : &recorder.scratch(each * most * batch.size(), Scratch::outer);
   for_each_part(batch, std::max(args.n, args.q_columns), most, [&](const Batch& part, uint64_t first) {
-    View part_a = a, part_q = q;
-    part_a.first = first * a.stride, part_q.first = first * q.stride;
-    record_qr(part, args, part_a, part_q, {memory, 0, most});
+    record_qr(part, args, part_of(a, first), part_of(q, first), {memory, 0, most});
   });
 }
 

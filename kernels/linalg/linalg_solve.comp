@@ -10,7 +10,6 @@
 //
 //# TUFF_ONES : 0|1 : 1: T has ones on its diagonal, which is not read
 //# TUFF_REVERSE : 0|1 : 1: T is an upper triangle
-//# TUFF_EXACT_ARITHMETIC : 0|1 : see math.glsl
 #include "kernels/linalg/linalg.glsl"
 
 layout(local_size_x_id = 0) in;

@@ -41,6 +41,15 @@ uint32_t Batch::threads(uint64_t items, uint32_t most) const {
       std::clamp<uint64_t>(std::bit_ceil(std::min<uint64_t>(items, whole)), std::min(device.subgroup, whole), whole));
 }
 
+void Batch::record(const KernelRequest& kernel, Dispatch& dispatch, uint64_t groups, uint64_t elements,
+                   uint64_t operations) const {
+  const auto matrices = static_cast<double>(count);
+  dispatch.groups_linear(groups * count, recorder.traits())
+      .work(static_cast<double>(elements) * matrices * static_cast<double>(size()),
+            static_cast<double>(operations) * matrices);
+  recorder.dispatch(kernel, dispatch);
+}
+
 void require_extent(uint64_t extent, uint64_t most, const char* name) {
   if (extent <= most) [[likely]] {
     return;
@@ -53,8 +62,12 @@ void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements) 
   if (dtype == TUFF_F64 && !traits.f64) {
     fail(TUFF_ERROR_UNSUPPORTED, "dtype is f64, and the device has no 64-bit arithmetic");
   }
-  // Not to fail when a part has been recorded.
-  constexpr uint64_t kSlack = 1024;
+  // Not to fail when a part has been recorded: a dispatch over 2^40 elements can take more workgroups than there are.
+  constexpr uint64_t kSlack = 1024, kMost = uint64_t{1} << 39;
+  if (elements > kMost) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the matrices and what lies between them have {} elements, more than {}", elements,
+         kMost);
+  }
   if (!traits.addresses && elements > (traits.max_range - kSlack) / dtype_size(dtype)) {
     fail(TUFF_ERROR_UNSUPPORTED, "the matrices have {} elements of {}, and the device binds {} bytes", elements,
          dtype_name(dtype), traits.max_range);
@@ -74,9 +87,9 @@ uint64_t matrices_at_once(const Batch& batch, uint64_t each) {
                    : std::clamp<uint64_t>(bytes / (each * batch.size()), 1, batch.count);
 }
 
-View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count, uint64_t first) {
+View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count) {
   const uint64_t ld = rows > 1 ? matrix.ld : 0, stride = count > 1 ? matrix.stride : 0;
-  return {matrix.buffer, first * stride, ld, stride};
+  return {matrix.buffer, 0, ld, stride};
 }
 
 uint64_t split(uint64_t extent, uint64_t block) {
@@ -132,10 +145,7 @@ void record_solve_block(const Batch& batch, const Triangle& t, const View& x, ui
                                                     .groups = static_cast<uint32_t>(groups),
                                                     .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(t.n * columns) * static_cast<double>(batch.count);
-  dispatch.groups_linear(groups * batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(t.n));
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, groups, 2 * t.n * columns, t.n * t.n * columns);
 }
 
 }  // namespace
@@ -183,10 +193,7 @@ void Cholesky::record_block(uint64_t first, uint64_t n) const {
                                                        .first = static_cast<uint32_t>(first),
                                                        .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(n * n) * static_cast<double>(batch.count);
-  dispatch.groups_linear(batch.count, batch.recorder.traits())
-      .work(2 * elements * static_cast<double>(batch.size()), elements * static_cast<double>(n) / 3);
-  batch.recorder.dispatch(kernel, dispatch);
+  batch.record(kernel, dispatch, 1, 2 * n * n, ceil_div(n * n * n, 3));
 }
 
 void Cholesky::record(uint64_t first, uint64_t n) const {
@@ -225,10 +232,8 @@ void record_triangle(const Batch& batch, const View& a, uint64_t rows, uint64_t 
                                                        .tiles_down = static_cast<uint32_t>(down),
                                                        .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const auto elements = static_cast<double>(rows * columns) * static_cast<double>(batch.count) / (identity ? 1 : 2);
-  dispatch.groups_linear(across * down * batch.count, batch.recorder.traits())
-      .work(elements * static_cast<double>(batch.size()), elements);
-  batch.recorder.dispatch(kernel, dispatch);
+  const uint64_t elements = rows * columns / (identity ? 1 : 2);
+  batch.record(kernel, dispatch, across * down, elements, elements);
 }
 
 }  // namespace
@@ -256,8 +261,7 @@ void record_cholesky(Recorder& recorder, const CholeskyArgs& args) {
   const uint64_t tiles = ceil_div(args.n, block_extent());
   a.transposed = args.triangle == TUFF_TRIANGLE_UPPER;
   for_each_part(batch, tiles * tiles, [&](const Batch& part, uint64_t first) {
-    View matrices = a;
-    matrices.first = first * a.stride;
+    const View matrices = part_of(a, first);
     Cholesky{part, matrices, args.info, first}.record(0, args.n);
     if (args.n > block_extent()) record_triangle(part, matrices, args.n, args.n, false);
   });
@@ -280,9 +284,7 @@ void record_triangular_solve(Recorder& recorder, const TriangularSolveArgs& args
   log(TUFF_LOG_DISPATCH, "triangular_solve {} n={} columns={} batch={}", dtype_name(args.dtype), n, columns,
       args.batch_count);
   for_each_part(batch, columns, [&](const Batch& part, uint64_t first) {
-    View t = a, x = b;
-    t.first = first * a.stride, x.first = first * b.stride;
-    record_solve(part, {t, n, upper, args.unit_diagonal}, x, columns);
+    record_solve(part, {part_of(a, first), n, upper, args.unit_diagonal}, part_of(b, first), columns);
   });
 }
 
@@ -329,9 +331,7 @@ void record_lu_determinant(Recorder& recorder, const LuDeterminantArgs& args) {
                                                             .n = static_cast<uint32_t>(args.n),
                                                             .matrices = static_cast<uint32_t>(part.count)});
     });
-    dispatch.groups_linear(part.count, recorder.traits())
-        .work(static_cast<double>(part.count * args.n * part.size()), static_cast<double>(part.count * args.n));
-    recorder.dispatch(kernel, dispatch);
+    part.record(kernel, dispatch, 1, args.n, args.n);
   });
 }
 

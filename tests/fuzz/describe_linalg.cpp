@@ -288,8 +288,7 @@ void draw_triangular_solve(Draft& d) {
   };
 }
 
-// The pivots that a call reads, some of which are no rows.
-// Returns the distance between the pivots of two matrices.
+// The pivots that a call reads, some of which are no rows; returns the distance between those of two matrices.
 uint64_t draw_pivots(Draft& d, const Stored& a, uint64_t n, uint64_t batch, bool none) {
   const bool repeats = a.stride == 0;
   const uint64_t stride = repeats ? 0 : n + (d.shape.one_in(3) ? d.loose().below(4) : 0);
@@ -395,11 +394,10 @@ void draw_qr(Draft& d) {
 }
 
 // A row of `count` numbers for each matrix.
-Stored draw_values(Draft& d, int32_t dtype, uint64_t count, uint64_t batch, bool padded) {
+void draw_values(Draft& d, int32_t dtype, uint64_t count, uint64_t batch, bool padded) {
   const Stored values = stored(d, 1, count, batch, padded, false);
   d.set("stride_values", values.stride == count && d.free.one_in(2) ? 0 : values.stride);
   d.output("values", dtype, footprint(values.axes(batch))).axes = values.axes(batch);
-  return values;
 }
 
 void draw_eigh(Draft& d) {

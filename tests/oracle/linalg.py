@@ -53,6 +53,18 @@ def _well(draw: Draw, n: int, batch: int, lower: bool) -> np.ndarray:
     return x + diagonal[:, :, None] * np.eye(n)
 
 
+def _other(n: int, upper: bool) -> np.ndarray:
+    """The places of the triangle that is not read, without the diagonal."""
+    return np.tril(np.ones((n, n), bool), -1) if upper else np.triu(np.ones((n, n), bool), 1)
+
+
+def _extents(draw: Draw, form: str, most: int) -> tuple[int, int, int, int]:
+    """The smaller extent, rows, columns and batch of square, tall or wide matrices."""
+    n, batch = draw.size(most, 0.02), draw.size(4, 0.03)
+    more = draw.size(60) if form != "square" else 0
+    return n, n + (more if form == "tall" else 0), n + (more if form == "wide" else 0), batch
+
+
 def _info(draw: Draw, operands: dict, fields: dict, batch: int) -> bool:
     wanted = draw.maybe(0.6)
     if wanted:
@@ -68,7 +80,7 @@ def cholesky(draw: Draw, kind: str, form: str) -> Case:
     g = draw.values((batch, n, n))
     values = g @ g.transpose(0, 2, 1) / max(n, 1) + np.eye(n) * draw.pick([0.5, 1.0, 4.0])
     values = (values + values.transpose(0, 2, 1)) / 2
-    other = np.tril(np.ones((n, n), bool), -1) if upper else np.triu(np.ones((n, n), bool), 1)
+    other = _other(n, upper)
     values[:, other] = np.nan  # not read
     layout = Layout(draw, "a", n, n, batch)
     operands = {"a": layout.place(draw, t, values, output=True)}
@@ -95,9 +107,7 @@ def cholesky(draw: Draw, kind: str, form: str) -> Case:
 @oracle("lu", ["tuff_lu"], TYPES_TAKEN, ("square", "tall", "wide"))
 def lu(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
-    n, batch = draw.size(130, 0.02), draw.size(4, 0.03)
-    more = draw.size(60) if form != "square" else 0
-    rows, cols = n + (more if form == "tall" else 0), n + (more if form == "wide" else 0)
+    n, rows, cols, batch = _extents(draw, form, 130)
     # A = P L U with elements of L of at most 1/2 below its diagonal of ones, so that rounding changes no pivot.
     lower = np.zeros((batch, rows, n))
     lower[:, :n] = np.tril(draw.data.uniform(-1, 1, (batch, n, n)) / max(n, 2), -1) + np.eye(n)
@@ -156,7 +166,7 @@ def triangular_solve(draw: Draw, kind: str, form: str) -> Case:
     n, others, batch = draw.size(140, 0.02), draw.size(60, 0.02), draw.size(4, 0.03)
     rows, cols = (others, n) if right else (n, others)
     a = _well(draw, n, batch, not upper)
-    unread = np.triu(np.ones((n, n), bool), 1) if not upper else np.tril(np.ones((n, n), bool), -1)
+    unread = _other(n, upper)
     if ones:
         unread |= np.eye(n, dtype=bool)
     a[:, unread] = np.nan
@@ -275,9 +285,7 @@ def _qr_error(a: np.ndarray, kind: str) -> tuple[float, np.ndarray]:
 @oracle("qr", ["tuff_qr"], TYPES_TAKEN, ("square", "tall", "wide"))
 def qr(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
-    n, batch = draw.size(60, 0.02), draw.size(4, 0.03)
-    more = draw.size(60) if form != "square" else 0
-    rows, cols = n + (more if form == "tall" else 0), n + (more if form == "wide" else 0)
+    n, rows, cols, batch = _extents(draw, form, 60)
     values = np.zeros((batch, rows, cols))
     for i in range(batch):
         # Q near the identity, so that the elements that reflections take away are near R's diagonal.
@@ -336,7 +344,7 @@ def eigh(draw: Draw, kind: str, form: str) -> Case:
     values = np.array([_distinct(draw, n, n, True) for _ in range(batch)]).reshape(batch, n, n)
     if not vectors:
         values = draw.values((batch, n, n))
-    other = np.tril(np.ones((n, n), bool), -1) if upper else np.triu(np.ones((n, n), bool), 1)
+    other = _other(n, upper)
     values[:, other] = np.nan  # not read
     of_a = Layout(draw, "a", n, n, batch, repeats=True)
     operands = {"a": of_a.place(draw, t, values)}

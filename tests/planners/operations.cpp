@@ -1,8 +1,6 @@
-// Draws the arguments of each operation. The sizes of operands are those that tuff.h requires, computed here
-// independently.
+// Draws the arguments of products, convolutions, attention, and operations on images and elements, and lists all
+// operations. The sizes of operands are those that tuff.h requires, computed here independently.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/conv/conv.hpp"

@@ -1,4 +1,4 @@
-// Draws the arguments of linear algebra, as operations.cpp does those of the other operations.
+// Draws the arguments of the operations of linear algebra.
 #include <algorithm>
 
 #include "kernels/linalg/linalg.hpp"

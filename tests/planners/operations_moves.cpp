@@ -1,7 +1,5 @@
 // Draws the arguments of operations that move elements.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/shape/shape.hpp"

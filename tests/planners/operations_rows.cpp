@@ -1,8 +1,6 @@
 // Draws the arguments of operations along axes: reductions, scans, sorting, transforms, softmax, norms; and of random
 // numbers and formulas.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 
 #include "kernels/expression/expression.hpp"
 #include "kernels/fft/fft.hpp"

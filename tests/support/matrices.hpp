@@ -80,6 +80,16 @@ inline Matrix drawn(uint64_t rows, uint64_t cols, const std::function<double(uin
   return result;
 }
 
+inline Matrix identity(uint64_t n) {
+  return drawn(n, n, [](uint64_t i, uint64_t j) { return i == j ? 1.0 : 0; });
+}
+
+// A matrix times 2^power.
+inline Matrix scaled(const Matrix& a, int power) {
+  return drawn(a.rows(), a.cols(),
+               [&](uint64_t i, uint64_t j) { return std::ldexp(static_cast<double>(a(i, j)), power); });
+}
+
 // The matrices of a batch in memory: rows `ld` apart, matrices `stride` apart, numbers between them and around them
 // that must stay as they are.
 template <typename T>
