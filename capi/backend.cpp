@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include "capi/guard.hpp"
-#include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "planning/status.hpp"
 #include "runtime/plugin/plugin.hpp"

@@ -1,7 +1,10 @@
 // The header's "Devices and contexts" group.
+#include <fmt/ranges.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -12,6 +15,7 @@
 #include "runtime/graveyard.hpp"
 #include "runtime/plugin/plugin.hpp"
 #include "runtime/variables.hpp"
+#include "runtime/vulkan/device_selection.hpp"
 
 using tuff::ComputeBackend;
 using tuff::ContextOptions;
@@ -50,14 +54,28 @@ std::unique_ptr<ComputeBackend> open_any(const ContextOptions& options) {
 }
 
 std::unique_ptr<ComputeBackend> open_plugin(std::string_view name, const ContextOptions& options) {
-  std::string names;
+  std::vector<std::string> names;
   for (const tuff::Plugin* plugin : tuff::plugins()) {
     if (plugin->name() == name) return open(tuff::make_plugin_backend(*plugin), options);
-    names += fmt::format(", \"{}\"", plugin->name());
+    names.push_back(fmt::format("\"{}\"", plugin->name()));
   }
+  std::string there = names.empty() ? "there is none" : fmt::format("there are {}", fmt::join(names, ", "));
+  for (const std::string& refusal : tuff::plugin_refusals()) there += "; refused: " + refusal;
   tuff::fail(TUFF_ERROR_INVALID_ARGUMENT,
-             "desc->backend is \"{}\", needs \"vulkan\", \"host\", \"auto\" or the name of a plug-in (there {}{})",
-             name, names.empty() ? "is none" : "are", names.empty() ? "" : names.substr(1));
+             "desc->backend is \"{}\", needs \"vulkan\", \"host\", \"auto\" or the name of a plug-in ({})", name,
+             there);
+}
+
+// The first plug-in whose device has a name that `wanted` selects. Null if there is none, or if `wanted` is blank or
+// the number or UUID of a device: plug-ins have neither.
+const tuff::Plugin* plugin_with_device(std::string_view wanted) {
+  if (wanted.find_first_not_of(" \t") == std::string_view::npos) return nullptr;
+  const std::vector<const tuff::Plugin*> plugins = tuff::plugins();
+  std::vector<tuff::DeviceIdentity> devices;
+  for (const tuff::Plugin* plugin : plugins) devices.push_back({plugin->device().name, {}});
+  const tuff::DeviceMatch match = tuff::match_devices(wanted, devices);
+  if (match.by != tuff::DeviceMatch::By::name || match.found.empty()) return nullptr;
+  return plugins[match.found.front()];
 }
 
 // Without a backend: the Vulkan device, or the plug-in whose device has this name if no Vulkan device has.
@@ -66,7 +84,7 @@ std::unique_ptr<ComputeBackend> open_device(const ContextOptions& options) {
     return open(tuff::make_vulkan_backend(), options);
   } catch (const tuff::Error& error) {
     if (error.code() != TUFF_ERROR_NO_DEVICE || options.device.empty()) throw;
-    const tuff::Plugin* plugin = tuff::plugin_with_device(options.device);
+    const tuff::Plugin* plugin = plugin_with_device(options.device);
     if (plugin == nullptr) throw;
     return open(tuff::make_plugin_backend(*plugin), options);
   }

@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -174,6 +175,16 @@ void set_limit(decltype(RLIMIT_CPU) resource, uint64_t value) {
 std::filesystem::path library_folder() {
   const std::filesystem::path file(library_file);
   return file.is_absolute() ? file.parent_path() : std::filesystem::path();
+}
+
+std::string distrust_of_folder(const std::filesystem::path& folder) {
+  struct stat status {
+  }, library{};
+  if (::lstat(folder.c_str(), &status) != 0) return {};
+  if (!S_ISDIR(status.st_mode)) return "it is not a folder itself";
+  const bool owned = status.st_uid == 0 || status.st_uid == ::geteuid() ||
+                     (::stat(library_file, &library) == 0 && status.st_uid == library.st_uid);
+  return owned && (status.st_mode & S_IWOTH) == 0 ? "" : "others may write to this folder";
 }
 
 ProcessEnd run_program(const std::filesystem::path& program, const std::vector<std::string>& arguments,

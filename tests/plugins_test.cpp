@@ -1,13 +1,17 @@
 // Plug-ins: which are refused and why, and what a context of one does. The plug-ins are programs/plugin.c, each with
 // another fault.
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "support/harness.hpp"
 
-namespace tuff_test {
+namespace tuff_test::plugins_test {
 namespace {
 
 std::string plugin(const std::string& fault) { return std::string(TUFF_TEST_PLUGINS) + "/" + fault + ".so"; }
@@ -92,6 +96,65 @@ TEST(Plugins, AreListedAndChosenByNameOrDevice) {
   EXPECT_NE(last_error().find("\"test\""), std::string::npos) << last_error();
 }
 
+// Numbers and the beginnings of UUIDs are those of Vulkan devices, even if they are part of a plug-in's device's name.
+TEST(Plugins, AreNotChosenByNumbers) {
+  ASSERT_OK(tuff_backend_register(plugin("NO_MEMORY").c_str()));
+  for (const char* device : {"2", "0000", "00000000", " ", "\t "}) {
+    tuff_context context = 0;
+    const tuff_status status = open(nullptr, device, context);
+    if (status != TUFF_OK) {
+      EXPECT_EQ(status, TUFF_ERROR_NO_DEVICE) << '"' << device << "\": " << last_error();
+      continue;
+    }
+    EXPECT_STREQ(properties_of(context).backend, "vulkan") << '"' << device << '"';
+    EXPECT_OK(tuff_context_destroy(context));
+  }
+  tuff_context context = 0;
+  ASSERT_OK(open(nullptr, "processor 0000 @", context));
+  EXPECT_STREQ(properties_of(context).backend, "test-memory");
+  EXPECT_OK(tuff_context_destroy(context));
+}
+
+// What a program says whose library lies in this folder, and which wants an unknown backend.
+std::string message_with_library_in(const std::filesystem::path& folder) {
+  const std::string command =
+      "timeout 120 '" + (folder / "child").string() + "' '" + (folder / "libtuff.so").string() + "' work teapot 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return "it did not start";
+  std::string text;
+  char part[512];
+  while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) text.append(part, bytes);
+  EXPECT_NE(pclose(pipe), 0) << text;
+  return text;
+}
+
+TEST(Plugins, OfAFolderThatOthersMayWriteToAreNotLoaded) {
+  namespace fs = std::filesystem;
+  const fs::path programs = fs::read_symlink("/proc/self/exe").parent_path();
+  std::string pattern = testing::TempDir() + "/tuff-plugins-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const fs::path home = pattern, folder = home / "tuff-backends";
+  fs::copy_file(programs / "libtuff.so", home / "libtuff.so");
+  fs::copy_file(programs / "tuff_test_child", home / "child");
+  fs::create_directory(folder);
+  fs::copy_file(plugin("NONE"), folder / "libtuff-test.so");
+
+  fs::permissions(folder, fs::perms::all);
+  const std::string refused = message_with_library_in(home);
+  EXPECT_NE(refused.find("there is none; refused: "), std::string::npos) << refused;
+  EXPECT_NE(refused.find("tuff-backends: others may write to this folder"), std::string::npos) << refused;
+
+  fs::permissions(folder, fs::perms::owner_all);
+  const std::string loaded = message_with_library_in(home);
+  EXPECT_NE(loaded.find("there are \"test\")"), std::string::npos) << loaded;
+
+  fs::rename(folder, home / "elsewhere");
+  fs::create_directory_symlink(home / "elsewhere", folder);
+  const std::string link = message_with_library_in(home);
+  EXPECT_NE(link.find("there is none; refused: "), std::string::npos) << link;
+  fs::remove_all(home);
+}
+
 TEST(Plugins, TwoOfOneNameAreRefused) {
   ASSERT_OK(tuff_backend_register(plugin("NONE").c_str()));
   const std::string copy = testing::TempDir() + "/copy.so";
@@ -115,25 +178,33 @@ class PluginContext {
 
 // The plug-in computes what it can, Tuff the rest, on the plug-in's memory.
 TEST(Plugins, ComputeWhatTheyCan) {
-  const PluginContext context("NONE", "test");
-  const float x[4] = {-1, 2, -3, 4};
-  float y[4] = {};
-  const OwnBuffer buffer(context, sizeof x);
-  ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
-  for (const float value : y) EXPECT_EQ(value, 0) << "new buffers are zero";
-  ASSERT_OK(tuff_copy_htod(context, buffer, 0, x, sizeof x));
-  ASSERT_OK(tuff_unary(context, TUFF_F32, TUFF_UNARY_RELU, buffer, buffer, 4));
-  ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
-  EXPECT_EQ(y[0], 42);
-  EXPECT_EQ(y[1], 2);
-  ASSERT_OK(tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 4));
-  ASSERT_OK(tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, buffer, buffer, buffer, 4));
-  ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
-  EXPECT_EQ(y[0], -84);
-  EXPECT_EQ(y[3], -8);
-  // Checks come first, and are Tuff's.
-  EXPECT_FAILS(tuff_unary(context, TUFF_F32, TUFF_UNARY_RELU, buffer, buffer, 5), TUFF_ERROR_INVALID_ARGUMENT,
-               "tuff_unary", "input");
+  {
+    const PluginContext context("NONE", "test");
+    const float x[4] = {-1, 2, -3, 4};
+    float y[4] = {};
+    const OwnBuffer buffer(context, sizeof x);
+    ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
+    for (const float value : y) EXPECT_EQ(value, 0) << "new buffers are zero";
+    ASSERT_OK(tuff_copy_htod(context, buffer, 0, x, sizeof x));
+    ASSERT_OK(tuff_unary(context, TUFF_F32, TUFF_UNARY_RELU, buffer, buffer, 4));
+    ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
+    EXPECT_EQ(y[0], 42);
+    EXPECT_EQ(y[1], 2);
+    ASSERT_OK(tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 4));
+    ASSERT_OK(tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, buffer, buffer, buffer, 4));
+    ASSERT_OK(tuff_copy_dtoh(context, y, buffer, 0, sizeof y));
+    EXPECT_EQ(y[0], -84);
+    EXPECT_EQ(y[3], -8);
+    // Checks come first, and are Tuff's.
+    EXPECT_FAILS(tuff_unary(context, TUFF_F32, TUFF_UNARY_RELU, buffer, buffer, 5), TUFF_ERROR_INVALID_ARGUMENT,
+                 "tuff_unary", "input");
+  }
+  void* library = dlopen(plugin("NONE").c_str(), RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto* live_bytes = static_cast<const int64_t*>(dlsym(library, "plugin_live_bytes"));
+  ASSERT_NE(live_bytes, nullptr) << dlerror();
+  EXPECT_EQ(*live_bytes, 0) << "all memory went back to the plug-in";
+  dlclose(library);
 }
 
 // What a plug-in returns for a call is the caller's error only if it says so.
@@ -157,4 +228,4 @@ TEST(Plugins, FailuresOfCallsAreReported) {
 }
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::plugins_test

@@ -240,10 +240,16 @@ class TileWork {
   const Rows k_, v_;
 };
 
+bool knows_options(const Call& call) {
+  const bool causal =
+      call.causal == TUFF_CAUSAL_NONE || call.causal == TUFF_CAUSAL_TOP_LEFT || call.causal == TUFF_CAUSAL_BOTTOM_RIGHT;
+  return causal && (call.bias == 0 || call.bias_type == call.dtype || call.bias_type == TUFF_F32);
+}
+
 }  // namespace
 
 tuff_status attention(Device& device, const Call& call) {
-  if (!is_float(call.dtype) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  if (!is_float(call.dtype) || !knows_options(call) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
   const double products = static_cast<double>(call.batch * call.heads * call.seq_q) * static_cast<double>(call.seq_kv) *
                           static_cast<double>(call.head_dim + call.head_dim_v);
   const Threads threads(products < kFewProducts ? 1 : device.threads);

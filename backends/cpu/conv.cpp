@@ -49,8 +49,6 @@ class ConvCache {
   std::unordered_map<std::string, Order::iterator> entries_;
 };
 
-std::shared_ptr<ConvCache> make_conv_cache() { return std::make_shared<ConvCache>(); }
-
 namespace {
 
 using Call = tuff_backend_conv;
@@ -60,12 +58,9 @@ constexpr auto kF32 = dnnl::memory::data_type::f32;
 
 // The first spatial axis that matters: oneDNN has faster kernels for fewer of them.
 uint32_t first_axis(const Call& call) {
-  uint32_t axis = 0;
-  while (axis < 1 && call.in_shape[2 + axis] == 1 && call.filter_shape[2 + axis] == 1 &&
-         call.out_shape[2 + axis] == 1 && call.padding[axis] == 0 && call.padding_end[axis] == 0) {
-    ++axis;
-  }
-  return axis;
+  const bool flat = call.in_shape[2] == 1 && call.filter_shape[2] == 1 && call.out_shape[2] == 1 &&
+                    call.padding[0] == 0 && call.padding_end[0] == 0;
+  return flat ? 1 : 0;
 }
 
 Dims spatial(const uint64_t* values, uint32_t first) {
@@ -300,6 +295,8 @@ void finish(const Call& call, const float* sums) {
 tuff_status convolution(Device& device, const Call& call) {
   const uint64_t inputs = elements(call.in_shape), outputs = elements(call.out_shape);
   if (!is_float(call.dtype) || inputs == 0 || elements(call.filter_shape) == 0) return TUFF_ERROR_UNSUPPORTED;
+  if (!is_activation(call.activation)) return TUFF_ERROR_UNSUPPORTED;
+  if (call.layout != TUFF_LAYOUT_NCHW && call.layout != TUFF_LAYOUT_NHWC) return TUFF_ERROR_UNSUPPORTED;
   if (!onednn_available() || !(has_usual_sizes(call) || is_product(call))) return TUFF_ERROR_UNSUPPORTED;
   // A primitive always runs with as many threads as it was made for, since the sizes decide.
   const double products = static_cast<double>(elements(call.filter_shape)) *
@@ -314,7 +311,7 @@ tuff_status convolution(Device& device, const Call& call) {
   if (is_product(call)) {
     multiply(call, input.get(), filter.get(), sums);
   } else {
-    if (device.convolutions == nullptr) device.convolutions = make_conv_cache();
+    if (device.convolutions == nullptr) device.convolutions = std::make_shared<ConvCache>();
     execute(*device.convolutions, call, input.get(), filter.get(), sums);
   }
   if (!(plain && in_place)) with_float(call.dtype, [&]<typename T>(T) { finish<T>(call, sums); });

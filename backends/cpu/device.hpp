@@ -37,18 +37,24 @@ class Threads {
   int before_;
 };
 
-// A tuff_backend_function of a function that takes its call's type. No exception leaves it.
+// A tuff_backend_function of a function that takes its call's type. No exception leaves it. Calls of another version's
+// structure are left to Tuff.
 template <typename Call, tuff_status (*compute)(Device&, const Call&)>
 tuff_status entry(void* device, const void* call) {
   auto& opened = *static_cast<Device*>(device);
+  const auto& described = *static_cast<const Call*>(call);
+  if (described.struct_size != sizeof(Call)) return TUFF_ERROR_UNSUPPORTED;
   const Threads threads(opened.threads);
   try {
-    return compute(opened, *static_cast<const Call*>(call));
+    return compute(opened, described);
   } catch (const std::bad_alloc&) {
     return TUFF_ERROR_OUT_OF_HOST_MEMORY;
   } catch (const dnnl::error& error) {
     // What oneDNN lacks, Tuff computes.
     return error.status == dnnl_out_of_memory ? TUFF_ERROR_OUT_OF_HOST_MEMORY : TUFF_ERROR_UNSUPPORTED;
+  } catch (...) {
+    // Containers and locks throw others while a call is prepared, before anything is written.
+    return TUFF_ERROR_UNSUPPORTED;
   }
 }
 
@@ -114,6 +120,14 @@ class Widened {
   const float* data_;
 };
 
+// A dense tensor as [outer][axis][inner], where `axis` is `count` neighbouring axes.
+struct AxisView {
+  uint64_t outer = 1, axis = 1, inner = 1;
+  AxisView(const uint64_t* shape, uint32_t rank, uint32_t first, uint32_t count) {
+    for (uint32_t i = 0; i < rank; ++i) (i < first ? outer : i - first < count ? axis : inner) *= shape[i];
+  }
+};
+
 // Whether oneDNN may be called: not while the process ends.
 bool onednn_available();
 
@@ -134,9 +148,9 @@ tuff_status permute(Device& device, const tuff_permute_desc& call);
 tuff_status cast(Device& device, const tuff_cast_desc& call);
 tuff_status gather(Device& device, const tuff_backend_gather& call);
 
-std::shared_ptr<ConvCache> make_conv_cache();
-
-// Applies an activation (TUFF_ACTIVATION_*) to n elements in place: the same bits as the unary operation.
+// Whether `activate` knows an activation (TUFF_ACTIVATION_*).
+bool is_activation(int32_t activation);
+// Applies it to n elements in place: the same bits as the unary operation.
 void activate(int32_t activation, float* x, uint64_t n);
 
 // The functions above, for entry.cpp.

@@ -277,6 +277,18 @@ tuff_status binary(Device&, const tuff_binary_desc& call) {
   return TUFF_OK;
 }
 
+bool is_activation(int32_t activation) {
+  switch (activation) {
+    case TUFF_ACTIVATION_NONE:
+    case TUFF_ACTIVATION_RELU:
+    case TUFF_ACTIVATION_RELU6:
+    case TUFF_ACTIVATION_GELU:
+    case TUFF_ACTIVATION_GELU_TANH:
+    case TUFF_ACTIVATION_SILU: return true;
+    default: return false;
+  }
+}
+
 void activate(int32_t activation, float* x, uint64_t n) {
   switch (activation) {
     case TUFF_ACTIVATION_RELU:

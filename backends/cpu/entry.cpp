@@ -1,6 +1,7 @@
 // What the plug-in exports. This file alone is compiled for any processor of the architecture: it refuses those that
 // lack instructions which the others use.
 #include <dnnl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,9 +23,15 @@ namespace {
 
 #if defined(__x86_64__)
 const char* missing_instructions() {
-  const bool all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
-                   __builtin_cpu_supports("f16c");
-  return all ? nullptr : "the processor lacks AVX2, FMA, BMI2 or F16C";
+  // Not every compiler has names for the bits of these.
+  constexpr unsigned int kMovbe = 1U << 22, kF16c = 1U << 29, kLzcnt = 1U << 5;
+  unsigned int a = 0, b = 0, of_intel = 0, of_amd = 0, d = 0;
+  __get_cpuid(1, &a, &b, &of_intel, &d);
+  __get_cpuid(0x80000001U, &a, &b, &of_amd, &d);
+  const bool all = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                   __builtin_cpu_supports("bmi2") && (of_intel & kMovbe) != 0 && (of_intel & kF16c) != 0 &&
+                   (of_amd & kLzcnt) != 0;
+  return all ? nullptr : "the processor lacks AVX2, FMA, BMI, BMI2, F16C, LZCNT or MOVBE";
 }
 
 void processor_name(char* text) {  // of 49 bytes
@@ -44,39 +51,20 @@ const char* missing_instructions() { return nullptr; }
 void processor_name(char* text) { strcpy(text, "processor"); }
 #endif
 
-// Text and number of at most three digits.
-char* append(char* to, const char* text) {
-  const size_t length = strlen(text);
-  memcpy(to, text, length + 1);
-  return to + length;
-}
-char* append(char* to, unsigned number) {
-  char digits[4] = {};
-  int at = 3;
-  do {
-    digits[--at] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number != 0 && at > 0);
-  return append(to, digits + at);
-}
-
 tuff_status describe(tuff_device_properties* properties) {
   if (const char* missing = missing_instructions()) {
-    append(properties->name, missing);
+    snprintf(properties->name, sizeof properties->name, "%s", missing);
     return TUFF_ERROR_UNSUPPORTED;
   }
   char model[49];
   processor_name(model);
   const char* first = model;
   while (*first == ' ') ++first;
-  append(append(append(properties->name, "CPU: "), first), " (oneDNN)");
-  append(properties->vendor, "Tuff");
+  snprintf(properties->name, sizeof properties->name, "CPU: %s (oneDNN)", first);
+  snprintf(properties->vendor, sizeof properties->vendor, "Tuff");
   const dnnl_version_t* version = dnnl_version();
-  char* end = append(properties->driver, "oneDNN ");
-  end = append(append(append(append(append(end, static_cast<unsigned>(version->major)), "."),
-                             static_cast<unsigned>(version->minor)),
-                      "."),
-               static_cast<unsigned>(version->patch));
+  snprintf(properties->driver, sizeof properties->driver, "oneDNN %d.%d.%d", version->major, version->minor,
+           version->patch);
   properties->driver_version = TUFF_VERSION;
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   properties->compute_units = cores > 0 ? static_cast<uint32_t>(cores) : 1;
@@ -104,7 +92,7 @@ void* allocate(void*, uint64_t bytes, int32_t zeroed) {
   char* begin = static_cast<char*>(mapped);
   const uint64_t before = (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
   if (before != 0) munmap(begin, before);
-  if (kHugePage - before != 0) munmap(begin + before + whole, kHugePage - before);
+  munmap(begin + before + whole, kHugePage - before);
   madvise(begin + before, whole, MADV_HUGEPAGE);
   return begin + before;
 }
@@ -117,13 +105,17 @@ void release(void*, void* memory, uint64_t bytes) {
   }
 }
 
-tuff_status open(void** device) { return tuff_cpu::open_device(device); }
-void close(void* device) { tuff_cpu::close_device(device); }
-
 }  // namespace
 
 extern "C" const tuff_backend* tuff_backend_entry(void) {
-  static const tuff_backend backend = {
-      sizeof(tuff_backend), TUFF_BACKEND_ABI_VERSION, "cpu", describe, open, close, function, allocate, release};
+  static const tuff_backend backend = {sizeof(tuff_backend),
+                                       TUFF_BACKEND_ABI_VERSION,
+                                       "cpu",
+                                       describe,
+                                       tuff_cpu::open_device,
+                                       tuff_cpu::close_device,
+                                       function,
+                                       allocate,
+                                       release};
   return &backend;
 }

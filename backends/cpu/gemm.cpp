@@ -105,11 +105,20 @@ void matrix(const Call& call, const Operands& operands, uint64_t i) {
   with_float(call.c_type, [&]<typename C>(C) { finish<C>(call, i, sums.get(), call.n, operands.beta); });
 }
 
+bool knows_options(const Call& call) {
+  const auto among = [](int32_t value, int32_t a, int32_t b, int32_t c) {
+    return value == a || value == b || value == c;
+  };
+  return among(call.ta, TUFF_NO_TRANS, TUFF_TRANS, TUFF_CONJ_TRANS) &&
+         among(call.tb, TUFF_NO_TRANS, TUFF_TRANS, TUFF_CONJ_TRANS) && is_activation(call.activation) &&
+         among(call.bias_axis, TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS);
+}
+
 }  // namespace
 
 tuff_status gemm(Device& device, const Call& call) {
   if (!is_float(call.a_type) || !is_float(call.b_type) || !is_float(call.c_type)) return TUFF_ERROR_UNSUPPORTED;
-  if (!onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  if (!knows_options(call) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
   Operands operands{};
   operands.has_product = call.k > 0 && call.alpha != 0;
   operands.alpha = static_cast<float>(call.alpha) * scale_of(call.scale_a);
@@ -140,7 +149,15 @@ tuff_status gemm(Device& device, const Call& call) {
     return failed ? TUFF_ERROR_OUT_OF_HOST_MEMORY : TUFF_OK;
   }
   const Threads threads(small ? 1 : device.threads);
-  for (uint64_t i = 0; i < call.batch_count; ++i) matrix(call, operands, i);
+  for (uint64_t i = 0; i < call.batch_count; ++i) {
+    try {
+      matrix(call, operands, i);
+    } catch (const dnnl::error&) {
+      if (i == 0) throw;
+      // Tuff would apply beta again to the matrices that are written.
+      return TUFF_ERROR_OUT_OF_HOST_MEMORY;
+    }
+  }
   return TUFF_OK;
 }
 

@@ -29,16 +29,6 @@ Window window_of(const tuff_pool_desc& call, uint32_t d, uint64_t o) {
           static_cast<uint64_t>(std::min(end, size + padding) - first)};
 }
 
-// The windows of all outputs along each axis.
-struct Windows {
-  std::vector<Window> axes[3];
-  explicit Windows(const tuff_pool_desc& call) {
-    for (uint32_t d = 0; d < 3; ++d) {
-      for (uint64_t o = 0; o < call.out_shape[d]; ++o) axes[d].push_back(window_of(call, d, o));
-    }
-  }
-};
-
 // Calls body(offset of a row of taps in the plane) for each row of a window.
 template <typename Body>
 void for_rows(const tuff_pool_desc& call, const Window& z, const Window& y, const Body& body) {
@@ -89,33 +79,44 @@ double sum_of(const tuff_pool_desc& call, const float* plane, const Window& z, c
   return sum;
 }
 
-// Calls body(plane in f32, plane's number) for all planes of the input.
+// Calls body(plane in f32, plane's number, memory for `spare` elements) for all planes of the input.
 template <typename T, typename Body>
-void for_planes(const tuff_pool_desc& call, const Body& body) {
+void for_planes(const Device& device, const tuff_pool_desc& call, uint64_t spare, const Body& body) {
+  constexpr bool kCopied = !std::is_same_v<T, float>;
+  constexpr uint64_t kLine = 16;  // threads do not share cache lines
   const uint64_t inputs = call.in_shape[0] * call.in_shape[1] * call.in_shape[2];
-  for_each(call.batch * call.channels, inputs, [&](uint64_t p) {
+  const uint64_t planes = call.batch * call.channels, threads = static_cast<uint64_t>(device.threads);
+  const uint64_t size = (spare + (kCopied ? inputs : 0) + kLine - 1) / kLine * kLine;
+  const Scratch<float> memory(size * std::min(planes, threads));
+  for_each(planes, inputs, [&](uint64_t p) {
     const T* stored = at<const T>(call.input) + p * inputs;
-    if constexpr (std::is_same_v<T, float>) {
-      body(stored, p);
+    float* own = memory.get() + size * (planes <= threads ? p : static_cast<uint64_t>(omp_get_thread_num()));
+    if constexpr (kCopied) {
+      widen(stored, own + spare, inputs);
+      body(own + spare, p, own);
     } else {
-      std::vector<float> copy(inputs);
-      widen(stored, copy.data(), inputs);
-      body(copy.data(), p);
+      body(stored, p, own);
     }
   });
 }
 
+// Calls body(z, y) for each row of outputs of a plane, in order.
+template <typename Body>
+void for_output_rows(const tuff_pool_desc& call, const Body& body) {
+  for (uint64_t i = 0; i < call.out_shape[0]; ++i) {
+    const Window z = window_of(call, 0, i);
+    for (uint64_t j = 0; j < call.out_shape[1]; ++j) body(z, window_of(call, 1, j));
+  }
+}
+
 template <typename T, typename Output>
-void for_outputs(const tuff_pool_desc& call, const Output& output) {
-  const Windows windows(call);
+void for_outputs(const Device& device, const tuff_pool_desc& call, const Output& output) {
   const uint64_t outputs = call.out_shape[0] * call.out_shape[1] * call.out_shape[2];
-  for_planes<T>(call, [&](const float* plane, uint64_t p) {
+  for_planes<T>(device, call, 0, [&](const float* plane, uint64_t p, float*) {
     uint64_t o = p * outputs;
-    for (const Window& z : windows.axes[0]) {
-      for (const Window& y : windows.axes[1]) {
-        for (const Window& x : windows.axes[2]) output(plane, o++, z, y, x);
-      }
-    }
+    for_output_rows(call, [&](const Window& z, const Window& y) {
+      for (uint64_t k = 0; k < call.out_shape[2]; ++k) output(plane, o++, z, y, window_of(call, 2, k));
+    });
   });
 }
 
@@ -134,67 +135,64 @@ Reach reach_of(const tuff_pool_desc& call, uint64_t k) {
   return {offset, static_cast<uint64_t>(first), std::min(static_cast<uint64_t>(end), call.out_shape[2])};
 }
 
-// Windows whose taps in a row are few; sizes may be as large as 64 bits hold.
+// Windows whose taps in a row are few.
 bool has_usual_rows(const tuff_pool_desc& call) {
-  constexpr uint64_t kMostTaps = 64, kMost = uint64_t{1} << 31;
-  return call.indices == 0 && call.adaptive == 0 && call.kernel[2] <= kMostTaps && call.stride[2] <= kMost &&
-         call.dilation[2] <= kMost && call.padding[2] <= kMost && call.in_shape[2] <= kMost;
+  constexpr uint64_t kMostTaps = 64;
+  return call.indices == 0 && call.adaptive == 0 && call.kernel[2] <= kMostTaps;
 }
 
 // Largest values without their indices: a row of outputs at a time, tap by tap, so that the loop is over outputs.
 template <typename T>
-void largest_rows(const tuff_pool_desc& call) {
-  const Windows windows(call);
+void largest_rows(const Device& device, const tuff_pool_desc& call) {
   const uint64_t width = call.out_shape[2], stride = call.stride[2];
   std::vector<Reach> reaches;
   for (uint64_t k = 0; k < call.kernel[2]; ++k) reaches.push_back(reach_of(call, k));
-  for_planes<T>(call, [&](const float* plane, uint64_t p) {
-    std::vector<float> best(width);
+  for_planes<T>(device, call, width, [&](const float* plane, uint64_t p, float* best) {
     T* output = at<T>(call.output) + p * call.out_shape[0] * call.out_shape[1] * width;
-    for (const Window& z : windows.axes[0]) {
-      for (const Window& y : windows.axes[1]) {
-        std::fill(best.begin(), best.end(), -std::numeric_limits<float>::infinity());
-        for_rows(call, z, y, [&](uint64_t row) {
-          for (const Reach& reach : reaches) {
-            for (uint64_t x = reach.first; x < reach.end; ++x) {
-              const float value = plane[static_cast<int64_t>(row + x * stride) + reach.offset];
-              best[x] = value > best[x] || value != value ? value : best[x];
-            }
+    for_output_rows(call, [&](const Window& z, const Window& y) {
+      std::fill_n(best, width, -std::numeric_limits<float>::infinity());
+      for_rows(call, z, y, [&](uint64_t row) {
+        for (const Reach& reach : reaches) {
+          for (uint64_t x = reach.first; x < reach.end; ++x) {
+            const float value = plane[static_cast<int64_t>(row + x * stride) + reach.offset];
+            best[x] = value > best[x] || value != value ? value : best[x];
           }
-        });
-        narrow(best.data(), output, width);
-        output += width;
-      }
-    }
+        }
+      });
+      narrow(best, output, width);
+      output += width;
+    });
   });
 }
 
 }  // namespace
 
-tuff_status max_pool(Device&, const tuff_pool_desc& call) {
+tuff_status max_pool(Device& device, const tuff_pool_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
   with_float(call.dtype, [&]<typename T>(T) {
-    if (has_usual_rows(call)) return largest_rows<T>(call);
-    for_outputs<T>(call, [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {
-      const Largest best = largest_of(call, plane, z, y, x);
-      round_to(best.value, at<T>(call.output)[o]);
-      if (call.indices != 0) at<uint32_t>(call.indices)[o] = static_cast<uint32_t>(best.index);
-    });
+    if (has_usual_rows(call)) return largest_rows<T>(device, call);
+    for_outputs<T>(device, call,
+                   [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {
+                     const Largest best = largest_of(call, plane, z, y, x);
+                     round_to(best.value, at<T>(call.output)[o]);
+                     if (call.indices != 0) at<uint32_t>(call.indices)[o] = static_cast<uint32_t>(best.index);
+                   });
   });
   return TUFF_OK;
 }
 
-tuff_status avg_pool(Device&, const tuff_pool_desc& call) {
+tuff_status avg_pool(Device& device, const tuff_pool_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
   with_float(call.dtype, [&]<typename T>(T) {
-    for_outputs<T>(call, [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {
-      double count = 0;
-      const double sum = sum_of(call, plane, z, y, x, count);
-      if (call.count_include_pad != 0) {
-        count = static_cast<double>(z.span) * static_cast<double>(y.span) * static_cast<double>(x.span);
-      }
-      round_to(static_cast<float>(sum / count), at<T>(call.output)[o]);
-    });
+    for_outputs<T>(device, call,
+                   [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {
+                     double count = 0;
+                     const double sum = sum_of(call, plane, z, y, x, count);
+                     if (call.count_include_pad != 0) {
+                       count = static_cast<double>(z.span) * static_cast<double>(y.span) * static_cast<double>(x.span);
+                     }
+                     round_to(static_cast<float>(sum / count), at<T>(call.output)[o]);
+                   });
   });
   return TUFF_OK;
 }

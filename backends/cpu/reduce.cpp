@@ -126,23 +126,15 @@ void part_of_columns(Prepare prepare, const T* x, uint64_t rows, uint64_t stride
   }
 }
 
-struct View {
-  uint64_t outer = 1, axis = 1, inner = 1;
-  explicit View(const tuff_reduce_desc& call) {
-    const uint32_t end = call.axis + call.axis_count;
-    for (uint32_t i = 0; i < call.rank; ++i) (i < call.axis ? outer : i < end ? axis : inner) *= call.shape[i];
-  }
-};
-
 template <typename Y>
-void store(const Plan& plan, const View& view, double value, Y& result) {
+void store(const Plan& plan, const AxisView& view, double value, Y& result) {
   if (plan.finish == Finish::mean) value /= static_cast<double>(view.axis);
   if (plan.finish == Finish::root) value = std::sqrt(value);
   round_to(static_cast<float>(value), result);
 }
 
 template <Combine combine, typename T, typename Y>
-void reduce_as(const Plan& plan, const View& view, const T* x, Y* y) {
+void reduce_as(const Plan& plan, const AxisView& view, const T* x, Y* y) {
   const uint64_t parts = std::max<uint64_t>((view.axis + kPart - 1) / kPart, 1);
   const uint64_t strips = (view.inner + kColumns - 1) / kColumns;
   // The values of each part of each result.
@@ -181,7 +173,7 @@ void reduce_as(const Plan& plan, const View& view, const T* x, Y* y) {
 tuff_status reduce(Device&, const tuff_reduce_desc& call) {
   Plan plan{};
   if (!plan_for(call.op, plan) || !is_float(call.dtype) || !is_float(call.output_type)) return TUFF_ERROR_UNSUPPORTED;
-  const View view(call);
+  const AxisView view(call.shape, call.rank, call.axis, call.axis_count);
   if (view.axis == 0) return TUFF_ERROR_UNSUPPORTED;
   with_float(call.dtype, [&]<typename T>(T) {
     with_float(call.output_type, [&]<typename Y>(Y) {

@@ -22,11 +22,12 @@ void with_unit(uint64_t bytes, const Body& body) {
   }
 }
 
-// The output's axes with their strides in the input, outermost first; axes that stay together are one.
+// The output's axes, outermost first; axes that stay together are one.
 struct Axes {
   uint32_t rank = 0;
   uint64_t sizes[8];
-  uint64_t strides[8];
+  uint64_t strides[8];  // in the input
+  uint64_t steps[8];    // in the output
 
   explicit Axes(const tuff_permute_desc& call) {
     uint64_t of_input[8], step = 1;
@@ -45,30 +46,20 @@ struct Axes {
       sizes[rank] = size;
       strides[rank++] = stride;
     }
+    step = 1;
+    for (uint32_t d = rank; d-- > 0;) {
+      steps[d] = step;
+      step *= sizes[d];
+    }
   }
 };
 
-// The place in the input of the output's index `i` over axes 0 ... count - 1, less those in `skip`.
-uint64_t place_of(const Axes& axes, uint32_t count, uint32_t skip, uint64_t i) {
+// The place, by axes.strides or axes.steps, of the output's index `i` over axes 0 ... count - 1 without `skip`.
+uint64_t place_of(const Axes& axes, const uint64_t (&strides)[8], uint32_t count, uint32_t skip, uint64_t i) {
   uint64_t place = 0;
   for (uint32_t d = count; d-- > 0;) {
     if (d == skip) continue;
-    place += i % axes.sizes[d] * axes.strides[d];
-    i /= axes.sizes[d];
-  }
-  return place;
-}
-
-uint64_t place_in_output(const Axes& axes, uint32_t count, uint32_t skip, uint64_t i) {
-  uint64_t place = 0, step = 1;
-  uint64_t steps[8];
-  for (uint32_t d = axes.rank; d-- > 0;) {
-    steps[d] = step;
-    step *= axes.sizes[d];
-  }
-  for (uint32_t d = count; d-- > 0;) {
-    if (d == skip) continue;
-    place += i % axes.sizes[d] * steps[d];
+    place += i % axes.sizes[d] * strides[d];
     i /= axes.sizes[d];
   }
   return place;
@@ -82,7 +73,7 @@ template <typename T>
 void copy_rows(const Axes& axes, const T* x, T* y, uint64_t n) {
   const uint64_t row = axes.sizes[axes.rank - 1];
   for_each(n / row, row, [&](uint64_t r) {
-    std::memcpy(y + r * row, x + place_of(axes, axes.rank - 1, kNoAxis, r), row * sizeof(T));
+    std::memcpy(y + r * row, x + place_of(axes, axes.strides, axes.rank - 1, kNoAxis, r), row * sizeof(T));
   });
 }
 
@@ -94,14 +85,13 @@ void transpose(const Axes& axes, const T* x, T* y, uint64_t n) {
   for (uint32_t d = 0; d < axes.rank; ++d) {
     if (axes.strides[d] == 1) inner = d;
   }
-  const uint64_t rows = axes.sizes[inner], cols = axes.sizes[last], step = axes.strides[last];
-  uint64_t row_step = 1;
-  for (uint32_t d = inner + 1; d < axes.rank; ++d) row_step *= axes.sizes[d];
+  const uint64_t rows = axes.sizes[inner], cols = axes.sizes[last];
+  const uint64_t step = axes.strides[last], row_step = axes.steps[inner];
   const uint64_t tiles = (rows + kTile - 1) / kTile;
   for_each(n / rows / cols * tiles, kTile * cols, [&](uint64_t i) {
     const uint64_t plane = i / tiles, first = i % tiles * kTile, end = std::min(first + kTile, rows);
-    const T* from = x + place_of(axes, last, inner, plane);
-    T* to = y + place_in_output(axes, last, inner, plane);
+    const T* from = x + place_of(axes, axes.strides, last, inner, plane);
+    T* to = y + place_of(axes, axes.steps, last, inner, plane);
     for (uint64_t c = 0; c < cols; c += kTile) {
       const uint64_t c_end = std::min(c + kTile, cols);
       for (uint64_t r = first; r < end; ++r) {
@@ -136,6 +126,8 @@ void cast_block(const X* x, Y* y, uint64_t n) {
     }
   }
 }
+
+bool is_index(int32_t type) { return type == TUFF_I32 || type == TUFF_U32 || type == TUFF_I64 || type == TUFF_U64; }
 
 uint64_t index_at(const tuff_backend_gather& call, uint64_t j) {
   int64_t index = 0;
@@ -192,7 +184,7 @@ tuff_status cast(Device&, const tuff_cast_desc& call) {
 }
 
 tuff_status gather(Device&, const tuff_backend_gather& call) {
-  if (size_of(call.dtype) == 0) return TUFF_ERROR_UNSUPPORTED;
+  if (size_of(call.dtype) == 0 || !is_index(call.index_type)) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t row = call.inner * size_of(call.dtype);
   const auto* input = at<const uint8_t>(call.input);
   auto* output = at<uint8_t>(call.output);

@@ -11,13 +11,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-struct View {
-  uint64_t outer = 1, axis = 1, inner = 1;
-  explicit View(const tuff_softmax_desc& call) {
-    for (uint32_t i = 0; i < call.rank; ++i) (i < call.axis ? outer : i == call.axis ? axis : inner) *= call.shape[i];
-  }
-};
-
 constexpr uint64_t kMostColumns = 64, kMostElements = 1 << 16;  // of a strip
 
 // Neighbouring slices of one index before the axis: all have the same elements of the axis in turn, so that memory is
@@ -25,7 +18,8 @@ constexpr uint64_t kMostColumns = 64, kMostElements = 1 << 16;  // of a strip
 template <typename T>
 class Strip {
  public:
-  Strip(const tuff_softmax_desc& call, const View& view, uint64_t outer, uint64_t first, uint64_t columns, double* z)
+  Strip(const tuff_softmax_desc& call, const AxisView& view, uint64_t outer, uint64_t first, uint64_t columns,
+        double* z)
       : call_(call), view_(view), first_(outer * view.axis * view.inner + first), columns_(columns), z_(z) {
     if (call.mask != 0) mask_first_ = outer / call.mask_repeat % call.mask_rows * view.axis * view.inner + first;
   }
@@ -144,7 +138,7 @@ class Strip {
   }
 
   const tuff_softmax_desc& call_;
-  const View& view_;
+  const AxisView& view_;
   const uint64_t first_, columns_;
   uint64_t mask_first_ = 0;
   double* z_;
@@ -155,7 +149,8 @@ class Strip {
 
 tuff_status softmax(Device& device, const tuff_softmax_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
-  const View view(call);
+  if (call.mask != 0 && call.mask_type != call.dtype && call.mask_type != TUFF_U8) return TUFF_ERROR_UNSUPPORTED;
+  const AxisView view(call.shape, call.rank, call.axis, 1);
   constexpr uint64_t kLongest = uint64_t{1} << 26;  // a whole slice is held in double precision, for each thread
   if (view.axis > kLongest) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t columns = std::clamp<uint64_t>(kMostElements / view.axis, 1, std::min(kMostColumns, view.inner));

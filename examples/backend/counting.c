@@ -1,5 +1,5 @@
-/* A plug-in that counts calls and leaves them to Tuff: the smallest complete one. To accelerate an operation, its function
- * would compute the call here and return TUFF_OK.
+/* A plug-in that counts calls, computes relu, and leaves the rest to Tuff: the smallest complete one. To accelerate another
+ * operation, its function would compute the call here and return TUFF_OK.
  *
  * docs/backends.md shows this file, and program.c uses it. */
 #include <stdint.h>

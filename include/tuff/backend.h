@@ -36,7 +36,8 @@ typedef tuff_status (*tuff_backend_function)(void* device, const void* call);
  *              call does not have. It is aligned to its element type. Outputs may be exactly an input where tuff.h says
  *              so, and overlap none otherwise
  *   defaults   Every field has its value: a zero that selects a default is replaced by what it selects. struct_size is
- *              that of the structure in the library
+ *              that of the structure in the library. A plug-in returns TUFF_ERROR_UNSUPPORTED if struct_size is not the
+ *              one that it was built with, or a field has a value that it does not know
  *   empty      A call with no results is not passed on
  *
  *   operation              call
@@ -85,7 +86,8 @@ typedef struct tuff_backend_gather {
 } tuff_backend_gather;
 
 /* A plug-in. It stays loaded until the process ends, and so does this structure. Functions may be called from any
- * thread; those that take a device are called one at a time for it. Functions that are NULL are not called. */
+ * thread; those that take a device are called one at a time for it. Functions that are NULL are not called. None of
+ * these functions, nor the library's constructors, may call Tuff, which would wait for itself. */
 typedef struct tuff_backend {
   uint32_t struct_size;
   uint32_t abi_version;  /* TUFF_BACKEND_ABI_VERSION */

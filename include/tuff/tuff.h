@@ -507,7 +507,8 @@ typedef struct tuff_context_desc {
   const char* device;  /* index ("0") or part of a name ("nvidia"), case-insensitive; since 0.8.0 a UUID too, or
                           a unique prefix of one (at least four hexadecimal digits, dashes allowed).
                           NULL: TUFF_DEVICE from the environment if set, otherwise the first device in the order
-                          discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another */
+                          discrete, integrated, virtual, CPU, unless TUFF_VISIBLE_DEVICES gives another.
+                          Ignored with a backend other than Vulkan */
   const char* backend; /* "vulkan", "host", or "auto": Vulkan, or host if there is no device; since 0.9.0 the name of a
                           plug-in, such as "cpu" (tuff_backend_register). NULL: "vulkan", or, if `device` is part of a
                           plug-in's device's name and of no Vulkan device's, that plug-in */

@@ -301,6 +301,16 @@ constexpr uint64_t bytes_of(uint64_t count) noexcept {
   return count <= UINT64_MAX / sizeof(T) ? count * sizeof(T) : UINT64_MAX;
 }
 
+// What a function writes whose text does not change between two calls.
+inline Returned<std::string> text_of(tuff_status (*read)(char*, uint64_t, uint64_t*)) {
+  uint64_t length = 0;
+  tuff_status status = read(nullptr, 0, &length);
+  std::string text(static_cast<std::size_t>(length), '\0');
+  // The NUL overwrites the string's terminator.
+  if (status == TUFF_OK) status = read(text.data(), length + 1, nullptr);
+  return give(status, std::move(text));
+}
+
 template <typename T>
 struct Explicit {  // prevents deduction of T from an argument
   using Type = T;
@@ -701,14 +711,7 @@ inline Returned<DeviceProperties> device_info(uint32_t index) {
 }
 
 // The rejected devices with the reasons, one per line.
-inline Returned<std::string> device_refusals() {
-  uint64_t length = 0;
-  tuff_status status = tuff_device_refusals(nullptr, 0, &length);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  // The NUL overwrites the string's terminator.
-  if (status == TUFF_OK) status = tuff_device_refusals(text.data(), length + 1, nullptr);
-  return detail::give(status, std::move(text));
-}
+inline Returned<std::string> device_refusals() { return detail::text_of(tuff_device_refusals); }
 
 // Loads a plug-in; a context opens it by ContextOptions' backend.
 inline Outcome backend_register(const std::string& path) { return detail::finish(tuff_backend_register(path.c_str())); }
@@ -727,13 +730,7 @@ inline Returned<DeviceProperties> backend_info(uint32_t index) {
 }
 
 // The plug-ins beside the library that were refused, with the reasons, one per line.
-inline Returned<std::string> backend_refusals() {
-  uint64_t length = 0;
-  tuff_status status = tuff_backend_refusals(nullptr, 0, &length);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  if (status == TUFF_OK) status = tuff_backend_refusals(text.data(), length + 1, nullptr);
-  return detail::give(status, std::move(text));
-}
+inline Returned<std::string> backend_refusals() { return detail::text_of(tuff_backend_refusals); }
 
 // level is a TUFF_LOG_*.
 inline Outcome set_log(tuff_log_callback callback, void* user, int32_t level) {

@@ -1,7 +1,7 @@
 // What the families' descriptions of calls for plug-ins (tuff/backend.h) have in common.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "planning/buffer.hpp"

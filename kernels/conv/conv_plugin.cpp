@@ -1,4 +1,6 @@
 // A convolution as plug-ins see it.
+#include <algorithm>
+
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/conv/conv.hpp"
 

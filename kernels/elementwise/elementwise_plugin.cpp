@@ -1,4 +1,6 @@
 // Element-wise operations as plug-ins see them.
+#include <algorithm>
+
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"

@@ -1,4 +1,6 @@
 // Pooling as plug-ins see it.
+#include <algorithm>
+
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/pool/pool.hpp"
 

@@ -1,4 +1,6 @@
 // A reduction as plug-ins see it.
+#include <algorithm>
+
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"

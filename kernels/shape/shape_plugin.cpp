@@ -1,4 +1,6 @@
 // Operations that move elements as plug-ins see them.
+#include <algorithm>
+
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/indexing/places.hpp"
 #include "kernels/shape/shape.hpp"

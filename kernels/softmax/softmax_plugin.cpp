@@ -1,4 +1,6 @@
 // A softmax as plug-ins see it.
+#include <algorithm>
+
 #include "kernels/common/check.hpp"
 #include "kernels/common/plugin_call.hpp"
 #include "kernels/softmax/softmax.hpp"

@@ -14,6 +14,7 @@
 #include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 #include "runtime/compute_backend.hpp"
+#include "runtime/copy_text.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/plugin/plugin.hpp"
 #include "runtime/profile.hpp"
@@ -57,7 +58,6 @@ class HostAllocation final : public Allocation {
   std::byte* data_ = nullptr;
 };
 
-// The caller's memory.
 class PluginAllocation final : public Allocation {
  public:
   PluginAllocation(std::shared_ptr<MemoryUse> use, std::shared_ptr<PluginDevice> device, uint64_t bytes, bool zeroed)
@@ -79,6 +79,7 @@ class PluginAllocation final : public Allocation {
   std::byte* memory_;
 };
 
+// The caller's memory.
 class ImportedAllocation final : public Allocation {
  public:
   ImportedAllocation(std::shared_ptr<MemoryUse> use, void* memory, uint64_t bytes, std::shared_ptr<void> owner)
@@ -205,11 +206,6 @@ class HostStream final : public ComputeStream {
   HostWork& work_;
 };
 
-template <size_t capacity>
-void copy_string(char (&target)[capacity], std::string_view text) {
-  target[text.copy(target, capacity - 1)] = '\0';
-}
-
 uint64_t largest_allocation(uint64_t physical_bytes) {
   const uint64_t addressable = std::numeric_limits<size_t>::max() / 2;
   return physical_bytes == 0 ? addressable : std::min(physical_bytes, addressable);
@@ -218,10 +214,10 @@ uint64_t largest_allocation(uint64_t physical_bytes) {
 // Replaces what a plug-in knows of its device.
 void describe_plugin(const Plugin& plugin, tuff_device_properties& properties) {
   const tuff_device_properties& device = plugin.device();
-  copy_string(properties.name, device.name);
-  copy_string(properties.vendor, device.vendor);
-  copy_string(properties.driver, device.driver);
-  copy_string(properties.backend, plugin.name());
+  copy_text(properties.name, device.name);
+  copy_text(properties.vendor, device.vendor);
+  copy_text(properties.driver, device.driver);
+  copy_text(properties.backend, plugin.name());
   properties.driver_version = device.driver_version;
   if (device.memory_bytes != 0) properties.memory_bytes = device.memory_bytes;
   properties.compute_units = device.compute_units;
@@ -235,10 +231,10 @@ void describe(const Plugin* plugin, uint64_t physical_bytes, tuff_device_propert
   properties = {};
   properties.struct_size = struct_size;
   properties.type = TUFF_DEVICE_HOST;
-  copy_string(properties.name, "Host processor");
-  copy_string(properties.vendor, "Tuff");
-  copy_string(properties.driver, "reference, double accumulators");
-  copy_string(properties.backend, "host");
+  copy_text(properties.name, "Host processor");
+  copy_text(properties.vendor, "Tuff");
+  copy_text(properties.driver, "reference, double accumulators");
+  copy_text(properties.backend, "host");
   properties.driver_version = TUFF_VERSION;
   properties.memory_bytes = physical_bytes;
   properties.max_allocation_bytes = largest_allocation(physical_bytes);

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <new>
 
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -36,16 +37,21 @@ Registry& registry() {
   return *object;
 }
 
-// What a plug-in exports, as much of it as this library knows.
+// What a plug-in exports, as much of it as this library knows. Of a structure that is shorter than this library's, from
+// an earlier header of the same version, the rest is zero.
 tuff_backend read_functions(const tuff_backend& exported) {
   // These two are where they are in every version.
   if (exported.abi_version != TUFF_BACKEND_ABI_VERSION) {
     fail(TUFF_ERROR_UNSUPPORTED, "it was built for version {} of tuff/backend.h, this library has {}",
          exported.abi_version, TUFF_BACKEND_ABI_VERSION);
   }
-  require(exported.struct_size >= sizeof(tuff_backend), "its tuff_backend.struct_size is {}, needs at least {}",
-          exported.struct_size, sizeof(tuff_backend));
-  return exported;
+  // The last field of the first header.
+  constexpr size_t kShortest = offsetof(tuff_backend, release) + sizeof exported.release;
+  require(exported.struct_size >= kShortest, "its tuff_backend.struct_size is {}, needs at least {}",
+          exported.struct_size, kShortest);
+  tuff_backend functions{};
+  std::memcpy(&functions, &exported, std::min<size_t>(exported.struct_size, sizeof functions));
+  return functions;
 }
 
 void check_name(const char* name) {
@@ -85,7 +91,7 @@ tuff_device_properties described(const tuff_backend& functions) {
   if (status == TUFF_ERROR_UNSUPPORTED) {
     fail(status, "its device cannot be used here: {}", device.name[0] != '\0' ? device.name : "it does not say why");
   }
-  require(status == TUFF_OK, "its function `describe` returned {}", status);
+  require(status == TUFF_OK, "its function `describe` returned {}", tuff_status_name(status));
   require(device.name[0] != '\0', "its device has no name");
   return device;
 }
@@ -110,22 +116,45 @@ void load(Registry& all, const fs::path& file) {
   log(TUFF_LOG_INFO, "plug-in \"{}\" from {}: {}", functions.name, file.string(), all.accepted.back()->device().name);
 }
 
-// The folder is as trustworthy as the library beside it: no variable of the environment changes where it is.
+// What code of the plug-in throws is an error like others.
+void load_or_refuse(Registry& all, const fs::path& file) {
+  try {
+    load(all, file);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "there is no memory to load it");
+  } catch (const std::exception& thrown) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "it threw an exception: {}", thrown.what());
+  } catch (...) {
+    fail(TUFF_ERROR_INVALID_ARGUMENT, "it threw an exception");
+  }
+}
+
+void refuse(Registry& all, const fs::path& what, std::string_view reason) {
+  all.refusals.push_back(fmt::format("{}: {}", what.string(), reason));
+  log(TUFF_LOG_WARNING, "plug-in {}", all.refusals.back());
+}
+
+// No variable of the environment changes where the folder is. It need not be as trustworthy as the library beside it:
+// in a folder that all may write to, anyone can make it.
 void search(Registry& all) {
   if (all.searched) return;
   all.searched = true;
   const fs::path library = platform::library_folder();
   if (library.empty()) return;
   const fs::path folder = library / kFolder;
+  if (const std::string reason = platform::distrust_of_folder(folder); !reason.empty()) {
+    return refuse(all, folder, reason);
+  }
   std::vector<std::string> names = platform::names_in(folder);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
     try {
-      load(all, folder / name);
+      load_or_refuse(all, folder / name);
     } catch (const Error& error) {
-      all.refusals.push_back(fmt::format("{}: {}", (folder / name).string(), error.what()));
-      log(TUFF_LOG_WARNING, "plug-in {}", all.refusals.back());
+      refuse(all, folder / name, error.what());
     }
   }
 }
@@ -133,7 +162,7 @@ void search(Registry& all) {
 [[noreturn]] void fail_as_plugin(const Plugin& plugin, const char* what, tuff_status status) {
   if (status == TUFF_ERROR_OUT_OF_HOST_MEMORY)
     fail(status, "the plug-in \"{}\" has no memory for {}", plugin.name(), what);
-  fail(TUFF_ERROR_INTERNAL, "the plug-in \"{}\" returned {} for {}", plugin.name(), status, what);
+  fail(TUFF_ERROR_INTERNAL, "the plug-in \"{}\" returned {} for {}", plugin.name(), tuff_status_name(status), what);
 }
 
 }  // namespace
@@ -146,7 +175,7 @@ void register_plugin(const std::string& path) {
   const fs::path file = fs::canonical(path, error);
   if (error) fail(TUFF_ERROR_IO, "path is \"{}\": {}", path, error.message());
   try {
-    load(all, file);
+    load_or_refuse(all, file);
   } catch (const Error& refused) {
     fail(refused.code(), "path is \"{}\": {}", path, refused.what());
   }
@@ -159,15 +188,6 @@ std::vector<const Plugin*> plugins() {
   std::vector<const Plugin*> result;
   for (const auto& plugin : all.accepted) result.push_back(plugin.get());
   return result;
-}
-
-const Plugin* plugin_with_device(std::string_view part) {
-  const auto same = [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); };
-  for (const Plugin* plugin : plugins()) {
-    const std::string_view name = plugin->device().name;
-    if (std::search(name.begin(), name.end(), part.begin(), part.end(), same) != name.end()) return plugin;
-  }
-  return nullptr;
 }
 
 std::vector<std::string> plugin_refusals() {

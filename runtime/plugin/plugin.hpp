@@ -37,7 +37,6 @@ class PluginDevice {
   PluginDevice(const PluginDevice&) = delete;
   PluginDevice& operator=(const PluginDevice&) = delete;
 
-  const Plugin& plugin() const { return plugin_; }
   // Whether the plug-in has computed the call, whose arguments are checked.
   bool compute(const Operation& operation);
 
@@ -56,11 +55,8 @@ void register_plugin(const std::string& path);
 // The plug-ins, in the order of registration. The first call looks for those in the folder tuff-backends beside the
 // library, in the order of their names.
 std::vector<const Plugin*> plugins();
-// The files of that folder that were refused, with the reasons.
+// The files of that folder that were refused, with the reasons; or the folder itself.
 std::vector<std::string> plugin_refusals();
-
-// The first one whose device has this in its name, ignoring case; null if none has.
-const Plugin* plugin_with_device(std::string_view part);
 
 std::unique_ptr<ComputeBackend> make_plugin_backend(const Plugin& plugin);
 // What its contexts report, without a context.

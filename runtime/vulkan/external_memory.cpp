@@ -151,7 +151,7 @@ OwnBlock import_fd(Device& device, const tuff_memory_fd& info) {
   check_same_device(device, info);
   const uint32_t types = device.physical.memory.memoryTypeCount;
   require(info.memory_type < types, "info->memory_type is {}, the device has {} types", info.memory_type, types);
-  require(info.dedicated == 0 || info.dedicated == 1, "info->dedicated is {}, needs 0 or 1", info.dedicated);
+  require_flag(info.dedicated, "info->dedicated");
   require(info.bytes != 0, "info->bytes is 0, there is nothing to import");
   require(info.offset <= info.memory_bytes && info.bytes <= info.memory_bytes - info.offset,
           "info->bytes is {} from {} on, info->memory_bytes {}", info.bytes, info.offset, info.memory_bytes);

@@ -3,12 +3,11 @@
 
 #include <volk.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "planning/status.hpp"
+#include "runtime/copy_text.hpp"
 
 namespace tuff {
 
@@ -29,12 +28,6 @@ template <typename Handle>
 void check_made(VkResult result, Handle& made, const char* what) {
   if (result != VK_SUCCESS) made = VK_NULL_HANDLE;
   check_vk(result, what);
-}
-
-// Truncates text that does not fit; always NUL-terminated.
-template <size_t size>
-void copy_text(char (&out)[size], std::string_view text) {
-  out[text.copy(out, size - 1)] = '\0';
 }
 
 // Everything that Vulkan lists by two calls, list(&count, nullptr) and list(&count, data). Tries again if the list has

@@ -34,6 +34,8 @@ static tuff_status describe(tuff_device_properties* properties) {
   return TUFF_ERROR_UNSUPPORTED;
 #elif defined(FAULT_NO_DEVICE_NAME)
   (void)properties;
+#elif defined(FAULT_NO_MEMORY)
+  strcpy(properties->name, "Processor 0000 @ 2.40GHz"); /* like a device's number and a UUID */
 #else
   strcpy(properties->name, "Plug-in of the tests");
   properties->compute_units = 3;
