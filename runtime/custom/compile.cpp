@@ -73,7 +73,6 @@ void check_version(const CustomSource& source) {
 
 // No optimiser: drivers have their own, and declared resources must stay declared.
 std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warnings) {
-  using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
   using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
   for (const CustomSource::Define& define : source.defines) {
@@ -82,10 +81,9 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
             define.name);
   }
   check_version(source);
-  keep_shaderc();
-  const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
+  const shaderc_compiler_t compiler = kept_shaderc();
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
-  if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
+  if (!options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
   // Devices have their own limits, which are checked later.
   for (const shaderc_limit limit :
@@ -97,8 +95,8 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
     shaderc_compile_options_add_macro_definition(options.get(), define.name.data(), define.name.size(),
                                                  define.value.data(), define.value.size());
   }
-  const Result result(shaderc_compile_into_spv(compiler.get(), source.text.data(), source.text.size(),
-                                               shaderc_compute_shader, source.name.c_str(), "main", options.get()),
+  const Result result(shaderc_compile_into_spv(compiler, source.text.data(), source.text.size(), shaderc_compute_shader,
+                                               source.name.c_str(), "main", options.get()),
                       &shaderc_result_release);
   if (!result) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", source.name);
   std::string messages = without_last_newline(shaderc_result_get_error_message(result.get()));

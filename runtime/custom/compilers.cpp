@@ -27,13 +27,14 @@ void require_compilers() {
   fail(TUFF_ERROR_UNSUPPORTED, "the process is exiting: kernels that are not in the cache can no longer be compiled");
 }
 
-void keep_shaderc() {
+shaderc_compiler* kept_shaderc() {
   // Never released: nothing may run at process exit. A failure leaves it to the next call.
-  [[maybe_unused]] static const shaderc_compiler_t kept = [] {
+  static const shaderc_compiler_t kept = [] {
     const shaderc_compiler_t compiler = shaderc_compiler_initialize();
     if (compiler == nullptr) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
     return compiler;
   }();
+  return kept;
 }
 
 }  // namespace tuff

@@ -44,18 +44,16 @@ std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, con
 }
 
 std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& text) {
-  using Compiler = std::unique_ptr<shaderc_compiler, decltype(&shaderc_compiler_release)>;
   using Options = std::unique_ptr<shaderc_compile_options, decltype(&shaderc_compile_options_release)>;
   using Result = std::unique_ptr<shaderc_compilation_result, decltype(&shaderc_result_release)>;
   require_compilers();
-  keep_shaderc();
-  const Compiler compiler(shaderc_compiler_initialize(), &shaderc_compiler_release);
+  const shaderc_compiler_t compiler = kept_shaderc();
   const Options options(shaderc_compile_options_initialize(), &shaderc_compile_options_release);
-  if (!compiler || !options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
+  if (!options) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc could not be started");
   shaderc_compile_options_set_target_env(options.get(), shaderc_target_env_vulkan, shaderc_env_version_vulkan_1_2);
   shaderc_compile_options_set_optimization_level(options.get(), shaderc_optimization_level_performance);
-  const Result result(shaderc_compile_into_spv(compiler.get(), text.data(), text.size(), shaderc_compute_shader,
-                                               name.c_str(), "main", options.get()),
+  const Result result(shaderc_compile_into_spv(compiler, text.data(), text.size(), shaderc_compute_shader, name.c_str(),
+                                               "main", options.get()),
                       &shaderc_result_release);
   if (!result) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", name);
   if (shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {

@@ -257,12 +257,11 @@ bool StreamRecorder::has_gathered_enough() {
 void StreamRecorder::appended(double seconds) {
   gathered_seconds_ += seconds;
   ++gathered_;
-  if (!has_gathered_enough()) return;
   try {
-    submit(false);
+    if (has_gathered_enough()) submit(false);
   } catch (const Error&) {
     // The call that recorded this has done so. If it was for memory the next one tells, before it records anything.
-    if (!closed_ || base_.device->lost()) throw;
+    if (base_.device->lost() || !(recording_ || closed_)) throw;
   } catch (const std::bad_alloc&) {
   }
 }
