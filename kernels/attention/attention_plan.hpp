@@ -85,8 +85,8 @@ uint32_t lengths_of(const AttentionArgs& args);  // Wgmma::lengths
 inline constexpr double kMaxScoreScale = 0x1p40;
 // Whether bias and mask can be read in pieces, as long as a fourth of a step's keys allow.
 bool options_in_pieces(const AttentionArgs& args, uint32_t keys);
-struct ScoreNumbers;  // score_options.hpp
-ScoreNumbers score_numbers(const AttentionArgs& args);
+// Adds q_lengths, kv_lengths, bias, mask and ScoreNumbers (score_options.hpp), as far as there are such.
+void score_operands(Recorder& recorder, Dispatch& dispatch, const AttentionArgs& args);
 
 // The parts that keys are cut into, each of a tile of `rows` query rows of all heads that share a kv head: outputs,
 // references and sums of weights (STATISTICS of attention_common.glsl).

@@ -232,8 +232,6 @@ ExprWords8 expr_encode_4(dvec4 v) {
   return ExprWords8(uvec4(unpackDouble2x32(v.x), unpackDouble2x32(v.y)),
                     uvec4(unpackDouble2x32(v.z), unpackDouble2x32(v.w)));
 }
-#endif
-#if TUFF_COMPUTES_F64
 void expr_decode_17(ExprWords16 w, out dvec4 re, out dvec4 im) {
   re = dvec4(packDouble2x32(w.e0.xy), packDouble2x32(w.e1.xy), packDouble2x32(w.e2.xy), packDouble2x32(w.e3.xy));
   im = dvec4(packDouble2x32(w.e0.zw), packDouble2x32(w.e1.zw), packDouble2x32(w.e2.zw), packDouble2x32(w.e3.zw));

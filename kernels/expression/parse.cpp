@@ -264,9 +264,13 @@ class Parser : private FormulaText {
 
   // --- Calls
 
-  uint32_t call(const Function& function, std::span<const uint32_t> given, size_t at, double alpha = 0) {
+  // shown_as: the operator, if it is not the function's own.
+  uint32_t call(const Function& function, std::span<const uint32_t> given, size_t at, double alpha = 0,
+                std::string_view shown_as = {}) {
     if (const uint32_t folded = fold(function, given, at, alpha); folded != kNone) return folded;
-    if (is_complex(common(given, at))) return complex_call(function.name, shown(function), given, at);
+    if (is_complex(common(given, at))) {
+      return complex_call(function.name, shown_as.empty() ? shown(function) : shown_as, given, at);
+    }
     const Value type = computed_in(function, given, at);
     Node made{};
     made.kind = Node::call;
@@ -294,6 +298,7 @@ class Parser : private FormulaText {
     const bool wide = type == Value::c128;
     Parser inner(text, *this, at);
     const auto number = [&](std::string_view named, double value) {
+      if (text.find(named) == std::string_view::npos) return;
       inner.temporaries_.emplace_back(named, typed_number(value, part_of(type), at));
     };
     number("one", 1);
@@ -500,7 +505,7 @@ class Parser : private FormulaText {
                     {convert(left, Value::boolean, at), convert(right, Value::boolean, at)}, at);
       } else {
         const uint32_t both[] = {found->swapped ? right : left, found->swapped ? left : right};
-        left = call(*find_function(found->function), both, at);
+        left = call(*find_function(found->function), both, at, 0, found->sign);
       }
     }
     return left;

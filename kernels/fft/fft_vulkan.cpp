@@ -44,8 +44,16 @@ enum class Load : uint8_t { numbers, real, mirrored, chirp, product };
 enum class Store : uint8_t { numbers, half, real };
 enum class Chirp : uint8_t { none, read, written };
 
+// How a pass of several radices uses a workgroup: the lanes of a column, and its columns.
+struct Together {
+  uint32_t lanes, columns;
+};
+constexpr uint32_t kTogether = 256;          // invocations, where a column does not take more
+constexpr uint32_t kTogetherNumbers = 4096;  // of a column
+static_assert(kTogetherNumbers <= 1u << fft::kMaxSteps);
+
 struct Pass {
-  uint32_t axis, radix;    // radix: the product of `steps`
+  uint32_t axis, radix;    // radix: the product of those that it takes
   uint64_t passed;         // product of the earlier radices
   uint64_t length;         // of the line that is transformed
   uint64_t n;              // of the axis
@@ -55,15 +63,9 @@ struct Pass {
   Chirp chirp;
   double scale;
   uint64_t factor;  // Load::product: where in scratch memory its factors are, in numbers
-  std::array<uint32_t, fft::kMaxSteps> steps{};
-  uint32_t step_count = 0;
+  Together group{0, 1};
+  const std::shared_ptr<const KernelBody>* body = nullptr;
 };
-
-// How a pass of several steps uses a workgroup.
-struct Together {
-  uint32_t lanes, columns;
-};
-constexpr uint32_t kTogether = 256;  // invocations, where a column does not take more
 
 // Where the numbers of a pass are.
 struct Place {
@@ -138,20 +140,15 @@ class Planner {
     return false;
   }
 
-  // The lanes of a column, and the columns of a workgroup; none if the device cannot do it.
+  // No columns if the device cannot do it. The radices are of one length, so their product is below 2^32.
   Together together(std::span<const uint32_t> radices) const {
-    if (device_.cpu || radices.size() > fft::kMaxSteps) return {0, 0};
     uint32_t size = 1, smallest = radices[0];
-    for (const uint32_t radix : radices) {
-      if (size > 4096) return {0, 0};
-      size *= radix, smallest = std::min(smallest, radix);
-    }
-    const DeviceTraits& traits = recorder_.traits();
-    const uint32_t lanes = size / smallest,
-                   most = std::min(traits.shared_bytes / (fft::line_of(size) * static_cast<uint32_t>(number_bytes())),
-                                   std::max(kTogether / lanes, 1u));
-    if (size > 4096 || lanes > max_along_x(traits) || most == 0) return {0, 0};
-    return {lanes, std::bit_floor(std::min(most, max_along_x(traits) / lanes))};
+    for (const uint32_t radix : radices) size *= radix, smallest = std::min(smallest, radix);
+    const uint32_t lanes = size / smallest, along_x = max_along_x(recorder_.traits());
+    if (device_.cpu || size > kTogetherNumbers || lanes > along_x) return {0, 0};
+    const uint32_t column_bytes = fft::line_of(size) * static_cast<uint32_t>(number_bytes());
+    const uint32_t held = recorder_.traits().shared_bytes / column_bytes, wanted = std::max(kTogether / lanes, 1u);
+    return {lanes, std::bit_floor(std::min({held, wanted, along_x / lanes}))};
   }
   // How many of the radices from this one on a pass takes.
   uint32_t taken(const Radices& radices, uint32_t from) const {
@@ -174,12 +171,15 @@ class Planner {
   void add_passes(const Pass& whole) {
     const Radices radices = radices_of(whole.length);
     uint64_t passed = 1;
-    for (uint32_t i = 0; i < radices.count; i += passes_[count_ - 1].step_count) {
+    for (uint32_t i = 0, count = 0; i < radices.count; i += count) {
+      count = taken(radices, i);
+      const std::span<const uint32_t> steps(radices.radix.data() + i, count);
       Pass pass = whole;
-      pass.step_count = taken(radices, i);
       pass.radix = 1;
-      for (uint32_t step = 0; step < pass.step_count; ++step) pass.radix *= pass.steps[step] = radices.radix[i + step];
-      const bool first = i == 0, last = i + pass.step_count == radices.count, only = first && last;
+      for (const uint32_t radix : steps) pass.radix *= radix;
+      if (count > 1) pass.group = together(steps);
+      pass.body = &fft::codelet(steps, value_ == TUFF_F64);
+      const bool first = i == 0, last = i + count == radices.count, only = first && last;
       pass.passed = passed;
       if (!first) pass.read = whole.length, pass.load = Load::numbers;
       if (!last) pass.written = whole.length, pass.store = Store::numbers, pass.scale = 1;
@@ -435,28 +435,29 @@ class Planner {
     const uint64_t input_bytes = input.elements * dtype_size(input.dtype),
                    output_bytes = output.elements * dtype_size(output.dtype);
     const uint64_t run = device_.cpu ? device_.items_each(lanes, 16) : 1;
-    const std::span<const uint32_t> steps(pass.steps.data(), pass.step_count);
-    const Together group = pass.step_count > 1 ? together(steps) : Together{0, 1};
+    const Together group = pass.group;
     // Neighbouring columns rather than neighbouring numbers of a column, where they are nearer.
-    const bool several = group.columns > 1 && rank > 0;
+    const bool several = group.columns > 1 && rank > 0, later = pass.passed > 1;
+    const bool read_across = several && axes[0].input < columns * input_stride;
+    const bool write_across = several && axes[0].output < pass.passed * output_stride;
     const uint32_t workgroup = group.lanes != 0 ? group.lanes * group.columns : device_.workgroup;
-    KernelRequest kernel = shaders::FftPass::request(
-        {.chirp = static_cast<int>(pass.chirp),
-         .columns = group.columns,
-         .input = input.dtype,
-         .input_pairs = pairs_of(input),
-         .lanes = group.lanes,
-         .load = static_cast<int>(pass.load),
-         .output = output.dtype,
-         .output_pairs = pairs_of(output),
-         .read_across = several && axes[0]
-                                       .input<columns * input_stride, .run = device_.fixed_run(run),
-                                              .store = static_cast<int>(pass.store), .twiddles = pass.passed> 1,
-         .write_across = several && axes[0].output < pass.passed * output_stride});
+    KernelRequest kernel = shaders::FftPass::request({.chirp = static_cast<int>(pass.chirp),
+                                                      .columns = group.columns,
+                                                      .input = input.dtype,
+                                                      .input_pairs = pairs_of(input),
+                                                      .lanes = group.lanes,
+                                                      .load = static_cast<int>(pass.load),
+                                                      .output = output.dtype,
+                                                      .output_pairs = pairs_of(output),
+                                                      .read_across = read_across,
+                                                      .run = device_.fixed_run(run),
+                                                      .store = static_cast<int>(pass.store),
+                                                      .twiddles = later,
+                                                      .write_across = write_across});
     kernel.streaming()
         .constant(0, workgroup)
         .wide(needs_wide(std::max(read * input.elements, written * output.elements)))
-        .body(fft::codelet(steps, value_ == TUFF_F64));
+        .body(*pass.body);
     shaders::FftPass::Push push{};
     const uint64_t span = pass.passed * pass.radix;
     push.lanes = static_cast<uint32_t>(lanes);

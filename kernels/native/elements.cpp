@@ -81,9 +81,6 @@ F32 rectified(const F32& x, int32_t activation) {
   return y;
 }
 
-F32 largest_of(const F32& x, const F32& y) { return x.writer->result<Type::f32>("max.f32", x, y); }
-F32 smallest_of(const F32& x, const F32& y) { return x.writer->result<Type::f32>("min.f32", x, y); }
-
 // 1 / x of a moderate x: an approximation, and a step of Newton's method.
 F32 inverse_of(const F32& x) {
   Writer& w = *x.writer;
@@ -152,7 +149,11 @@ F32 activated(const F32& x, int32_t activation) {
   }
 }
 
-bool activates(int32_t activation, int32_t c_type) { return rectifies(activation) || c_type != TUFF_F32; }
+bool activates(int32_t activation, int32_t c_type) {
+  const bool exact =
+      activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU || activation == TUFF_ACTIVATION_RELU6;
+  return exact || c_type != TUFF_F32;
+}
 
 U32 joined(const B16& low, const B16& high) {
   Writer& w = *low.writer;

@@ -31,10 +31,6 @@ Scales read_scales(const std::array<U64, 3>& pointers, const F32& alpha);
 // Any activation. NaN and -0 stay as they are. none, relu and relu6 are exact. gelu, gelu_tanh and silu are as accurate
 // as the unary operations (docs/accuracy.md), but not the same bits, which an f32 result would have to be.
 F32 activated(const F32& x, int32_t activation);
-inline bool rectifies(int32_t activation) {
-  return activation == TUFF_ACTIVATION_NONE || activation == TUFF_ACTIVATION_RELU ||
-         activation == TUFF_ACTIVATION_RELU6;
-}
 // Whether a kernel may compute this activation of results that it stores as `c_type`.
 bool activates(int32_t activation, int32_t c_type);
 

@@ -188,6 +188,8 @@ F32 select(const Pred& condition, const F32& a, const F32& b) {
   return condition.writer->result<Type::f32>("selp.f32", a, b, condition);
 }
 F32 magnitude(const F32& a) { return a.writer->result<Type::f32>("abs.f32", a); }
+F32 largest_of(const F32& a, const F32& b) { return a.writer->result<Type::f32>("max.f32", a, b); }
+F32 smallest_of(const F32& a, const F32& b) { return a.writer->result<Type::f32>("min.f32", a, b); }
 F32 max_with_nan(const F32& a, const F32& b) { return a.writer->result<Type::f32>("max.NaN.f32", a, b); }
 F32 power_of_2(const F32& a) { return a.writer->result<Type::f32>("ex2.approx.ftz.f32", a); }
 Pred operator<(const F32& a, const F32& b) { return a.writer->result<Type::pred>("setp.lt.f32", a, b); }

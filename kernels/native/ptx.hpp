@@ -204,6 +204,8 @@ F32 operator*(const F32& a, const F32& b);
 F32 multiply_add(const F32& a, const F32& b, const F32& c);
 F32 select(const Pred& condition, const F32& a, const F32& b);
 F32 magnitude(const F32& a);
+F32 largest_of(const F32& a, const F32& b);  // if one is NaN, the other
+F32 smallest_of(const F32& a, const F32& b);
 F32 max_with_nan(const F32& a, const F32& b);  // NaN if either is
 F32 power_of_2(const F32& a);                  // 2^a, results below the normal numbers are 0
 Pred operator<(const F32& a, const F32& b);    // false if either is NaN, as the others are

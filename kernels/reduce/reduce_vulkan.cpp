@@ -125,9 +125,8 @@ struct RowShape {
 
 // TUFF_SPLIT, of a stage that reads this type. Blocks of one element are not worth it.
 bool splits(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t width) {
-  return !reduction.device.cpu && dtype_size(reduction.value) == 8 && !kFloatTypes.has(dtype) &&
-         dtype_size(dtype) <= 4 && reduction.value != TUFF_F64 && reduction.op.gathers == TUFF_REDUCE_SUM &&
-         ends.prepare == 0 && width > 1;
+  return !reduction.device.cpu && (reduction.value == TUFF_I64 || reduction.value == TUFF_U64) &&
+         dtype_size(dtype) <= 4 && reduction.op.gathers == TUFF_REDUCE_SUM && ends.prepare == 0 && width > 1;
 }
 
 // At most so many blocks in flight, because of the registers for each of them and its chain. Those of 64 bits, and
@@ -149,14 +148,16 @@ RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t element
     const uint64_t run = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
     return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(run), false};
   }
+  const auto unroll_of = [most](uint64_t each) {
+    each = std::min(each, most);
+    return each >= 8 ? 8u : each >= 4 ? 4u : most == 2 && each == 2 ? 2u : 1u;
+  };
   if (elements <= 2048 || pieces >= 256 * device.cores) {
     const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
-    const uint64_t each = std::min(blocks / lanes, most);
-    return {static_cast<uint32_t>(lanes), device.workgroup, each >= 8 ? 8u : each >= 4 ? 4u : 1u, 1, false};
+    return {static_cast<uint32_t>(lanes), device.workgroup, unroll_of(blocks / lanes), 1, false};
   }
   const uint64_t each = blocks / device.workgroup;
-  const uint64_t flight = std::min(each, most);
-  const uint32_t unroll = flight >= 16 && each % 16 == 0 ? 16 : flight >= 8 ? 8 : flight >= 4 ? 4 : flight >= 2 ? 2 : 1;
+  const uint32_t unroll = most >= 16 && each >= 16 && each % 16 == 0 ? 16 : unroll_of(each);
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
 }
 
@@ -172,7 +173,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   const uint32_t parts = block_parts(from.dtype);
   const bool split = splits(reduction, from.dtype, ends, 4 * parts);
   const RowShape shape = row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)),
-                                   parts, std::max(most_in_flight(reduction, parts, split), 1u));
+                                   parts, most_in_flight(reduction, parts, split));
   const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 

@@ -286,18 +286,16 @@ std::string text_of(const attention::Wgmma& kernel) {
          (kernel.pieces ? " pieces" : "");
 }
 
-// With every bias, mask and soft cap; bias and mask in pieces and by elements.
-void add_score_options(const attention::Wgmma& plain, std::vector<attention::Wgmma>& all) {
+// With every bias, mask and soft cap; bias and mask in pieces and by elements. `legal` may change a kernel.
+template <typename Kernel, typename Legal>
+void add_score_options(const Kernel& plain, std::vector<Kernel>& all, const Legal& legal) {
   for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
     for (uint32_t bits = 0; bits < 8; ++bits) {
-      attention::Wgmma kernel = plain;
+      Kernel kernel = plain;
       kernel.bias = bias;
       kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
       if (!kernel.options() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
-      kernel.keys = kernel.max_keys();
-      if (plain.keys % 32 != 0 && kernel.keys == attention::Wgmma::kMinKeys) continue;
-      if (plain.keys % 32 != 0) kernel.keys -= 16;
-      all.push_back(kernel);
+      if (legal(kernel)) all.push_back(kernel);
     }
   }
 }
@@ -320,7 +318,14 @@ std::vector<attention::Wgmma> all_attention_options() {
           kernel.lengths = lengths;
           all.push_back(kernel);
           const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
-          if (simple || full) add_score_options(kernel, all);
+          if (!simple && !full) continue;
+          const bool fewer = kernel.keys % 32 != 0;
+          add_score_options(kernel, all, [fewer](attention::Wgmma& with) {
+            with.keys = with.max_keys();
+            if (fewer && with.keys == attention::Wgmma::kMinKeys) return false;
+            if (fewer) with.keys -= 16;
+            return true;
+          });
         }
       }
     }
@@ -334,19 +339,6 @@ std::string text_of(const attention::Decode& kernel) {
          std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "") + (kernel.hiding ? " hiding" : "") + " bias " +
          std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
          (kernel.pieces ? " pieces" : "");
-}
-
-// With every bias, mask and soft cap; bias and mask in pieces and by elements.
-void add_score_options(const attention::Decode& plain, std::vector<attention::Decode>& all) {
-  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
-    for (uint32_t bits = 0; bits < 8; ++bits) {
-      attention::Decode kernel = plain;
-      kernel.bias = bias;
-      kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
-      if (!kernel.options() || !kernel.legal() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
-      all.push_back(kernel);
-    }
-  }
 }
 
 std::vector<attention::Decode> all_decode_options() {
@@ -365,7 +357,9 @@ std::vector<attention::Decode> all_decode_options() {
             kernel.parts = (bits & 1) != 0, kernel.hiding = (bits & 2) != 0;
             if (!kernel.legal()) continue;
             all.push_back(kernel);
-            if (rows >= 16 && (lengths == 0 || lengths == 7)) add_score_options(kernel, all);
+            if (rows >= 16 && (lengths == 0 || lengths == 7)) {
+              add_score_options(kernel, all, [](const attention::Decode& with) { return with.legal(); });
+            }
           }
         }
       }

@@ -26,6 +26,7 @@
 #include <bit>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -206,7 +207,7 @@ class Kernel {
 
   // Which of this thread's keys a row sees, and its bias and mask.
   void start_row(uint32_t half) {
-    Row& row = rows_[half];
+    ScoreRow& row = rows_[half];
     const Place place = place_of(own_row_ + half * 8);
     row.end = end_ - own_key_;
     if (o_.hiding) {
@@ -352,30 +353,13 @@ class Kernel {
     }
   }
 
-  // Scores of keys that a row may not see become -infinity.
-  void hide(const U32& key) {
-    for (uint32_t half = 0; half < halves(); ++half) {
-      const U32 end = rows_[half].end - key, first = o_.hiding ? rows_[half].first - key : U32{};
-      for (uint32_t eight = 0; eight < 2; ++eight) {
-        for (uint32_t i = 0; i < 2; ++i) {
-          const Pred sees = w_.make<Type::pred>();
-          const uint32_t own = o_.options() ? ScoreOptions::key_of(eight, i) : eight * 8 + i;
-          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, own);
-          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, own, sees.text);
-          const F32& x = score(eight, half, i);
-          w_.assign(x, select(sees, x, number(w_, -kInfinity)));
-        }
-      }
-    }
-  }
-
   // Rows with scores of bf16 that may have left the range of f32 are computed again. ScoreOptions sees to it otherwise.
   void check_scores() {
     if (o_.type != TUFF_BF16 || o_.options()) return;
     for (uint32_t half = 0; half < halves(); ++half) {
       F32 largest = ptx::magnitude(score(0, half, 0));
       for (uint32_t i = 1; i < 4; ++i) {
-        largest = w_.result<Type::f32>("max.f32", largest, ptx::magnitude(score(i / 2, half, i % 2)));
+        largest = largest_of(largest, ptx::magnitude(score(i / 2, half, i % 2)));
       }
       const U32& again = rows_[half].again;
       w_.assign(again, select(number(w_, kLargestScore) <= largest, w_.constant(1), again));
@@ -388,7 +372,7 @@ class Kernel {
     if (o_.options()) options_.apply(scores_, extras_, key, end_ - key - own_key_, rows_[0], rows_[1]);
     Pred hides = (o_.hiding ? all_to_ : end_) < key + Decode::kKeys;
     if (o_.hiding) hides = hides || key < all_from_;
-    w_.when(hides, [&] { hide(key); });
+    w_.when(hides, [&] { hide_scores(scores_, std::span(rows_).first(halves()), key, o_.options()); });
     Pred any_above;
     std::array<F32, 2> largest;
     for (uint32_t half = 0; half < halves(); ++half) {
@@ -426,7 +410,7 @@ class Kernel {
 
   void weigh(bool near) {
     for (uint32_t half = 0; half < halves(); ++half) {
-      const Row& row = rows_[half];
+      const ScoreRow& row = rows_[half];
       for (uint32_t eight = 0; eight < 2; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const F32& x = score(eight, half, i);
@@ -462,7 +446,7 @@ class Kernel {
     const U32 statistics = memory_ + o_.teams() * team_bytes();  // [team][row]
     join_team();
     for (uint32_t half = 0; half < halves(); ++half) {
-      const Row& row = rows_[half];
+      const ScoreRow& row = rows_[half];
       if (o_.hiding || o_.options()) check_sums(half);
       for (const uint32_t distance : {1u, 2u}) {
         w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
@@ -589,11 +573,6 @@ class Kernel {
             (result.total * headroom).text);
   }
 
-  // What a thread knows of its two rows, 8 apart: also the keys that it sees, less the thread's own first one.
-  struct Row : OnlineSoftmax::Row {
-    U32 end, first;
-  };
-
   const Decode o_;
   Writer w_;
   ScoreOptions options_;
@@ -611,7 +590,7 @@ class Kernel {
   std::array<std::vector<U32>, 2> queries_;
   std::vector<F32> scores_, sums_;
   std::optional<OnlineSoftmax> softmax_;
-  std::array<Row, 2> rows_;
+  std::array<ScoreRow, 2> rows_;  // a thread's, 8 apart
 };
 
 NativeKernel write_decode(const KernelRequest& request) {

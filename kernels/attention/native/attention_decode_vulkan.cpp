@@ -5,7 +5,6 @@
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
-#include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -125,16 +124,7 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
       .operand(args.v, 0, call.elements[2] * size, Access::read)
       .operand(kernel.parts ? scratch : args.o, 0, kernel.parts ? scratch_bytes : call.elements[3] * size,
                Access::write);
-  if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
-  if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
-  if (args.bias != nullptr) {
-    dispatch.operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read);
-  }
-  if (args.mask != nullptr) dispatch.operand(args.mask, 0, args.mask_elements(), Access::read);
-  if (kernel.options()) {
-    const ScoreNumbers numbers = score_numbers(args);
-    dispatch.operand(&recorder.parameters(&numbers, sizeof numbers), 0, sizeof numbers, Access::read);
-  }
+  score_operands(recorder, dispatch, args);
   dispatch.push(push).groups(number(groups)).work(call.bytes(), call.operations()).variant(kVariant.data());
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} rows={} parts={} keys={} groups={} hiding={} "

@@ -40,6 +40,24 @@ uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
   return best;
 }
 
+ScoreNumbers score_numbers(const AttentionArgs& args) {
+  const auto bytes = [](const AttentionStrides& strides, uint64_t size) {
+    return AttentionStrides{strides.batch * size, strides.head * size, strides.row * size};
+  };
+  const AttentionStrides bias = bytes(args.bias_strides, dtype_size(args.bias_type)), mask = args.mask_strides;
+  constexpr double kLargestRatio = std::numeric_limits<float>::max();
+  return {.bias_batch = bias.batch,
+          .bias_head = bias.head,
+          .bias_row = bias.row,
+          .mask_batch = mask.batch,
+          .mask_head = mask.head,
+          .mask_row = mask.row,
+          .scale = static_cast<float>(args.scale),
+          .cap = static_cast<float>(args.softcap),
+          .inner = args.softcap == 0 ? 0 : static_cast<float>(std::min(args.scale / args.softcap, kLargestRatio)),
+          .unused = 0};
+}
+
 }  // namespace
 
 bool has_usual_scale(const AttentionArgs& args) {
@@ -58,22 +76,17 @@ bool options_in_pieces(const AttentionArgs& args, uint32_t keys) {
          even(args.bias, args.bias_strides, dtype_size(args.bias_type)) && even(args.mask, args.mask_strides, 1);
 }
 
-ScoreNumbers score_numbers(const AttentionArgs& args) {
-  const auto bytes = [](const AttentionStrides& strides, uint64_t size) {
-    return AttentionStrides{strides.batch * size, strides.head * size, strides.row * size};
-  };
-  const AttentionStrides bias = bytes(args.bias_strides, dtype_size(args.bias_type)), mask = args.mask_strides;
-  constexpr double kLargestRatio = std::numeric_limits<float>::max();
-  return {.bias_batch = bias.batch,
-          .bias_head = bias.head,
-          .bias_row = bias.row,
-          .mask_batch = mask.batch,
-          .mask_head = mask.head,
-          .mask_row = mask.row,
-          .scale = static_cast<float>(args.scale),
-          .cap = static_cast<float>(args.softcap),
-          .inner = args.softcap == 0 ? 0 : static_cast<float>(std::min(args.scale / args.softcap, kLargestRatio)),
-          .unused = 0};
+void score_operands(Recorder& recorder, Dispatch& dispatch, const AttentionArgs& args) {
+  if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
+  if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
+  if (args.bias != nullptr) {
+    dispatch.operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read);
+  }
+  if (args.mask != nullptr) dispatch.operand(args.mask, 0, args.mask_elements(), Access::read);
+  if (args.bias != nullptr || args.mask != nullptr || args.softcap != 0) {
+    const ScoreNumbers numbers = score_numbers(args);
+    dispatch.operand(&recorder.parameters(&numbers, sizeof numbers), 0, sizeof numbers, Access::read);
+  }
 }
 
 uint32_t lengths_of(const AttentionArgs& args) {
@@ -138,16 +151,7 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
       .operand(args.v, 0, call.elements[2] * size, Access::read)
       .operand(args.o, 0, call.elements[3] * size, Access::write);
   if (args.lse != nullptr) dispatch.operand(args.lse, 0, args.rows() * 4, Access::write);
-  if (args.q_lengths != nullptr) dispatch.operand(args.q_lengths, 0, args.batch * 4, Access::read);
-  if (args.kv_lengths != nullptr) dispatch.operand(args.kv_lengths, 0, args.batch * 4, Access::read);
-  if (args.bias != nullptr) {
-    dispatch.operand(args.bias, 0, args.bias_elements() * dtype_size(args.bias_type), Access::read);
-  }
-  if (args.mask != nullptr) dispatch.operand(args.mask, 0, args.mask_elements(), Access::read);
-  if (kernel.options()) {
-    const ScoreNumbers numbers = score_numbers(args);
-    dispatch.operand(&recorder.parameters(&numbers, sizeof numbers), 0, sizeof numbers, Access::read);
-  }
+  score_operands(recorder, dispatch, args);
   const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
   dispatch.push(push)
       .groups(number(std::min(tiles, cores)))

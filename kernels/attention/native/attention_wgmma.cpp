@@ -13,7 +13,7 @@
 //            +------------+          wgmma leaves is the one in which the next reads the weights.
 //            |   values   |
 //            +------------+          In a step, a group starts the scores of the next keys, then the outputs of the
-//            last |   output   |          ones; while the latter run, it turns the scores into weights:
+//            |   output   |          last ones; while the latter run, it turns the scores into weights:
 //            +------------+
 //   scores     | Q K0 |      | Q K1 |              | Q K2 |
 //   outputs           |             | W0 V0        |      | W1 V1        |
@@ -378,11 +378,6 @@ class Kernel {
 
   // --- the groups that compute ------------------------------------------------------------------------------------
 
-  // What a thread knows of its two rows, 8 apart.
-  struct Row : OnlineSoftmax::Row {
-    U32 end, first;  // the keys that it sees
-  };
-
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
 
   void compute() {
@@ -400,7 +395,7 @@ class Kernel {
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
     softmax_.emplace(w_, o_.type, scale_, o_.bias != 0);
-    for (Row& row : rows_) softmax_->make(row);
+    for (ScoreRow& row : rows_) softmax_->make(row);
     if (o_.options()) {
       options_.read_numbers();
       options_.make(extras_);
@@ -471,10 +466,10 @@ class Kernel {
   void start_rows(const Tile& tile, const U32& thread) {
     own_row_ = tile.row + group_ * kGroupRows + (((thread >> 5) & 3) << 4);  // the warp's first
     for (uint32_t half = 0; half < 2; ++half) {
-      Row& row = rows_[half];
+      ScoreRow& row = rows_[half];
       const U32 at = own_row_ + (lane_ >> 2) + half * 8;
       row.end = keys_end(tile, at) - own_key_;
-      row.first = o_.hiding ? first_key(tile, at) - own_key_ : w_.constant(0);
+      if (o_.hiding) row.first = first_key(tile, at) - own_key_;
       softmax_->start(row);
       if (o_.options()) options_.start(extras_[half], tile.batch, tile.head, min(at, seq_q_ - 1), quad_);
     }
@@ -528,7 +523,7 @@ class Kernel {
     Pred hides = tile.all_to < key + keys();
     if (o_.hiding) hides = hides || key < tile.all_from;
     w_.jump_unless(hides, seen);
-    hide(key);
+    hide_scores(scores_, rows_, key, o_.options());
     w_.place(seen);
     std::array<Pred, 2> above;
     std::array<F32, 2> largest;
@@ -564,7 +559,7 @@ class Kernel {
 
   void weigh(bool near) {
     for (uint32_t half = 0; half < 2; ++half) {
-      Row& row = rows_[half];
+      ScoreRow& row = rows_[half];
       std::array<F32, 2> total;
       for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
@@ -574,23 +569,6 @@ class Kernel {
         }
       }
       w_.assign(row.total, row.total + (total[0] + total[1]));
-    }
-  }
-
-  // Scores of keys that a row may not see become -infinity.
-  void hide(const U32& key) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      const U32 end = rows_[half].end - key, first = o_.hiding ? rows_[half].first - key : U32{};
-      for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
-        for (uint32_t i = 0; i < 2; ++i) {
-          const Pred sees = w_.make<Type::pred>();
-          const uint32_t own = o_.options() ? ScoreOptions::key_of(eight, i) : eight * 8 + i;
-          w_.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, own);
-          if (o_.hiding) w_.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, own, sees.text);
-          const F32& x = score(eight, half, i);
-          w_.assign(x, select(sees, x, number(w_, -kInfinity)));
-        }
-      }
     }
   }
 
@@ -610,7 +588,7 @@ class Kernel {
   void store(const Tile& tile) {
     const U64 base = base_of(out_, tile, tile.head);
     for (uint32_t half = 0; half < 2; ++half) {
-      Row& row = rows_[half];
+      ScoreRow& row = rows_[half];
       for (const uint32_t distance : {1u, 2u})
         w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
       const F32 inverse = softmax_->inverse(row.total);
@@ -648,7 +626,7 @@ class Kernel {
   }
 
   // A hidden value may have been NaN or infinite.
-  void check_sums(const Row& row, uint32_t half) {
+  void check_sums(const ScoreRow& row, uint32_t half) {
     F32 zero = number(w_, 0);
     for (uint32_t i = half * 2; i < sums_.size(); i += 4) {
       for (uint32_t e = 0; e < 2; ++e) zero = multiply_add(sums_[i + e], number(w_, 0), zero);
@@ -742,9 +720,9 @@ class Kernel {
   U32 memory_, stages_, flags_;                                              // queries, then the stages
   U32 keys_full_, keys_empty_, values_full_, values_empty_, queries_empty_;  // barriers
   std::vector<F32> scores_, sums_;
-  std::vector<U32> weights_;  // pairs
-  std::array<Row, 2> rows_;
-  U32 incomplete_;  // values of hidden keys were replaced
+  std::vector<U32> weights_;      // pairs
+  std::array<ScoreRow, 2> rows_;  // a thread's, 8 apart
+  U32 incomplete_;                // values of hidden keys were replaced
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {

@@ -108,8 +108,7 @@ F32 OnlineSoftmax::inverse(const F32& total) const {
 F32 OnlineSoftmax::in_range(const F32& sum, const F32& inverse) const {
   const float most = type_ == TUFF_F16 ? 65504.0f : 0x1.fep127f;
   const F32 result = sum * inverse;
-  const F32 low = w_.result<Type::f32>("min.f32", result, number(w_, most));
-  const F32 clamped = w_.result<Type::f32>("max.f32", low, number(w_, -most));
+  const F32 clamped = largest_of(smallest_of(result, number(w_, most)), number(w_, -most));
   return select(ptx::magnitude(sum) <= number(w_, kLargest), clamped, result);
 }
 

@@ -38,6 +38,24 @@ uint32_t bytes_of_piece(uint32_t keys, uint32_t size) {
   return std::min(bytes & (~bytes + 1), 16u);
 }
 
+void hide_scores(const std::vector<F32>& scores, std::span<const ScoreRow> rows, const U32& key, bool options) {
+  ptx::Writer& w = *key.writer;
+  for (size_t half = 0; half < rows.size(); ++half) {
+    const bool limited = rows[half].first.writer != nullptr;
+    const U32 end = rows[half].end - key, first = limited ? rows[half].first - key : U32{};
+    for (uint32_t eight = 0; eight < scores.size() / 4; ++eight) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        const Pred sees = w.make<Type::pred>();
+        const uint32_t own = options ? ScoreOptions::key_of(eight, i) : eight * 8 + i;
+        w.emit("setp.gt.s32 {}, {}, {};", sees.text, end.text, own);
+        if (limited) w.emit("setp.le.and.s32 {}, {}, {}, {};", sees.text, first.text, own, sees.text);
+        const F32& x = scores[eight * 4 + half * 2 + i];
+        w.assign(x, select(sees, x, number(w, -kInfinity)));
+      }
+    }
+  }
+}
+
 void ScoreOptions::declare() {
   if (form_.bias != 0) bias_ = w_.pointer("bias");
   if (form_.mask) mask_ = w_.pointer("mask");
@@ -127,7 +145,7 @@ void ScoreOptions::apply(const std::vector<F32>& scores, const std::array<Rows, 
       for (uint32_t eight = 0; eight < form_.keys / 8; ++eight) {
         for (uint32_t i = 0; i < 2; ++i) {
           const F32 x = ptx::magnitude(scores[eight * 4 + half * 2 + i]);
-          largest[half] = eight + i == 0 ? x : w_.result<Type::f32>("max.f32", largest[half], x);
+          largest[half] = eight + i == 0 ? x : largest_of(largest[half], x);
         }
       }
       if (form_.type == TUFF_BF16) {
@@ -135,7 +153,7 @@ void ScoreOptions::apply(const std::vector<F32>& scores, const std::array<Rows, 
         w_.assign(row.again, select(number(w_, kLargestScore) <= largest[half], w_.constant(1), row.again));
       }
     }
-    if (form_.cap) apply_cap(scores, w_.result<Type::f32>("max.f32", largest[0], largest[1]));
+    if (form_.cap) apply_cap(scores, largest_of(largest[0], largest[1]));
   }
   if (form_.bias != 0) apply_bias(scores, rows, key, left);
   if (form_.mask) apply_mask(scores, rows, key, left);

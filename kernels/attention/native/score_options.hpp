@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "kernels/attention/native/online_softmax.hpp"
@@ -27,6 +28,16 @@ struct ScoreNumbers {
 
 // Bytes of a bias (of `size` bytes) or mask (1) that a thread reads at once, if its keys are a fourth of `keys`.
 uint32_t bytes_of_piece(uint32_t keys, uint32_t size);
+
+// What a thread knows of a row: also the keys that the row sees, less the thread's own first one.
+struct ScoreRow : OnlineSoftmax::Row {
+  ptx::U32 end, first;  // without `first`, the row sees all keys up to the end
+};
+
+// Scores of keys that a row may not see become -infinity. They are those of the step from `key` on and of one or two
+// rows: eight * 4 + half * 2 + i. With `options`, the keys are in the order of ScoreOptions.
+void hide_scores(const std::vector<ptx::F32>& scores, std::span<const ScoreRow> rows, const ptx::U32& key,
+                 bool options);
 
 class ScoreOptions {
  public:

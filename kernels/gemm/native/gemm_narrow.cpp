@@ -4,8 +4,7 @@
 //
 //                  k
 //         +---+---+---+---+---          Each of a block's four warps works by itself: it takes every fourth step of k
-//         (64,
-//  tile's | 0 | 1 | 2 | 3 | ...         or 128 of 8-bit floats) and keeps a ring of steps of both operands on their way
+//  tile's | 0 | 1 | 2 | 3 | ...         (of 128 bytes), and keeps a ring of steps of both operands on their way
 //  rows   +---+---+---+---+---          from memory (cp.async), so that nothing waits for another warp until the end.
 //                                       Large tiles have teams of two warps instead, with half of the rows each.
 //         +---+---+---+---+---

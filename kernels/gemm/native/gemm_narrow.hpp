@@ -25,7 +25,7 @@ struct Narrow {
   bool beta = false;      // C is read
   int32_t bias_axis = 0;  // TUFF_BIAS_*
   bool residual = false;
-  int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
+  int32_t activation = 0;  // TUFF_ACTIVATION_*, as far as ptx::activates() says
   bool scaled = false;     // there are scales
 
   uint32_t long_bytes() const { return kFloat8Types.has(type) ? 1 : 2; }  // of an element

@@ -24,7 +24,7 @@ struct Wgmma {
   bool beta = false;                   // C is read
   int32_t bias_axis = 0;               // TUFF_BIAS_*
   bool residual = false;
-  int32_t activation = 0;  // TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU or TUFF_ACTIVATION_RELU6
+  int32_t activation = 0;  // TUFF_ACTIVATION_*, as far as ptx::activates() says
   bool scaled = false;     // there are scales
   bool groups = false;     // windows of A: matrices are groups of an image's channels, of filters and of C's columns
   bool promoted = false;   // 8-bit floats: products of a step are added up by the tensor cores, steps in f32
