@@ -80,6 +80,24 @@ def test_concat_of_unlike_types_and_without_an_axis(ctx):
         tuff.concat([ctx.ones(1, np.uint64), ctx.ones(1, np.int8)])
 
 
+def test_concat_of_8_bit_floats(ctx):
+    pytest.importorskip("ml_dtypes")
+    small = ctx.ones(2).astype("float8_e4m3fn")
+    for other in (ctx.ones(1, np.int32), ctx.ones(1, np.uint8), ctx.ones(1).astype("float8_e5m2")):
+        for pair in ([small, other], [other, small]):
+            with pytest.raises(TypeError, match="operands of .* and .*: convert one of them by astype"):
+                tuff.concat(pair)
+    assert tuff.concat([small, ctx.ones(1, np.bool_)]).dtype == small.dtype
+    assert tuff.concat([small, ctx.ones(1, np.float16)]).dtype == np.float16
+
+
+def test_asarray_of_a_transposed_matrix(ctx):
+    x = ctx.ones((2, 3))
+    for function in (tuff.array, tuff.asarray):
+        with pytest.raises(TypeError, match="already on a device"):
+            function(x.T)
+
+
 def test_repeats_of_each_element(ctx):
     host = np.arange(6).reshape(3, 2)
     x = ctx.array(host)
@@ -107,6 +125,14 @@ def test_types_of_sums(ctx):
     assert tuff.prod(x.astype(np.int16), dtype=np.int16).item() == np.array(20000, np.int16)
     assert tuff.sum(x, dtype=np.float32).dtype == np.float32 and tuff.trace(ctx.ones((2, 2)), dtype=np.float16).dtype == np.float16
     assert tuff.sum(ctx.array(np.array([30000, 30000], np.int16)), dtype=np.int16).item() == 60000 - 65536
+    for value, of, to in ((200, np.uint8, np.int8), (2**31, np.uint32, np.int32), (-1, np.int8, np.uint64), (2**63, np.uint64, np.int64)):
+        x, wanted = ctx.array(np.array([value], of)), np.array([value], of).sum(dtype=to)
+        same(tuff.sum(x, dtype=to), wanted)
+        same(tuff.prod(x, dtype=to), wanted)
+        same(tuff.trace(x.reshape(1, 1), dtype=to), wanted)
+    y = ctx.array(np.array([2**63], np.uint64))
+    tuff.sum(y, (), dtype=np.int64)[0] = 0
+    assert y.item() == 2**63
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64])
@@ -124,6 +150,20 @@ def test_products_of_integers_have_their_type(ctx, dtype):
         x @ x
 
 
+def test_products_of_integers_are_summed_in_pieces(ctx, monkeypatch):
+    monkeypatch.setattr("tuff._operations._MOST_PRODUCTS", 1000)
+    rng = np.random.default_rng(6)
+    for left, right in (((2, 1, 30, 70), (5, 70, 20)), ((7000,), (7000,)), ((70,), (5, 70, 20)), ((30, 70), (70,)), ((3, 0), (0, 4))):
+        a, b = rng.integers(-100, 100, left).astype(np.int16), rng.integers(-100, 100, right).astype(np.int16)
+        same(ctx.array(a) @ ctx.array(b), np.asarray(a @ b))
+    a = ctx.array(rng.integers(-100, 100, (128, 128)))
+    ctx.synchronize()
+    ctx.trim()
+    ctx.reset_peak()
+    a @ a
+    assert ctx.memory()["bytes_peak"] < 16 * a.nbytes  # all products of pairs are 128 * a.nbytes
+
+
 def test_stacks_of_matrices_broadcast(ctx):
     rng = np.random.default_rng(5)
     a, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 1, 3, 4), (5, 4, 2)))
@@ -133,6 +173,9 @@ def test_stacks_of_matrices_broadcast(ctx):
     same(x @ ctx.array(b.swapaxes(1, 2).copy()).mT, a @ b)
     with pytest.raises(ValueError, match="stacks differ"):
         ctx.ones((2, 3, 4)) @ ctx.ones((3, 4, 5))
+    for x, y in ((x, y), (ctx.ones((2, 2), np.int32), ctx.ones((2, 2), np.int32))):
+        with pytest.raises(ValueError, match="beta needs out"):
+            tuff.matmul(x, y, beta=1.0)
 
 
 def test_vecdot_conjugates_its_first_operand(ctx):

@@ -71,6 +71,28 @@ def test_parts(ctx, dtype):
         real.imag = 1
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (1,), (1, 1), ()])
+def test_imaginary_parts_of_a_real_array_are_for_reading(ctx, shape):
+    x = ctx.ones(shape)
+    zero, first = x.imag, (0,) * len(shape)
+    for array in (zero, zero.copy(), zero[None][0], x * zero, zero.reshape(shape)):
+        assert array.shape == shape and array.dtype == np.float32 and not array.numpy().any()
+
+    def put(array, key):
+        array[key] = 5
+
+    uses = [lambda: put(zero, ...), lambda: put(zero, first), lambda: put(zero[None], 0), lambda: zero.assign(x), lambda: tuff.add(x, 1, out=zero),
+            lambda: tuff.exp(x, out=zero), lambda: tuff.flip(zero).assign(1), lambda: tuff.broadcast_to(zero, (2, *shape)).assign(1),
+            lambda: put(zero, ctx.ones(shape, np.bool_)), lambda: zero.reshape((1, *shape)).assign(1)]  # fmt: skip
+    if shape:
+        uses += [lambda: put(zero, [0]), lambda: put(zero[0], ...), lambda: tuff.scatter(zero, [0], 1.0)]
+    for use in uses:
+        with pytest.raises(ValueError, match="reading only"):
+            use()
+    assert not zero.numpy().any()
+    assert ctx.ones((0, *shape)).imag.shape == (0, *shape)
+
+
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "power"])
 def test_operators(ctx, dtype, name):
     a, b = drawn(3, 4, dtype=dtype), drawn(4, dtype=dtype)
@@ -139,6 +161,36 @@ def test_reductions(ctx, dtype, axis):
     assert x[:0].sum().item() == 0 and x[:0].prod().item() == 1
 
 
+def test_products_of_one_element_are_new_arrays(ctx):
+    z = ctx.array([[1j, 2]])
+    for product in (z.prod(0), z.prod((), True), z[:, ::-1].prod(0)):
+        product[...] = 99
+    assert z.numpy().tolist() == [[1j, 2]]
+
+
+def test_contractions(ctx, dtype):
+    if dtype is np.complex128 and not ctx.supports("gemm.f64"):
+        pytest.skip("no float64")
+    a, b = drawn(3, 4, dtype=dtype), drawn(5, 4, dtype=dtype)
+    x, y = ctx.array(a, dtype), ctx.array(b, dtype)
+    near(tuff.inner(x, y), np.inner(a, b))
+    near(tuff.tensordot(x, y, ((1,), (1,))), a @ b.T)
+    near(tuff.einsum("ij,kj->ki", x, y), b @ a.T)
+    near(tuff.einsum("ij,ij->j", x, x), (a * a).sum(0))
+    near(tuff.vecdot(x, y[0]), (a.conj() * b[0]).sum(-1))
+    for got in (tuff.vdot(x, y[:3]), np.vdot(x, y[:3])):
+        near(got, np.asarray(np.vdot(a, b[:3])))
+
+
+def test_contractions_are_products_of_matrices(ctx):
+    x = ctx.array(drawn(128, 128))
+    ctx.synchronize()
+    ctx.trim()
+    ctx.reset_peak()
+    tuff.inner(x, x)
+    assert ctx.memory()["bytes_peak"] < 16 * x.nbytes  # the products of all pairs of elements are 128 * x.nbytes
+
+
 def test_cumulative(ctx, dtype):
     host = drawn(4, 6, dtype=dtype)
     x = ctx.array(host, dtype)
@@ -204,3 +256,6 @@ def test_what_is_refused(ctx):
             use()
     with pytest.raises(TypeError, match="float32"):
         tuff.add(x, x, out=real)
+    for use in (tuff.linalg.det, tuff.linalg.norm, tuff.linalg.eigh):
+        with pytest.raises(TypeError, match="x is complex64, and linear algebra takes float32 and float64"):
+            use(x.reshape(1, 2) * x.reshape(2, 1))

@@ -1,6 +1,7 @@
 """Contexts, buffers, and how long things live."""
 
 import gc
+import pathlib
 import pickle
 import threading
 
@@ -59,6 +60,21 @@ def test_unknown_backend_is_refused():
         tuff.Context(backend="abacus")
     assert caught.value.status == raw.ERROR_INVALID_ARGUMENT
     assert "abacus" in caught.value.message
+
+
+@pytest.mark.parametrize("path", ["/nonexistent", b"/nonexistent", pathlib.Path("/nonexistent")])
+def test_a_plug_in_that_is_not_there(path):
+    with pytest.raises(tuff.TuffError, match='path is "/nonexistent"'):
+        tuff.backend_register(path)
+
+
+def test_paths_of_plug_ins_are_checked():
+    for path in (None, 5):
+        with pytest.raises(TypeError, match="PathLike"):
+            tuff.backend_register(path)
+    for path in ("a\0b", b"a\0b"):
+        with pytest.raises(ValueError, match="NUL"):
+            tuff.backend_register(path)
 
 
 def test_errors_carry_status_name_message_and_hint(ctx):

@@ -57,6 +57,24 @@ def test_what_is_wrong_says_so(ctx):
         tuff.expr("x + y", x=x, y=2**64)
 
 
+def test_names_of_the_parts_of_complex_numbers(ctx):
+    x = ctx.array(np.array([1, 2], np.complex64))
+    assert tuff.expr("z * x + z_re", z=1j, z_re=2.0, x=x).numpy().tolist() == [2 + 1j, 2 + 2j]
+    assert tuff.expr("z * x + z_im", z=1j, z_im=1j, x=x).numpy().tolist() == [2j, 3j]
+    assert tuff.expr("z_re = z * x; z_re + w", z=1j, w=np.complex64(2), x=x).numpy().tolist() == [2 + 1j, 2 + 2j]
+
+
+def test_the_type_of_complex_results_is_named(ctx):
+    real, other = ctx.array(np.array([1, 2], np.float32)), ctx.array(np.array([1j, 2], np.complex64))
+    for z in (1j, np.complex64(1j), other):
+        with pytest.raises(TypeError, match="name dtype: operands are complex, and the first array is float32"):
+            tuff.expr("x * z", x=real, z=z)
+        assert tuff.expr("x * z", x=real, z=z, dtype=np.complex64).numpy()[0] == 1j
+        assert tuff.expr("x * imag(z)", x=real, z=z, dtype=np.float32).numpy()[0] == 1
+        assert tuff.expr("x * imag(z)", x=real, z=z, out=ctx.empty(2)).numpy()[0] == 1
+    assert tuff.expr("z * x", z=other, x=real).numpy().tolist() == [1j, 4]
+
+
 def _formula(random, depth):
     """A random formula over a, b and c that means the same in Python and in Tuff: brackets everywhere."""
     if depth == 0 or random.random() < 0.1:

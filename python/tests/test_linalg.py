@@ -140,6 +140,10 @@ def test_arguments_are_checked(ctx):
         linalg.matrix_power(square, 0.5)
     with pytest.raises(ValueError, match="ord"):
         linalg.matrix_norm(square, ord=3)
+    with pytest.raises(TypeError, match="axis is 1.5, needs an integer, two, or None"):
+        linalg.norm(square, axis=1.5)
+    with pytest.raises(TypeError, match="axis is 1.5, needs an integer, several, or None"):
+        linalg.vector_norm(square, axis=1.5)
     # Integers become float32.
     assert linalg.det(ctx.array(np.array([[2, 0], [0, 3]]))).numpy() == np.float32(6)
 
@@ -332,6 +336,11 @@ def test_lstsq(ctx, near, dtype, rng):
             near(got.s, wanted[3])
     with pytest.raises(linalg.LinAlgError, match="rows"):
         linalg.lstsq(ctx.ones((3, 2)), ctx.ones(4))
+    with pytest.raises(TypeError, match="rcond is str"):
+        linalg.lstsq(ctx.ones((3, 2)), ctx.ones(3), rcond="warn")
+    with pytest.raises(TypeError, match="rtol is str"):
+        linalg.pinv(ctx.ones((3, 2)), rtol="warn")
+    assert {"LstsqResult", "SlogdetResult"} <= set(linalg.__all__)
 
 
 def test_matrices_that_are_not_finite(ctx, dtype):
@@ -365,6 +374,14 @@ def test_einsum_refuses(ctx):
         tuff.einsum("ij", np.ones((4, 5)))
     with pytest.raises(ValueError, match="out"):
         tuff.einsum("ij", x, out=ctx.empty((5, 4)))
+
+
+def test_inner_of_bfloat16_rounds_once(ctx):
+    pytest.importorskip("ml_dtypes")
+    x = ctx.full(1500, 1.0625).astype("bfloat16")
+    assert tuff.inner(x, x).dtype == x.dtype
+    # 1500 * 1.0625**2 is 1693.4, between 1688 and 1696; of squares rounded to 1.125 the sum would be 1687.5.
+    assert float(tuff.inner(x, x).astype(np.float32)) == 1696
 
 
 def test_products(ctx, near, dtype, rng):

@@ -90,8 +90,9 @@ class Array(Functions, Storage):
 
     @property
     def imag(self) -> Array:
-        """The imaginary parts: a view of a complex array, through which they can be written; zeros of a real one."""
-        return protocol.PARTS["part"](self, 1) if is_complex(self.dtype) else self.context.zeros(self.shape, self.dtype)
+        """The imaginary parts: a view of a complex array, through which they can be written; zeros of a real one, for
+        reading only."""
+        return protocol.PARTS["part"](self, 1) if is_complex(self.dtype) else protocol.PARTS["none"](self)
 
     @imag.setter
     def imag(self, value: object) -> None:
@@ -123,8 +124,7 @@ class Array(Functions, Storage):
     def astype(self, dtype: object) -> Array:
         """Returns a new array of another dtype. Conversion to a float rounds to nearest even; to 8-bit floats it
         saturates. Conversion to an integer truncates towards zero and saturates; NaN becomes 0. A bool is whether the
-        element differs from 0. Complex numbers become other complex
-        ones, or bools; to a real type convert .real."""
+        element differs from 0. Complex numbers become other complex ones, or bools; to a real type convert .real."""
         return shapes.cast(self, dtype)
 
     @property

@@ -72,9 +72,14 @@ def is_number(value: object) -> bool:
     return isinstance(value, (float, int, np.floating, np.integer, np.bool_, numbers.Real))
 
 
+def is_complex_number(value: object) -> bool:
+    """Whether the value is a number of Python or NumPy of a complex type."""
+    return isinstance(value, (complex, np.complexfloating))
+
+
 def is_scalar(value: object) -> bool:
     """Whether the value is a number of Python or NumPy, real or complex."""
-    return is_number(value) or isinstance(value, (complex, np.complexfloating))
+    return is_number(value) or is_complex_number(value)
 
 
 def real(value: object, name: str) -> float:
@@ -92,7 +97,7 @@ def real(value: object, name: str) -> float:
 def element(value: object, dtype: np.dtype) -> bytes:
     """Returns the bytes of a number as an element of a dtype. A number beyond an integer dtype's range is an error; it
     is not wrapped."""
-    if dtype.kind == "c" and isinstance(value, (complex, np.complexfloating)):
+    if dtype.kind == "c" and is_complex_number(value):
         return np.asarray(value, dtype).tobytes()
     number = real(value, "the value")
     if dtype.kind in "iu":

@@ -265,10 +265,10 @@ def inner(a: Union[Array, float], b: Union[Array, float]) -> Array:
 
 
 def vdot(a: Array, b: Array) -> Array:
-    """The sum of products of the elements of two flattened arrays."""
+    """The sum of products of the elements of two flattened arrays, of the conjugates of a."""
     require_array(a, "a")
     require_array(b, "b")
-    return inner(a.ravel(), b.ravel())
+    return inner(a.ravel().conj(), b.ravel())
 
 
 _MODES = {"full": 2, "same": 1, "valid": 0}

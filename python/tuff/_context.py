@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import os
 import threading
 import uuid
 import weakref
@@ -17,7 +18,7 @@ from . import raw
 from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._core import allocate
-from ._checked import I32, OnDevice, element, host_array, is_whole, text, whole
+from ._checked import I32, OnDevice, element, host_array, is_complex_number, is_whole, text, whole
 from ._error import check, text_of
 from ._handle import Session
 from ._kernel import Kernel
@@ -118,9 +119,12 @@ def backends() -> List[Device]:
     return found
 
 
-def backend_register(path: str) -> None:
+def backend_register(path: Union[str, bytes, os.PathLike]) -> None:
     """Loads a plug-in from a file."""
-    check(raw.tuff_backend_register(str(path).encode()))
+    name = os.fsencode(path)
+    if b"\0" in name:
+        raise ValueError(f"path is {path!r}, which has a NUL in it")
+    check(raw.tuff_backend_register(name))
 
 
 def backend_refusals() -> List[str]:
@@ -361,7 +365,7 @@ class Context(OnDevice):
         """Returns an array filled with one value on the device. Without a dtype it is float32; an integer that this does
         not hold is a ValueError."""
         if dtype is None:
-            dtype = np.complex64 if isinstance(value, (complex, np.complexfloating)) else np.float32
+            dtype = np.complex64 if is_complex_number(value) else np.float32
             if is_whole(value) and not _float32_holds(int(value)):
                 raise ValueError(f"{value} is no float32; name the type that keeps it, such as dtype=numpy.int32")
         pattern = element(value, as_dtype(dtype))

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["einsum", "kron", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
 
-#: Types that @ multiplies; products of others are multiplied element by element, and summed.
-_MULTIPLIED = (np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.float64))
-
 
 def _moved(x: Array, order: Sequence[int]) -> Array:
     return x if list(order) == list(range(x.ndim)) else shapes.permute(x, order)
@@ -101,11 +98,6 @@ def _contract(a: _Term, b: _Term, kept: set) -> _Term:
         right = right.reshape((*shape[: len(batch)], *([1] * len(only_a)), *shape[len(batch) + len(only_a) :]))
         return _Term(functions.multiply(left, right), labels)
     left, right = _matrices(a, batch, only_a, inner), _matrices(b, batch, inner, only_b)
-    if a.x.dtype not in _MULTIPLIED:
-        left = a.arranged(batch, only_a, inner)
-        rows, columns = (left.shape[0], left.shape[1], 1, left.shape[2]), (left.shape[0], 1, math.prod(b.size(label) for label in only_b))
-        right = b.arranged(batch, only_b, inner).reshape((*columns, left.shape[2]))
-        return _Term(functions.multiply(left.reshape(rows), right).sum(axis=3).reshape(shape), labels)
     return _Term(operations.matmul(left, right).reshape(shape), labels)
 
 

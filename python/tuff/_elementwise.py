@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Optional, Tuple, Union
 
 import numpy as np
 
-from ._checked import is_scalar, real
+from ._checked import is_complex_number, is_scalar, real
 from ._expression import expr, repeated
 from ._operands import require_array
 from ._storage import Storage
-from ._types import BOOL, common_type, complex_of, is_complex, is_complex_number, is_float, part_of, require_real
+from ._types import BOOL, common_type, complex_of, is_complex, is_float, part_of, require_real
 
 if TYPE_CHECKING:
     from ._array import Array

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tu
 import numpy as np
 
 from . import raw
-from ._checked import text
+from ._checked import is_complex_number, text
 from ._core import Formula
 from ._error import check
 from ._handle import own
-from ._layout import beside
+from ._layout import beside, require_writable
 from ._operands import require_array, require_rank
 from ._storage import DTYPES, Storage, Strided, as_dtype
+from ._types import is_complex
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -79,13 +80,22 @@ def _without_complex(formula: str, inputs: Dict[str, object]) -> Tuple[str, Dict
     """Passes complex numbers as their parts: the library's scalars are real."""
     found: Dict[str, object] = {}
     for name, value in inputs.items():
-        if not isinstance(value, (complex, np.complexfloating)):
+        if not is_complex_number(value):
             found[name] = value
             continue
-        formula = f"{name} = complex({name}_re, {name}_im); {formula}"
+        re, im = _new_names(name, formula, inputs)
+        formula = f"{name} = complex({re}, {im}); {formula}"
         kind = np.float64 if isinstance(value, np.complex128) else float
-        found[f"{name}_re"], found[f"{name}_im"] = kind(value.real), kind(value.imag)
+        found[re], found[im] = kind(value.real), kind(value.imag)
     return formula, found
+
+
+def _new_names(name: str, formula: str, inputs: Dict[str, object]) -> Tuple[str, str]:
+    """Names for the parts of a number that neither the formula nor another input has."""
+    re, im = f"{name}_re", f"{name}_im"
+    while any(part in formula or part in inputs for part in (re, im)):
+        re, im = f"{re}0", f"{im}0"
+    return re, im
 
 
 def _operand(array: Array, shape: Tuple[int, ...]) -> raw.ExprOperand:
@@ -110,7 +120,8 @@ def expr(
 ) -> Array:
     """Computes a formula over named arrays and numbers in one kernel: tuff.expr("gelu(a * x + b)", a=a, x=x, b=0.5).
 
-    Arrays broadcast as in NumPy. dtype is the result's; by default that of out, or of the first array. The formula is
+    Arrays broadcast as in NumPy. dtype is the result's; by default that of out, or of the first array. If that is real
+    and another operand is complex, name dtype, also of formulas with a real result, such as "real(z) * x". The formula is
     compiled at its first use with inputs of these types, and kept with the context. docs/expressions.md has the grammar.
     """
     if getattr(_thread, "ran", None) is not None:  # repeated() wants to know what is run
@@ -131,6 +142,7 @@ def expr(
 
 
 def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object]) -> Array:
+    with_complex = any(is_complex(v.dtype) if isinstance(v, Storage) else is_complex_number(v) for v in inputs.values())
     formula, inputs = _without_complex(formula, inputs)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}
     for name, value in inputs.items():
@@ -139,6 +151,8 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
     if not arrays:
         raise TypeError("no input is a tuff.Array")
     first = next(iter(arrays.values()))
+    if with_complex and dtype is None and out is None and not is_complex(first.dtype):
+        raise TypeError(f"name dtype: operands are complex, and the first array is {first.dtype}")
     shape = np.broadcast_shapes(*(array.shape for array in arrays.values()))
     for name, array in arrays.items():
         require_rank(array, name)
@@ -146,6 +160,7 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
             raise ValueError(f"{name} is of another context")
     if out is not None:
         require_array(out, "out")
+        require_writable(out)
         if out.shape != shape:
             raise ValueError(f"out has shape {out.shape}, the result {shape}")
         if dtype is not None and as_dtype(dtype) != out.dtype:

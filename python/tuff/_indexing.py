@@ -18,7 +18,7 @@ from ._checked import element, is_scalar, is_whole
 from ._types import is_complex
 from ._error import check
 from ._expression import expr
-from ._layout import Layout, layout_of, memory_of
+from ._layout import layout_of, memory_of
 from ._operands import dtype_of, require_array, require_dense, require_rank, same_kind, whole_axis
 from ._shape import gather
 from ._planes import joined
@@ -57,7 +57,8 @@ def _expanded(keys: Tuple[object, ...], ndim: int) -> List[object]:
 
 def basic(x: Array, keys: Sequence[object]) -> Array:
     """The view that integers, slices and None select, one for each axis but None."""
-    base, first, strides = layout_of(x)
+    layout = layout_of(x)
+    first, strides = layout.first, layout.strides
     shape, steps, axis, empty = [], [], 0, x.size == 0
     for key in keys:
         if key is None:
@@ -78,7 +79,7 @@ def basic(x: Array, keys: Sequence[object]) -> Array:
         else:
             raise TypeError(f"an index is {type(key).__name__}: needs integers, slices, None, an ellipsis, masks or arrays of integers")
         axis += 1
-    return viewed(Layout(base, 0 if empty else first, tuple(steps)), tuple(shape), x.dtype)
+    return viewed(layout._replace(first=0 if empty else first, strides=tuple(steps)), tuple(shape), x.dtype)
 
 
 def _numbered(key: object, shape: Tuple[int, ...], axis: int, x: Array) -> List[object]:

@@ -19,6 +19,17 @@ class Layout(NamedTuple):
     strides: Tuple[int, ...]
 
 
+class ReadOnlyLayout(Layout):
+    """Of elements that are for reading only, also in views of them."""
+
+    __slots__ = ()
+
+
+def require_writable(x: Storage) -> None:
+    if isinstance(x, Strided) and isinstance(x.layout, ReadOnlyLayout):
+        raise ValueError("the imaginary parts of a real array are for reading only")
+
+
 def dense_strides(shape: Sequence[int]) -> Tuple[int, ...]:
     strides, step = [0] * len(shape), 1
     for axis in range(len(shape) - 1, -1, -1):

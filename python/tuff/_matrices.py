@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
-from ._elementwise import is_float
 from ._operands import require_array
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ _TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 def floats(x: Array, name: str) -> Array:
     """An array of float32 or float64; integers and bools become float32."""
     require_array(x, name)
-    if not is_float(x.dtype):
+    if x.dtype.kind in "biu":
         return x.astype(np.float32)
     if x.dtype not in _TYPES:
         raise TypeError(f"{name} is {x.dtype}, and linear algebra takes float32 and float64; .astype() converts")

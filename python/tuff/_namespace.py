@@ -14,9 +14,9 @@ from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
 from . import _views as views
-from ._array import Array
-from ._types import complex_of, is_complex_number
-from ._checked import is_whole, real, sequence, whole
+from ._array import Array, Transposed
+from ._types import complex_of
+from ._checked import is_complex_number, is_whole, real, sequence, whole
 from ._context import Context
 from ._default import default_context
 from ._expression import expr
@@ -105,7 +105,7 @@ def asarray(values: object, dtype: object = None, *, device: Optional[Context] =
         return values
     if copy is False:
         raise ValueError("these values reach a device, or another type, only as a copy")
-    if dtype is None and not isinstance(values, (Array, np.ndarray, np.generic)):
+    if dtype is None and not isinstance(values, (Array, Transposed, np.ndarray, np.generic)):
         values = np.asarray(values)
         dtype = values.dtype if values.dtype.kind in "iu" else None
     return array(values, dtype, device=device)
@@ -388,7 +388,7 @@ def broadcast_arrays(*arrays: Array) -> List[Array]:
 
 def sum(x: Array, axis: Axis = None, keepdims: bool = False, *, dtype: object = None) -> Array:  # noqa: A001
     """The sum over axes. Sums of integers and bools are int64, those of unsigned integers uint64, unless dtype names another
-    type."""
+    type; integers are modulo 2**bits of it."""
     return _folded("sum", x, axis, keepdims, dtype)
 
 
@@ -403,7 +403,10 @@ def _folded(name: str, x: Array, axis: Axis, keepdims: bool, dtype: object) -> A
         return getattr(x, name)(axis, keepdims)
     kind = as_dtype(dtype)
     wide = x if kind.kind in "biu" or kind == x.dtype else x.astype(kind)
-    return elementwise.wrapped(getattr(wide, name)(axis, keepdims), kind)
+    total = getattr(wide, name)(axis, keepdims)
+    if total.dtype.kind in "iu" and kind.kind in "iu":  # 64 bits: of the other sign they are the same number modulo 2**64
+        total = Array(total.buffer, total.shape, np.dtype(f"{kind.kind}8"))
+    return elementwise.wrapped(total, kind)
 
 
 def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

@@ -287,12 +287,13 @@ def matmul(
 ) -> Array:
     """activation(alpha * a @ b + beta * out + bias + residual).
 
-    a (…, m, k) and b (…, k, n) give (…, m, n); a.T and a.mT are read in place. Either the stacks have equal shapes or
-    one operand is a single matrix. A vector is a row on the left and a column on the right, and its axis is dropped.
-    beta requires out.
+    a (…, m, k) and b (…, k, n) give (…, m, n); a.T and a.mT are read in place. Stacks broadcast; with out, bias or another
+    option they have equal shapes, or one operand is a single matrix. A vector is a row on the left and a column on the
+    right, and its axis is dropped. beta requires out.
 
     float16 and float32 may be mixed: sums are float32 and the result has NumPy's type, or out's. int8 @ int8 is summed
-    in int32, modulo 2**32; float64 @ float64 in float64. bias has one value for each column, (n,), or each row, (m, 1),
+    in int32, modulo 2**32; float64 @ float64 in float64. Other integers give their common type, modulo 2**bits, and
+    complex numbers, also beside real ones, theirs; both take no options. bias has one value for each column, (n,), or each row, (m, 1),
     or one such bias for each matrix of the stack, (…, 1, n) or (…, m, 1). residual has the result's shape. Both have
     the result's dtype. activation is "relu", "relu6", "gelu", "gelu_tanh" or "silu".
 
@@ -320,10 +321,11 @@ def matmul(
         if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
             a, b = _same_stacks(a, b)
         return composed.matmul(a, b, matmul)
-    if plain and alpha == 1 and a.dtype.kind in "iu" and b.dtype.kind in "iu" and not a.dtype == b.dtype == np.int8:
+    integers = a.dtype.kind in "iu" and b.dtype.kind in "iu" and not a.dtype == b.dtype == np.int8
+    if plain and alpha == 1 and beta == 0 and integers:
         return _matmul_integers(a, b)
     if plain and a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
-        return matmul(*_same_stacks(a, b), alpha=alpha)
+        return matmul(*_same_stacks(a, b), alpha=alpha, beta=beta)
     dtype = _product_dtype(a.dtype, b.dtype)
     if base_of(a).context is not base_of(b).context:
         raise ValueError("operands are of different contexts")
@@ -413,6 +415,10 @@ def _same_stacks(a: Matrix, b: Matrix) -> Tuple[Array, Array]:
     return tuple(repeated_to(x, (*batch, *x.shape[-2:])) for x in dense)
 
 
+#: Products of pairs that _matmul_integers() keeps at a time, unless the result has more elements.
+_MOST_PRODUCTS = 2**24
+
+
 def _matmul_integers(a: Matrix, b: Matrix) -> Array:
     """The product of matrices of integers, modulo 2**bits of their common type."""
     if a.ndim == 0 or b.ndim == 0:
@@ -422,11 +428,16 @@ def _matmul_integers(a: Matrix, b: Matrix) -> Array:
         raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the columns of one are not the rows of the other")
     kind = elementwise.common_type(x.dtype, y.dtype)
     wide = np.uint64 if kind.kind == "u" else np.int64
-    rows = x.astype(wide).reshape((*x.shape, 1))
-    columns = y.astype(wide)
+    rows, columns = x.astype(wide).reshape((*x.shape, 1)), y.astype(wide)
     if y.ndim == 1:
         columns = columns.reshape((*y.shape, 1))
     elif x.ndim > 1:
         columns = columns.reshape((*y.shape[:-2], 1, *y.shape[-2:]))
-    product = (rows * columns).sum(-2)
+    # In pieces of k, so that the products of pairs need no more memory than the result, or these many elements.
+    k = x.shape[-1]
+    *stack, _, n = np.broadcast_shapes((*rows.shape[:-2], 1, 1), (*columns.shape[:-2], 1, columns.shape[-1]))
+    step = max(1, _MOST_PRODUCTS // max(1, math.prod(stack) * n))
+    product = (rows[..., :step, :] * columns[..., :step, :]).sum(-2)
+    for begin in range(step, k, step):
+        product += (rows[..., begin : begin + step, :] * columns[..., begin : begin + step, :]).sum(-2)
     return elementwise.wrapped(product.reshape(product.shape[:-1]) if y.ndim == 1 else product, kind)

@@ -30,7 +30,8 @@ def _along(x: Array, axis: int, begin: int, end: int) -> Array:
 
 
 def product(x: Array, axes: Tuple[int, ...]) -> Array:
-    """The product over axes, which keep the size 1: a tree of products of halves."""
+    """The product over axes, which keep the size 1, in a new array: a tree of products of halves."""
+    given = x
     for axis in axes:
         if x.shape[axis] == 0:
             x = x.context.ones((*x.shape[:axis], 1, *x.shape[axis + 1 :]), x.dtype)
@@ -39,7 +40,7 @@ def product(x: Array, axes: Tuple[int, ...]) -> Array:
             half = n // 2
             y = _along(x, axis, 0, half) * _along(x, axis, half, 2 * half)
             x = concat([y, _along(x, axis, n - 1, n)], axis) if n % 2 else y
-    return x
+    return x.copy() if x is given else x
 
 
 def cumulative_product(x: Array, axis: int) -> Array:

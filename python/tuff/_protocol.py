@@ -58,8 +58,6 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
 def _concatenate(arrays: object, axis: object = 0, out: object = None) -> Array:
     for index, array in enumerate(arrays):
         require_array(array, f"array {index}")
-    if axis is None:
-        arrays, axis = [array.ravel() for array in arrays], 0
     return shapes.concat(arrays, axis, out=out)
 
 
@@ -128,7 +126,7 @@ def _where(condition: object, *values: object) -> Array:
 #: What Array[key] and Array[key] = value do: "get" and "put", from _indexing, which needs Array.
 INDEXING: Dict[str, Callable[..., Any]] = {}
 
-#: What Array.real and Array.imag are: "part", from _views.
+#: What Array.real and Array.imag are: "part" of a complex array, and "none", the imaginary parts of a real one, from _views.
 PARTS: Dict[str, Callable[..., Any]] = {}
 
 #: By the names after "numpy.". Modules that import this one add theirs.

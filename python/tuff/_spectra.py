@@ -148,14 +148,15 @@ def svdvals(x: Array, *, check: bool = True) -> Array:
     return _svd(x, False, check)[1]
 
 
-def _cut(values: Array, shape: Tuple[int, ...], rtol: Union[None, float, Array]) -> Array:
-    """Which singular values are above rtol times the largest; by default the rounding errors of the matrices."""
+def _cut(values: Array, shape: Tuple[int, ...], rtol: Union[None, float, Array], name: str = "rtol") -> Array:
+    """Which singular values are above rtol, an argument of this name, times the largest; by default the rounding errors of
+    the matrices."""
     if rtol is None:
         rtol = max(shape[-2:]) * float(np.finfo(values.dtype).eps)
     elif is_number(rtol):
         rtol = float(rtol)
     else:
-        rtol = floats(rtol, "rtol").reshape((*rtol.shape, 1))
+        rtol = floats(rtol, name).reshape((*rtol.shape, 1))
     return values > values.max(axis=values.ndim - 1, keepdims=True) * rtol
 
 
@@ -210,7 +211,7 @@ def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
         x, rank, values = a.context.zeros((n, sides.shape[1]), a.dtype), 0, a.context.zeros((0,), a.dtype)
     else:
         u, values, vt = svd(a, full_matrices=False)
-        above = _cut(values, a.shape, rcond)
+        above = _cut(values, a.shape, rcond, "rcond")
         rank = int(above.numpy().sum())
         x = matmul(vt.T, matmul(u.T, sides) * _inverse_values(values, above).reshape(values.shape[0], 1))
     if rank == n and m > n:

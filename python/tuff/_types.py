@@ -41,10 +41,6 @@ def require_real(x: object, name: str = "x") -> None:
         raise TypeError(f"{name} is an array of {x.dtype}: needs real numbers")
 
 
-def is_complex_number(value: object) -> bool:
-    return isinstance(value, (complex, np.complexfloating))
-
-
 def is_float(dtype: np.dtype) -> bool:
     return DTYPES[dtype] in _FLOATS
 
@@ -65,6 +61,8 @@ def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
         if first.itemsize == second.itemsize:  # float16 and bfloat16
             return np.dtype(np.float32)
         return first if first.itemsize > second.itemsize else second
+    if not {first.kind, second.kind} <= {"i", "u"}:  # 8-bit floats
+        raise TypeError(f"operands of {first} and {second}: convert one of them by astype")
     if first.kind == second.kind:
         return first if first.itemsize > second.itemsize else second
     signed, unsigned = (first, second) if first.kind == "i" else (second, first)

@@ -12,7 +12,7 @@ from ._array import Array
 from ._buffer import Buffer
 from ._checked import element, is_scalar, whole
 from ._types import part_of
-from ._layout import Layout, copy_elements, dense_strides, layout_of, may_share, same_elements
+from ._layout import Layout, ReadOnlyLayout, copy_elements, dense_strides, layout_of, may_share, require_writable, same_elements
 from ._operands import require_array, same_kind, whole_axis
 from ._storage import Storage, Strided, as_numpy, as_shape
 
@@ -28,7 +28,8 @@ def viewed(layout: Layout, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
     size = math.prod(shape)
     if size == 0:
         return Array(base.view(0, 0), shape, dtype)
-    if all(have == want for have, want, n in zip(strides, dense_strides(shape), shape) if n != 1):
+    read_only = isinstance(layout, ReadOnlyLayout)
+    if not read_only and all(have == want for have, want, n in zip(strides, dense_strides(shape), shape) if n != 1):
         return Array(base.view(first * dtype.itemsize, size * dtype.itemsize), shape, dtype)
     return View._at(layout, shape, dtype)
 
@@ -39,7 +40,13 @@ def _part(x: Array, index: int) -> Array:
     return viewed(Layout(base, 2 * first + index, tuple(2 * stride for stride in strides)), x.shape, part_of(x.dtype))
 
 
-protocol.PARTS["part"] = _part
+def _no_part(x: Array) -> Array:
+    """The imaginary parts of real numbers: one zero, repeated, which nobody can write."""
+    zero = x.context.zeros((1,), x.dtype)
+    return viewed(ReadOnlyLayout(zero.buffer, 0, (0,) * x.ndim), x.shape, x.dtype)
+
+
+protocol.PARTS.update(part=_part, none=_no_part)
 
 
 class View(Strided, Array):
@@ -100,6 +107,7 @@ class View(Strided, Array):
 
     def assign(self, value: object) -> Array:
         """Overwrites the elements with a number, an Array or a NumPy array that broadcasts to the shape."""
+        require_writable(self)
         if any(stride == 0 and n > 1 for stride, n in zip(self.layout.strides, self.shape)):
             raise ValueError("the view repeats elements, and is for reading only")
         if is_scalar(value):
@@ -148,13 +156,14 @@ def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array
     whole(offset, "offset", -(2**63), 2**63 - 1)
     row, column = (-offset, 0) if offset < 0 else (0, offset)
     size = max(0, min(x.shape[first] - row, x.shape[second] - column))
-    base, start, strides = layout_of(x)
+    layout = layout_of(x)
+    start, strides = layout.first, layout.strides
     if size:
         start += row * strides[first] + column * strides[second]
     others = [axis for axis in range(x.ndim) if axis not in (first, second)]
     shape = (*(x.shape[axis] for axis in others), size)
     steps = (*(strides[axis] for axis in others), strides[first] + strides[second])
-    return viewed(Layout(base, start, steps), shape, x.dtype)
+    return viewed(layout._replace(first=start, strides=steps), shape, x.dtype)
 
 
 protocol.FUNCTIONS.update(

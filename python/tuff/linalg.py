@@ -16,7 +16,7 @@ from . import _functions as functions
 from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
-from ._checked import choice, is_number, is_whole, whole
+from ._checked import choice, is_number, is_whole, sequence, whole
 from ._einsum import diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._matrices import LinAlgError
@@ -28,7 +28,7 @@ from ._matrices import raise_if as _raise_if
 from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
-from ._spectra import EighResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
+from ._spectra import EighResult, LstsqResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
 from ._views import broadcast_to
 
 if TYPE_CHECKING:
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 __all__ = [
     "EighResult",
     "LinAlgError",
+    "LstsqResult",
     "QRResult",
     "SVDResult",
+    "SlogdetResult",
     "cholesky",
     "cond",
     "det",
@@ -252,7 +254,8 @@ def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: flo
     x = _floats(x, "x")
     if not is_number(ord):
         raise TypeError(f"ord is {ord!r}, not a number")
-    axes = list(range(x.ndim)) if axis is None else [whole_axis(one, x.ndim) for one in ((axis,) if is_whole(axis) else axis)]
+    named = range(x.ndim) if axis is None else (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer, several, or None")
+    axes = [whole_axis(one, x.ndim) for one in named]
     if len(set(axes)) != len(axes):
         raise ValueError(f"axis {axis} names one axis twice")
     rest = [one for one in range(x.ndim) if one not in axes]
@@ -308,7 +311,7 @@ def norm(x: Array, ord: Union[None, str, float] = None, axis: Axis = None, keepd
     """As numpy.linalg.norm: the norm of a vector along one axis, of matrices along two, of an array of one or two axes
     without axis; without ord the root of the sum of squares."""
     require_array(x, "x")
-    axes = list(range(x.ndim)) if axis is None else [axis] if is_whole(axis) else list(axis)
+    axes = list(range(x.ndim)) if axis is None else [axis] if is_whole(axis) else sequence(axis, "axis", "an integer, two, or None")
     if ord is None and (axis is None or len(axes) == 2):
         return vector_norm(x, axis=tuple(axes), keepdims=keepdims)
     if len(axes) == 1:
