@@ -11,7 +11,7 @@
 
 #include "support/expression.hpp"
 
-namespace tuff_test {
+namespace tuff_test::expression_complex_test {
 namespace {
 
 using Wide = std::complex<long double>;
@@ -317,4 +317,4 @@ TEST_P(ExpressionComplex, WhatDoesNotTakeThem) {
 TUFF_ON_BACKENDS(ExpressionComplex);
 
 }  // namespace
-}  // namespace tuff_test
+}  // namespace tuff_test::expression_complex_test

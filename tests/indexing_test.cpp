@@ -11,9 +11,6 @@ namespace tuff_test::indexing_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    TUFF_F64, TUFF_I32, TUFF_U32,
-                              TUFF_I8,   TUFF_U8,      TUFF_I64,     TUFF_U64, TUFF_I16, TUFF_U16,
-                              TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_C64, TUFF_C128};
 constexpr int32_t kSet = TUFF_SCATTER_SET, kAdd = TUFF_SCATTER_ADD, kMul = TUFF_SCATTER_MUL, kMax = TUFF_SCATTER_MAX,
                   kMin = TUFF_SCATTER_MIN;
 
@@ -213,7 +210,7 @@ std::vector<IndexCase> scatters() {
       {{7, 900, 5}, 1, {7, 4000, 3}, Form::elements, kMax, TUFF_F16, TUFF_I64, true},
       {{50, 70}, 0, {9000, 2}, Form::coordinates, kAdd, TUFF_F64, TUFF_U64},
       {{5, 6, 7, 8}, 1, {333, 2}, Form::coordinates, kMul, TUFF_F32, TUFF_I64, true, true}};
-  for (const int32_t dtype : kTypes) {
+  for (const int32_t dtype : kAllTypes) {
     const uint64_t i = all.size();
     all.push_back({{40, 8}, 0, {90}, Form::rows, kSet, dtype, TUFF_I32, i % 2 == 0, i % 3 == 0, 0, i % 4});
     all.push_back({{13, 5}, 1, {13, 40}, Form::elements, kSet, dtype, TUFF_U32, false, false, 0, i % 3});

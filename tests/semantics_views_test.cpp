@@ -119,7 +119,8 @@ class SemanticsViews : public OnBackend {
   // largest element: 40 roundings of f32 from sums of at most 32 terms and exp (4 ULP). Attention adds three roundings
   // of a score of at most 64 (16 products of numbers up to 4, a quarter of them), which exp turns into 3 * 64 * log2(e)
   // relative ones, in a numerator and in a denominator. All are below 1024 together, plus one rounding to the element
-  // type on either side.
+  // type on either side. Where a function has several right results, it may write other numbers in the same places.
+  // They may happen to be those that were there: at most a sixteenth of them in an operand.
   static testing::AssertionResult agree(const ViewCall& call, const Bytes& got, const Bytes& wanted,
                                         const Bytes& before) {
     const int32_t dtype = call.dtype;
@@ -132,17 +133,24 @@ class SemanticsViews : public OnBackend {
       const double value = std::fabs(element(dtype, wanted, i));
       if (std::isfinite(value)) largest = std::max(largest, value);
     }
+    uint64_t written = 0, kept = 0;  // on the host; of these, left as they were here
     for (uint64_t i = 0; i < got.size() / size; ++i) {
+      const bool by_host = std::memcmp(&wanted[i * size], &before[i * size], size) != 0;
+      const bool here = std::memcmp(&got[i * size], &before[i * size], size) != 0;
+      written += by_host;
       if (std::memcmp(&got[i * size], &wanted[i * size], size) == 0) continue;
-      if (!one_result && std::memcmp(&wanted[i * size], &before[i * size], size) != 0) continue;
       const double is = element(dtype, got, i), want = element(dtype, wanted, i);
-      const bool written = std::memcmp(&wanted[i * size], &before[i * size], size) != 0 ||
-                           std::memcmp(&got[i * size], &before[i * size], size) != 0;
       const bool guard = i * size < kAround || i * size >= got.size() - kAround;
-      if (written && !guard && std::fabs(is - want) <= 1024 * 0x1p-24 * largest + 2 * unit * std::fabs(want)) continue;
+      const bool close = std::fabs(is - want) <= 1024 * 0x1p-24 * largest + 2 * unit * std::fabs(want);
+      if ((by_host || here) && !guard && close) continue;
+      if (!one_result && by_host) {
+        kept += !here;
+        continue;
+      }
       return testing::AssertionFailure() << "element " << i << " is " << is << ", and " << want << " on the host";
     }
-    return testing::AssertionSuccess();
+    if (16 * kept <= written) return testing::AssertionSuccess();
+    return testing::AssertionFailure() << kept << " of " << written << " elements were not written";
   }
 };
 

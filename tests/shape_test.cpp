@@ -9,9 +9,6 @@ namespace tuff_test::shape_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    TUFF_F64, TUFF_I32, TUFF_U32,
-                              TUFF_I8,   TUFF_U8,      TUFF_I64,     TUFF_U64, TUFF_I16, TUFF_U16,
-                              TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_C64, TUFF_C128};
 
 Bytes random_bytes(uint64_t count, uint64_t seed) {
   Random random(seed);
@@ -85,7 +82,7 @@ std::vector<PermuteCase> permutes() {
                                   {{2, 4100, 1030, 2}, {3, 0, 2, 1}},    // 68 MB
                                   {{41'943'041}, {0}, TUFF_F32, 1, 0},   // 160 MiB
                                   {{2, 20'971'521}, {1, 0}, TUFF_F32}};  // 160 MiB too
-  for (const int32_t dtype : kTypes) {
+  for (const int32_t dtype : kAllTypes) {
     const uint64_t i = all.size();
     all.push_back({{131, 67}, {1, 0}, dtype, i % 3, i % 2});
     all.push_back({{64, 128}, {1, 0}, dtype});

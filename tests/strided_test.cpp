@@ -10,9 +10,6 @@ namespace tuff_test::strided_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    TUFF_F64, TUFF_I32, TUFF_U32,
-                              TUFF_I8,   TUFF_U8,      TUFF_I64,     TUFF_U64, TUFF_I16, TUFF_U16,
-                              TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_C64, TUFF_C128};
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
 
 Bytes random_bytes(uint64_t count) {
@@ -108,7 +105,7 @@ std::vector<CopyCase> copies() {
       {{2000, 600}, {700, 1}, {0 + 1, 2000}},
       {{16, 2048}, {4096, 1}, {8192, 1}},
       {{1000, 1000}, {2000, 2}, {-3000, 3}}};
-  for (const int32_t dtype : kTypes) {
+  for (const int32_t dtype : kAllTypes) {
     const uint64_t i = all.size();
     all.push_back({{17, 32}, {64, 1}, {80, 1}, dtype, i % 4});
     all.push_back({{17, 33}, {-1, 34}, {70, 2}, dtype, i % 3});
@@ -207,7 +204,7 @@ std::vector<PadCase> pads() {
     all.push_back({{3, 5, 8}, {0, 6, 0}, {0, 1, 0}, mode, TUFF_F16});
     all.push_back({{3, 1, 7}, {2, 2, 2}, {2, 2, 2}, mode});
   }
-  for (const int32_t dtype : kTypes) {
+  for (const int32_t dtype : kAllTypes) {
     const uint64_t i = all.size();
     all.push_back({{9, 16}, {2, 0}, {1, 0}, TUFF_PAD_CONSTANT, dtype, i % 3});
     all.push_back({{9, 7}, {2, 3}, {1, 1}, TUFF_PAD_CONSTANT, dtype, i % 3});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tool {
 namespace {
@@ -52,6 +53,28 @@ ErrorBound accumulated(double n, Call over_magnitudes) {
 }
 
 Bound exact(const Problem&, const Tensor& reference, const HostRun&) { return Bound(reference.size(), 0.0); }
+
+Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call) {
+  Case entry{std::move(operation), std::move(shape), {}};
+  entry.make = [=](uint64_t seed) {
+    Random random(seed);
+    Problem problem{entry.operation, entry.shape, {}, poison(results), call, exact};
+    for (const uint64_t count : inputs) problem.inputs.push_back(random.uniform(count, -300, 300));
+    return problem;
+  };
+  return entry;
+}
+
+Case within(Case entry, double bound) {
+  entry.make = [make = entry.make, bound](uint64_t seed) {
+    Problem problem = make(seed);
+    problem.bound = [bound](const Problem&, const Tensor& reference, const HostRun&) {
+      return Bound(reference.size(), bound);
+    };
+    return problem;
+  };
+  return entry;
+}
 
 std::vector<Case> selftest_cases() {
   std::vector<Case> cases;

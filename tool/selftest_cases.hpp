@@ -72,6 +72,8 @@ ErrorBound accumulated(double n, Call over_magnitudes);
 
 // A case whose result must be bit-identical on every device.
 Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call);
+// Changes a case so that its results may be off by `bound`.
+Case within(Case entry, double bound);
 
 // Each adds the cases of the file that is named after it, one for each shape: a new operation needs only a few.
 void add_product_cases(std::vector<Case>& cases);

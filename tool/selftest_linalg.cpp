@@ -35,25 +35,11 @@ void factorise(const tuff::Context& context, const tuff::Buffer& a, const tuff::
   context.lu(desc);
 }
 
-Case case_of(const char* operation, const char* shape, uint64_t results, double bound, Call call) {
-  Case entry{operation, shape, {}};
-  entry.make = [=](uint64_t seed) {
-    Random random(seed);
-    Problem problem{entry.operation, entry.shape, {}, poison(results), call, {}};
-    for (int i = 0; i < 2; ++i) problem.inputs.push_back(random.uniform(kAll, -300, 300));
-    problem.bound = [bound](const Problem&, const Tensor& reference, const HostRun&) {
-      return Bound(reference.size(), bound);
-    };
-    return problem;
-  };
-  return entry;
-}
-
 }  // namespace
 
 void add_linalg_cases(std::vector<Case>& cases) {
   const auto add = [&](const char* operation, const char* shape, uint64_t results, double bound, Call call) {
-    cases.push_back(case_of(operation, shape, results, bound, std::move(call)));
+    cases.push_back(within(exact_case(operation, shape, {kAll, kAll}, results, std::move(call)), bound));
   };
   const double errors = 4 * gamma(kN + 20);  // of a column of kN elements, relative to its largest; condition included
   // The factor's elements are at most the root of the largest diagonal element, 175.

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "tool/matrix_rows.hpp"
 
@@ -12,18 +11,6 @@ namespace tool {
 namespace {
 
 using tuff::DType;
-
-// Changes a case so that its results may be off by `bound`.
-Case within(Case entry, double bound) {
-  entry.make = [make = entry.make, bound](uint64_t seed) {
-    Problem problem = make(seed);
-    problem.bound = [bound](const Problem&, const Tensor& reference, const HostRun&) {
-      return Bound(reference.size(), bound);
-    };
-    return problem;
-  };
-  return entry;
-}
 
 Case rope_case() {
   const Case entry = exact_case("rope", "2x3x40x64 from position 100000", {15'360}, 15'360,
@@ -34,17 +21,6 @@ Case rope_case() {
 }
 
 }  // namespace
-
-Case exact_case(std::string operation, std::string shape, std::vector<uint64_t> inputs, uint64_t results, Call call) {
-  Case entry{std::move(operation), std::move(shape), {}};
-  entry.make = [=](uint64_t seed) {
-    Random random(seed);
-    Problem problem{entry.operation, entry.shape, {}, poison(results), call, exact};
-    for (const uint64_t count : inputs) problem.inputs.push_back(random.uniform(count, -300, 300));
-    return problem;
-  };
-  return entry;
-}
 
 void add_shape_cases(std::vector<Case>& cases) {
   const auto add = [&](const std::string& operation, const std::string& shape, uint64_t inputs, uint64_t results,

@@ -25,13 +25,25 @@ constexpr std::pair<const char*, Activation> kActivations[] = {
 
 uint64_t bytes_of(DType type) {
   switch (type) {
-    case DType::f64: return 8;
+    case DType::c128: return 16;
+    case DType::f64:
+    case DType::i64:
+    case DType::u64:
+    case DType::c64: return 8;
+    case DType::f32:
+    case DType::i32:
+    case DType::u32: return 4;
     case DType::f16:
-    case DType::bf16: return 2;
+    case DType::bf16:
+    case DType::i16:
+    case DType::u16: return 2;
     case DType::i8:
-    case DType::u8: return 1;
-    default: return 4;
+    case DType::u8:
+    case DType::boolean:
+    case DType::f8_e4m3:
+    case DType::f8_e5m2: return 1;
   }
+  return 0;
 }
 
 // A case of integers, whose result is exact.
@@ -55,7 +67,7 @@ Case cast_case(const char* name, DType type) {
     Problem problem{entry.operation, entry.shape, {}, poison(kCount), {}, exact};
     problem.inputs.push_back(Random(seed).uniform(kCount, -300, 300));
     problem.call = [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-      const tuff::Buffer there = context.alloc_bytes(16 * kCount);
+      const tuff::Buffer there = context.alloc_bytes(bytes_of(type) * kCount);
       context.cast(DType::f32, type, in[0], there, kCount);
       context.cast(type, DType::f32, there, out, kCount);
     };
@@ -170,7 +182,7 @@ struct ImageShape {
 
 constexpr double kEpsilon = 1e-5;
 
-// Like norm_case() in selftest_cases.cpp, for a group of channels: the mean of n values of magnitude at most kRange is
+// Like norm_case() in selftest_rows.cpp, for a group of channels: the mean of n values of magnitude at most kRange is
 // off by at most gamma_n times kRange, and so is every difference from it.
 Case group_norm_case(const ImageShape& s) {
   constexpr double kRange = 4;

@@ -148,25 +148,15 @@ def compile_all(root: Path, binary: Path, out: Path, rewriter: Rewriter, command
     sys.exit("the rewritten sources do not compile")
 
 
-def units_of(sources: list[Path], commands: dict[str, list[str]]) -> set[Path]:
-    """What is compiled for these sources: themselves, or the unity sources that include them."""
-    compiled = {path: path.read_text() for path in map(Path, commands) if path.parent.name == "Unity"}
-    units = set()
-    for source in sources:
-        including = [unit for unit, text in compiled.items() if f'"{source}"' in text]
-        units.add(source if str(source) in commands else including[0])
-    return units
-
-
 def compile_header_tests(root: Path, binary: Path, out: Path) -> list[Path]:
     commands = commands_of(binary, "tuff_internal_tests")
     objects = []
-    for source in sorted(units_of([root / "tests/internal" / name for name in HEADER_TESTS], commands)):
-        target = out / "tests" / f"{source.name}.o"
+    for name in HEADER_TESTS:
+        source, target = root / "tests/internal" / name, out / "tests" / f"{name}.o"
         target.parent.mkdir(exist_ok=True)
         objects.append(target)
-        read = [source, *map(Path, re.findall(r'#include "(/.*)"', source.read_text())), out / "mutants.json"]
-        if target.exists() and target.stat().st_mtime > max(path.stat().st_mtime for path in read):
+        newest = max(path.stat().st_mtime for path in (source, out / "mutants.json"))
+        if target.exists() and target.stat().st_mtime > newest:
             continue
         words = commands[str(source)]
         at = next(i for i, word in enumerate(words) if word.startswith("-I"))

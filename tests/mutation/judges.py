@@ -42,9 +42,9 @@ CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this ma
 # On the device a mutant of a family of kernels is shown to that family's suites only: others take long, and say little.
 FAMILIES = {
     "attention": "Attention", "conv": "Conv", "elementwise": "Unary|Binary", "expression": "Expression", "fft": "Fft",
-    "gemm": "Gemm|Conv2d", "indexing": "Shape", "linalg": "Linear|Cholesky|Lu|Triangular", "norm": "Norm",
-    "memory": "Buffer", "pool": "Pool", "position": "Rope", "random": "Random", "reduce": "Reduce", "resize": "Resize",
-    "scan": "Scan", "shape": "Shape", "softmax": "Softmax", "sort": "Sort",
+    "gemm": "Gemm|Conv2d", "indexing": "Shape", "linalg": "Linear|Cholesky|Lu|Triangular|Qr|Eigh|Svd|Spectra",
+    "memory": "Buffer", "norm": "Norm", "pool": "Pool", "position": "Rope", "random": "Random", "reduce": "Reduce",
+    "resize": "Resize", "scan": "Scan", "shape": "Shape", "softmax": "Softmax", "sort": "Sort",
 }  # fmt: skip
 # Of CTest's entries that force a variant, those whose kernels compile fast: each planner's other tables have one.
 FORCED = re.compile(

@@ -99,7 +99,8 @@ void destroy_shared_contexts() {
 }
 
 bool has_one_result(std::string_view function) {
-  return !function.starts_with("tuff_qr") && !function.starts_with("tuff_eigh") && !function.starts_with("tuff_svd");
+  function = function.substr(0, function.find(' '));
+  return function != "tuff_qr" && function != "tuff_eigh" && function != "tuff_svd";
 }
 
 std::string last_error() {

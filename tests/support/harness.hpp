@@ -48,7 +48,8 @@ void destroy_shared_contexts();
 std::string last_error();
 
 // Whether the arguments of this function of the header determine its results. Vectors have either sign, and those of
-// equal or vanishing values any base: the tests of linear algebra judge them by residuals.
+// equal or vanishing values any base: the tests of linear algebra judge them by residuals. What follows a space in the
+// name is ignored.
 bool has_one_result(std::string_view function);
 
 tuff_stats stats_of(tuff_context context);

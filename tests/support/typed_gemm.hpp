@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,11 @@
 namespace tuff_test {
 
 using Bytes = std::vector<unsigned char>;
+
+inline constexpr int32_t kAllTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    TUFF_F64, TUFF_I32, TUFF_U32,
+                                        TUFF_I8,   TUFF_U8,      TUFF_I64,     TUFF_U64, TUFF_I16, TUFF_U16,
+                                        TUFF_BOOL, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_C64, TUFF_C128};
+inline constexpr std::span<const int32_t> kRealTypes(kAllTypes, std::size(kAllTypes) - 2);  // the last two are complex
 
 // Reads an element, or writes the one nearest to a value (ties to even), without the library's own conversions.
 uint64_t size_of(int32_t dtype);
