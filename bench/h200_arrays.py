@@ -3,7 +3,7 @@
 
     python3 bench/h200_arrays.py build/release/libtuff.so [--only sort]
 
-Each row is the median of five times of several calls. Rates are of the least bytes that have to move (sorting, linear algebra
+Each row is the best of three runs of several calls. Rates are of the least bytes that have to move (sorting, linear algebra
 and FFT: of keys, matrices and values, read and written once), so both libraries are judged by the same measure. Results are
 compared with PyTorch's where they are unique.
 """
@@ -11,35 +11,17 @@ compared with PyTorch's where they are unique.
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
 import sys
-import time
-from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
+from h200 import beside_torch, seconds
 
-
-def seconds(call: Callable[[], object], wait: Callable[[], object], budget: float = 0.15) -> float:
-    call()
-    wait()
-    begin = time.perf_counter()
-    call()
-    wait()
-    calls = max(1, min(50, int(budget / 5 / (time.perf_counter() - begin + 1e-9))))
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        for _ in range(calls):
-            call()
-        wait()
-        times.append((time.perf_counter() - begin) / calls)
-    return statistics.median(times)
+BUDGET = 0.03  # seconds for one side of a row: calls allocate their results, which keep memory until the device has finished
 
 
 def quiet(call: Callable[[], object]) -> Callable[[], None]:
-    """For results that are not compared: places among equal values, and complex numbers."""
+    """For results that are not compared: places among equal values."""
 
     def without_result() -> None:
         call()
@@ -48,16 +30,15 @@ def quiet(call: Callable[[], object]) -> Callable[[], None]:
 
 
 class Bench:
-    def __init__(self, torch: Any, tuff: Any, only: str) -> None:
-        self.torch, self.tuff, self.only = torch, tuff, only
-        self.context = tuff.Context()
+    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
+        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
         self.rng = np.random.default_rng(1)
 
     def row(self, name: str, size: float, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float = 0) -> None:
         if self.only not in name:
             return
         try:
-            own = seconds(call, self.context.synchronize)
+            own = seconds(call, self.context.synchronize, BUDGET)
             got = call()
             check = ""
             if got is not None:
@@ -67,7 +48,7 @@ class Bench:
         except Exception as error:  # noqa: BLE001: the other rows are still of interest
             print(f"{name:36} {type(error).__name__}: {error}", flush=True)
             return
-        theirs = seconds(peer, self.torch.cuda.synchronize)
+        theirs = seconds(peer, self.torch.cuda.synchronize, BUDGET)
         print(f"{name:36} {own * 1e6:9.1f} us {size / own / 1e9:7.0f} GB/s  PyTorch {theirs * 1e6:9.1f} us  ratio {theirs / own:.2f}{check}",
               flush=True)
 
@@ -129,7 +110,7 @@ class Bench:
             for batch, n in ((1, 4096), (64, 512), (4096, 32)):
                 m = self.rng.standard_normal((batch, n, n)).astype(kind)
                 s = (m @ m.transpose(0, 2, 1) / n + np.eye(n, dtype=kind) * 2).astype(kind)
-                (a, b), (c, d) = self.pair(s), self.pair(m)
+                a, b = self.pair(s)
                 r, q = self.pair(self.rng.standard_normal((batch, n, 16)).astype(kind))
                 where, tolerance = f"{name} {batch} x {n}^2", 1e-3 if kind == np.float32 else 1e-9
                 self.row(f"linalg cholesky {where}", 2 * a.nbytes, lambda: tuff.linalg.cholesky(a), lambda: torch.linalg.cholesky(b), tolerance)
@@ -142,28 +123,20 @@ class Bench:
         for batch, n in ((1 << 16, 256), (1 << 14, 1024), (1 << 12, 4096), (256, 1 << 16), (4, 1 << 22), (1 << 13, 1000), (1 << 12, 2187), (1 << 12, 1009)):
             values = self.rng.standard_normal((batch, n)).astype(np.float32)
             a, b = self.pair(values)
-            self.row(f"fft real {batch} x {n}", 2 * a.nbytes, quiet(lambda: tuff.fft.rfft(a)), lambda: torch.fft.rfft(b))
-            pairs = self.rng.standard_normal((batch, n, 2)).astype(np.float32)
-            z = torch.view_as_complex(torch.from_numpy(pairs).cuda())
-            w = self.context.array(pairs)
-            self.row(f"fft complex {batch} x {n}", 16 * batch * n, quiet(lambda: tuff.fft.fft(w)), lambda: torch.fft.fft(z))
-            del w
+            self.row(f"fft real {batch} x {n}", 2 * a.nbytes, lambda: tuff.fft.rfft(a), lambda: torch.fft.rfft(b), 1e-5)
+            w, z = self.pair((values + 1j * self.rng.standard_normal((batch, n))).astype(np.complex64))
+            self.row(f"fft complex {batch} x {n}", 2 * w.nbytes, lambda: tuff.fft.fft(w), lambda: torch.fft.fft(z), 1e-5)
         a, b = self.pair(self.rng.standard_normal((16, 1024, 1024)).astype(np.float32))
-        self.row("fft real 2-D 16 x 1024^2", 2 * a.nbytes, quiet(lambda: tuff.fft.rfft2(a)), lambda: torch.fft.rfft2(b))
+        self.row("fft real 2-D 16 x 1024^2", 2 * a.nbytes, lambda: tuff.fft.rfft2(a), lambda: torch.fft.rfft2(b), 1e-5)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", type=Path, help="libtuff.so")
+    parser.add_argument("library", help="path of libtuff.so")
+    parser.add_argument("--device", help="as in tuff.Context")
     parser.add_argument("--only", default="", help="rows whose names contain this")
     options = parser.parse_args()
-    os.environ["TUFF_LIBRARY"] = str(options.library.resolve())
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
-    import torch
-    import tuff
-
-    bench = Bench(torch, tuff, options.only)
-    print(f"{bench.context.device.name}, PyTorch {torch.__version__}")
+    bench = Bench(*beside_torch(options.library, options.device), options.only)
     for part in (bench.reductions, bench.sorting, bench.indexing, bench.algebra, bench.transforms):
         part()
     return 0
