@@ -156,6 +156,8 @@ def test_products_of_integers_are_summed_in_pieces(ctx, monkeypatch):
     for left, right in (((2, 1, 30, 70), (5, 70, 20)), ((7000,), (7000,)), ((70,), (5, 70, 20)), ((30, 70), (70,)), ((3, 0), (0, 4))):
         a, b = rng.integers(-100, 100, left).astype(np.int16), rng.integers(-100, 100, right).astype(np.int16)
         same(ctx.array(a) @ ctx.array(b), np.asarray(a @ b))
+    if ctx.device.backend != "host":
+        return  # there freed memory is used again when the device has finished with it, so that a peak depends on its speed
     a = ctx.array(rng.integers(-100, 100, (128, 128)))
     ctx.synchronize()
     ctx.trim()

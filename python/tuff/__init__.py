@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views, fft, linalg, raw
+from . import _attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -78,6 +78,7 @@ __all__ = [
     "device_refusals",
     "devices",
     "fft",
+    "grad",
     "last_error",
     "lib",
     "linalg",

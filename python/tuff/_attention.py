@@ -11,6 +11,7 @@ from . import raw
 from ._checked import choice, is_whole, real, whole
 from ._error import check
 from ._operands import dtype_of, require_array, result_of, same_kind, sizes_of
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -27,6 +28,7 @@ _CAUSAL = {
 _LAYOUTS = ("bhsd", "bshd")
 
 
+@differentiable
 def attention(
     q: Array,
     k: Array,

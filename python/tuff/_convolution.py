@@ -10,6 +10,7 @@ from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 from ._operations import _ACTIVATIONS
 from ._operands import dtype_of, require_array, result_of, same_kind
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -108,6 +109,7 @@ def _convolve(
     return result
 
 
+@differentiable
 def conv1d(
     x: Array,
     w: Array,
@@ -126,6 +128,7 @@ def conv1d(
     return _convolve(1, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out)
 
 
+@differentiable
 def conv2d(
     x: Array,
     w: Array,
@@ -172,6 +175,7 @@ def conv3d(
     return _convolve(3, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out)
 
 
+@differentiable
 def conv_transpose2d(
     x: Array,
     w: Array,

@@ -24,6 +24,7 @@ from ._shape import gather
 from ._planes import joined
 from ._storage import Storage, Strided, TransposedStorage, as_dtype, as_numpy
 from ._views import broadcast_to, permuted, viewed
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     Indices = Union[Array, np.ndarray, Sequence[int], int]
@@ -196,6 +197,7 @@ def _is_lone_mask(key: object) -> bool:
     return isinstance(key, Storage) and key.ndim == 0 and key.dtype == BOOL
 
 
+@differentiable
 def get(x: Array, key: object) -> Array:
     """x[key]"""
     if _is_lone_mask(key):
@@ -333,6 +335,7 @@ def _sizes(x: Array, indices: Array, along: int) -> Tuple[int, ...]:
     return tuple(shape)
 
 
+@differentiable
 def take_along_axis(x: Array, indices: Indices, axis: Optional[int] = -1) -> Array:
     """Elements of x by an index for each element of the result, along one axis, as numpy.take_along_axis. Negative indices
     count from the end. Of an array on the device, an index out of range gives 0."""
@@ -370,6 +373,7 @@ _PADS = {"constant": raw.PAD_CONSTANT, "edge": raw.PAD_EDGE, "reflect": raw.PAD_
          "wrap": raw.PAD_WRAP}  # fmt: skip
 
 
+@differentiable
 def pad(x: Array, pad_width: object, mode: str = "constant", constant_values: Union[float, int] = 0) -> Array:
     """x with elements added at the ends of its axes, as numpy.pad: pad_width is a number, (before, after), or one such pair
     for each axis. mode is "constant", "edge", "reflect", "symmetric" or "wrap". Negative numbers remove elements."""

@@ -9,6 +9,7 @@ from ._buffer import Buffer
 from ._error import check
 from ._operands import MAX_AXES, dtype_of
 from ._storage import Storage, Strided
+from ._tracing import any_traced
 
 
 class Layout(NamedTuple):
@@ -75,7 +76,7 @@ def memory_of(x: Storage) -> object:
 
 def may_share(a: Storage, b: Storage) -> bool:
     """Whether two arrays may have elements in common: their ranges of one memory overlap."""
-    if memory_of(a) is not memory_of(b) or a.size == 0 or b.size == 0:
+    if a.size == 0 or b.size == 0 or any_traced((a, b)) or memory_of(a) is not memory_of(b):
         return False
     ranges = []
     for x in (a, b):

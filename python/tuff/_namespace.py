@@ -243,7 +243,7 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> List[Array]:
     shape = tuple(arrays[axis].shape[0] for axis in order)
     along = [[-1 if axis == place else 1 for axis in order] for place in range(len(arrays))]
     grids = [operations.repeated_to(one.reshape(sizes), shape) for one, sizes in zip(arrays, along)]
-    return [grid.copy() if grid.buffer.same_range(one.buffer) else grid for grid, one in zip(grids, arrays)]
+    return [grid.copy() if may_share(grid, one) else grid for grid, one in zip(grids, arrays)]
 
 
 # Shapes.
@@ -348,7 +348,7 @@ def repeat(x: Array, repeats: Union[int, Array], axis: Optional[int] = None) -> 
     at, times = whole_axis(axis, x.ndim), whole(repeats, "repeats")
     before, size, after = x.shape[:at], x.shape[at], x.shape[at + 1 :]
     wide = operations.repeated_to(x.reshape((math.prod(before), size, 1, math.prod(after))), (math.prod(before), size, times, math.prod(after)))
-    return (wide.copy() if wide.buffer.same_range(x.buffer) else wide).reshape((*before, size * times, *after))
+    return (wide.copy() if may_share(wide, x) else wide).reshape((*before, size * times, *after))
 
 
 def _repeat_each(x: Array, repeats: Array, axis: int) -> Array:
@@ -372,7 +372,7 @@ def tile(x: Array, repetitions: Union[int, Sequence[int]]) -> Array:
             before, rest = math.prod(sizes[:axis]), result.size // builtins.max(math.prod(sizes[:axis]), 1)
             wide = operations.repeated_to(result.reshape((before, 1, rest)), (before, times[axis], rest))
             result = wide
-    return (result.copy() if result.buffer.same_range(x.buffer) else result).reshape(tuple(t * s for t, s in zip(times, sizes)))
+    return (result.copy() if may_share(result, x) else result).reshape(tuple(t * s for t, s in zip(times, sizes)))
 
 
 def broadcast_arrays(*arrays: Array) -> List[Array]:

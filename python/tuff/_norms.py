@@ -12,6 +12,7 @@ from ._checked import real, whole
 from ._error import check
 from ._operands import dtype_of, require_array, require_rank, result_of, same_kind, whole_axis
 from ._storage import DTYPES
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 
+@differentiable
 def softmax(
     x: Array,
     axis: int = -1,
@@ -43,6 +45,7 @@ def softmax(
     return _softmax(x, axis, scale, mask, out, logarithm=False)
 
 
+@differentiable
 def log_softmax(
     x: Array,
     axis: int = -1,
@@ -135,6 +138,7 @@ def _require_axis(x: object, name: str) -> None:
         raise ValueError(f"{name} of shape {x.shape}")
 
 
+@differentiable
 def layer_norm(
     x: Array,
     weight: Optional[Array] = None,
@@ -155,6 +159,7 @@ def layer_norm(
     return _row_norm(raw.tuff_layer_norm_ex, desc, x, residual, sum_out, out)
 
 
+@differentiable
 def rms_norm(
     x: Array,
     weight: Optional[Array] = None,
@@ -179,6 +184,7 @@ def _image(x: object, name: str) -> Tuple[int, int, int]:
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
+@differentiable
 def group_norm(
     x: Array,
     groups: int,
@@ -211,6 +217,7 @@ def instance_norm(
     return group_norm(x, max(1, _image(x, "instance_norm")[1]), weight, bias, epsilon=epsilon, out=out)
 
 
+@differentiable
 def batch_norm(
     x: Array,
     mean: Array,

@@ -19,6 +19,7 @@ from ._expression import repeated
 from ._layout import Strided, beside
 from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_kind
 from ._storage import DTYPES, Storage, TransposedStorage, as_shape
+from ._tracing import RULES, any_traced, differentiable, is_traced
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -56,7 +57,7 @@ def unary(op: int, x: Array, *, alpha: float = 0.0, out: Optional[Array] = None)
     if done is not None:
         return done
     require_array(x, "x")
-    if DTYPES[x.dtype] not in FLOATS or isinstance(x, Strided) or isinstance(out, Strided):
+    if DTYPES[x.dtype] not in FLOATS or isinstance(x, Strided) or isinstance(out, Strided) or is_traced(x):
         return _unary_formula(op, x, alpha, out)
     result = result_of(out, x, x.shape)
     desc = raw.UnaryDesc(
@@ -141,7 +142,7 @@ def _is_native(op: int, like: Array, a: Operand, b: Operand) -> bool:
         return False
     for value in (a, b):
         if isinstance(value, Storage):
-            fits = value.dtype == like.dtype and not isinstance(value, Strided)
+            fits = value.dtype == like.dtype and not isinstance(value, Strided) and not is_traced(value)
         elif dtype in FLOATS:
             fits = type(value) in (float, int)
         else:
@@ -181,6 +182,7 @@ def _scalar(value: float, like: Array) -> Array:
     return like.context.full((), value, like.dtype)
 
 
+@differentiable
 def repeated_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     """Repeats a to a shape by NumPy's rules, bit for bit, in new memory. Returns a itself if it has that shape."""
     require_array(a, "a")
@@ -310,6 +312,10 @@ def matmul(
         done = core.matmul(a.base if a_trans else a, a_trans, b.base if b_trans else b, b_trans)
         if done is not None:
             return done
+    if any_traced((a, b, bias, residual, scale_a, scale_b, scale_out)):
+        options = dict(bias=bias, residual=residual, activation=activation, precision=precision, scale_a=scale_a, scale_b=scale_b,
+                       scale_out=scale_out)  # fmt: skip
+        return RULES["matmul"](a, b, out, alpha, beta, {name: value for name, value in options.items() if value is not None})
     for value, name in ((a, "a"), (b, "b")):
         if not isinstance(value, TransposedStorage):
             require_array(value, name)

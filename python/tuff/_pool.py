@@ -10,6 +10,7 @@ from . import raw
 from ._error import check
 from ._images import Numbers, as_stored, channels_second, numbers, require_layout
 from ._operands import dtype_of, require_array
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -87,6 +88,7 @@ def _windows(
     }
 
 
+@differentiable
 def max_pool(
     x: Array,
     kernel: Numbers,
@@ -107,6 +109,7 @@ def max_pool(
     return _pool(raw.tuff_max_pool, x, fields.pop("shape"), indices, layout, **fields)
 
 
+@differentiable
 def avg_pool(
     x: Array,
     kernel: Numbers,
@@ -132,6 +135,7 @@ def adaptive_max_pool(
     return _pool(raw.tuff_max_pool, x, parts, indices, layout, adaptive=1)
 
 
+@differentiable
 def adaptive_avg_pool(x: Array, shape: Numbers, *, layout: str = "nchw") -> Array:
     """Average pooling with windows that divide the spatial axes of x (N, C, …) into `shape` parts; 1 is global."""
     return _pool(raw.tuff_avg_pool, x, numbers(shape, _spatial(x, layout), "shape"), False, layout, adaptive=1)

@@ -14,6 +14,7 @@ from ._types import common_type
 from ._error import check
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, TransposedStorage, as_dtype
+from ._tracing import RULES, differentiable, is_traced
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["cast", "concat", "embedding", "gather", "permute", "section", "take"]
 
 
+@differentiable
 def permute(x: Array, order: Sequence[int], *, out: Optional[Array] = None) -> Array:
     """Permutes the axes into a new array: axis i of the result is axis order[i] of x. Like numpy.transpose."""
     require_array(x, "x")
@@ -49,6 +51,8 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     target = as_dtype(dtype)
     if x.dtype.kind == "c" and target.kind not in "cb":
         raise TypeError(f"{target} has no imaginary parts: .real of an array of {x.dtype} is an array of its real ones")
+    if is_traced(x):
+        return RULES["cast"](x, target, out)
     if out is None:
         done = core.cast(x, target)
         if done is not None:
@@ -66,6 +70,7 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     return out
 
 
+@differentiable
 def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     """Copies x[key] to a new array. key is integers, slices of any step and an ellipsis, such as
     np.s_[1:3, ..., ::-2]."""
@@ -109,6 +114,7 @@ def section(x: Array, key: object, *, out: Optional[Array] = None) -> Array:
     return result
 
 
+@differentiable
 def concat(arrays_: Sequence[Array], axis: Optional[int] = 0, *, out: Optional[Array] = None) -> Array:
     """Concatenates arrays along an axis, or flattened ones if axis is None. Like numpy.concatenate: the result has
     their common type."""
@@ -182,6 +188,7 @@ def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
     return x.context.array(np.where(whole < 0, whole + size, whole), np.uint32 if size <= 2**32 else np.int64)
 
 
+@differentiable
 def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = None) -> Array:
     """Gathers along an axis, like numpy.take; negative indices count from the end. Of an array on the device, integers
     of 32 or 64 bits, an index out of range gives zeros; in a list or NumPy array it is an IndexError."""
@@ -191,11 +198,13 @@ def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = No
     return _gather(x, indices, along, (*x.shape[:along], *indices.shape, *x.shape[along + 1 :]), False, out)
 
 
+@differentiable
 def embedding(table: Array, indices: Indices, *, out: Optional[Array] = None) -> Array:
     """Looks up rows of a table (entries, size) by indices of any shape. The result is (*indices.shape, size)."""
     return take(table, indices, 0, out=out)
 
 
+@differentiable
 def gather(x: Array, indices: Indices, axis: int, *, out: Optional[Array] = None) -> Array:
     """Gathers element by element, like numpy.take_along_axis. indices, as for take, has x's number of axes and the
     result's shape."""

@@ -15,6 +15,7 @@ from ._types import part_of
 from ._layout import Layout, ReadOnlyLayout, copy_elements, dense_strides, layout_of, may_share, require_writable, same_elements
 from ._operands import require_array, same_kind, whole_axis
 from ._storage import Storage, Strided, as_numpy, as_shape
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -126,6 +127,7 @@ class View(Strided, Array):
         raise ValueError("an upload needs dense memory, and this is a view with strides")
 
 
+@differentiable
 def broadcast_to(x: Storage, shape: Union[int, Sequence[int]]) -> Array:
     """x repeated to a shape by NumPy's rules: a view for reading, or x itself if it has that shape."""
     require_array(x, "x")
@@ -140,6 +142,7 @@ def broadcast_to(x: Storage, shape: Union[int, Sequence[int]]) -> Array:
     return viewed(layout._replace(strides=strides), shape, x.dtype)
 
 
+@differentiable
 def permuted(x: Storage, order: Sequence[int]) -> Array:
     """A view with the axes in another order."""
     layout = layout_of(x)
@@ -147,6 +150,7 @@ def permuted(x: Storage, order: Sequence[int]) -> Array:
     return viewed(layout._replace(strides=strides), tuple(x.shape[axis] for axis in order), x.dtype)
 
 
+@differentiable
 def diagonal(x: Array, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """A view of the elements whose indices along two axes differ by offset, along a new last axis."""
     require_array(x, "x")

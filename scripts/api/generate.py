@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the generated files that are committed: include/tuff/tuff.json, python/tuff/_abi.py,
 capi/structure_sizes.hpp, docs/operations.md, the calls by descriptor of include/tuff/tuff.hpp and what is new in
-tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py,
+tests/abi/layout.c from include/tuff/tuff.h; from the tables of operations (kernels/*/*.def) python/tuff/_functions.py and _slopes.py,
 the enumerations of include/tuff/tuff.hpp, and the lists of README.md, docs/python.md and docs/accuracy.md; from the
 Python package the functions in docs/python.md and docs/numpy.md; from tests/oracle/ the table of its README; from the planners
 (kernels/**/*_vulkan.cpp) the variables of runtime/variables.cpp and docs/building.md that force variants.

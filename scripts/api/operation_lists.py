@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 
 '''
 
+SLOPES_HEAD = '''"""Derivatives of unary functions as formulas of x, y (the result) and alpha, and their alphas. Generated from
+kernels/elementwise/unary.def by scripts/api/generate.py: not to be edited."""
+
+'''
+#: Functions of C++ that formulas have by other names, and those that they lack: a derivative with one is left out.
+CPP_NAMES = {"fabs": "abs", "fmax": "max"}
+NO_FORMULAS = ("trigamma",)
+
 
 class Lists:
     def __init__(self, root: Path):
@@ -111,6 +119,18 @@ class Lists:
             + "".join(self.reduction(row) for row in self.tables["reduce"])
         )  # fmt: skip
 
+    def slopes(self) -> str:
+        def formula(row: dict) -> str:
+            text = re.sub(r"\s+", " ", row["dy"].replace("std::", ""))
+            return re.sub(r"\b(" + "|".join(CPP_NAMES) + r")\b", lambda match: CPP_NAMES[match[1]], text)
+
+        rows = [row for row in self.tables["unary"] if not any(name in row["dy"] for name in NO_FORMULAS)]
+        return (
+            SLOPES_HEAD
+            + "SLOPES = {\n" + "".join(f'    "{row["name"]}": "{formula(row)}",\n' for row in rows) + "}\n\n"
+            + "ALPHAS = {\n" + "".join(f'    "{row["name"]}": "{row["alpha"]}",\n' for row in rows if row["alpha"] != "0") + "}\n"
+        )  # fmt: skip
+
     # --- pages --------------------------------------------------------------------------------------------------
 
     def names(self, kind: str) -> str:
@@ -129,7 +149,7 @@ class Lists:
 
     def outputs(self) -> dict:
         """The files as they should be."""
-        found = {"python/tuff/_functions.py": self.python()}
+        found = {"python/tuff/_functions.py": self.python(), "python/tuff/_slopes.py": self.slopes()}
 
         def replace(name: str, pattern: str, text: str) -> None:
             old = found.get(name) or (self.root / name).read_text(encoding="utf-8")

@@ -1,0 +1,503 @@
+"""Gradients against central differences in float64."""
+
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tuff
+from tuff import grad
+from tuff._derivative import derivative
+from tuff._slopes import SLOPES
+
+F64 = np.float64
+
+
+@pytest.fixture
+def host():
+    """The host backend computes every formula at once, without compiling it."""
+    with tuff.Context(backend="host") as context:
+        yield context
+
+
+def numeric(function, arguments, weights, h):
+    """The slopes of sum(weights * function) by central differences of NumPy arrays' elements."""
+    found = []
+    for at, argument in enumerate(arguments):
+        slopes = np.zeros(argument.shape, F64)
+        for place in np.ndindex(argument.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = [one.copy() for one in arguments]
+                moved[at][place] += sign * h
+                ends.append(np.sum(function(*moved) * weights, dtype=F64))
+            slopes[place] = (ends[0] - ends[1]) / (2 * h)
+        found.append(slopes)
+    return found
+
+
+def check(context, function, *arguments, h=1e-5, rtol=2e-7, atol=2e-8):
+    """A central difference of f is off by h^2 / 6 of its third derivative, 2e-11 of it, and by f's rounding over h, 1e-11:
+    functions whose derivatives are within 1e3 agree to 2e-8."""
+    rng = np.random.default_rng(3)
+    arguments = [np.asarray(one, F64) for one in arguments]
+    on_device = [context.array(one, F64) for one in arguments]
+    value, pull = grad.vjp(function, *on_device)
+    weights = rng.uniform(0.5, 1.5, value.shape)
+    gradients = pull(context.array(weights, F64))
+    plain = function(*on_device)
+    np.testing.assert_allclose(value.numpy(), plain.numpy(), rtol=1e-13, atol=1e-300)
+
+    def of_numpy(*values):
+        return function(*(context.array(one, F64) for one in values)).numpy()
+
+    for gradient, argument, expected in zip(gradients, arguments, numeric(of_numpy, arguments, weights, h)):
+        assert gradient.shape == argument.shape and gradient.dtype == F64
+        np.testing.assert_allclose(gradient.numpy(), expected, rtol=rtol, atol=atol)
+
+
+def test_every_function_of_one_number_has_the_slope_of_its_table(host, rng):
+    narrow = {"asin": (-0.8, 0.8), "acos": (-0.8, 0.8), "atanh": (-0.8, 0.8), "erfinv": (-0.8, 0.8), "acosh": (1.2, 3),
+              **{name: (0.4, 3) for name in ("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "cbrt")}}  # fmt: skip
+    narrow.update(tan=(-1.2, 1.2), log1p=(-0.8, 2))
+    checked = 0
+    for name in SLOPES:
+        if name in ("lgamma", "digamma"):
+            continue  # they take no float64: the test below
+        x = rng.uniform(*narrow.get(name, (-2.5, 2.5)), 12) + 0.0123  # off the steps and kinks
+        check(host, getattr(tuff, name), x)
+        checked += 1
+    assert checked >= 45
+
+
+def test_lgamma(host):
+    x = host.array([0.5, 1.5, 3.0, 7.25])
+    slopes = grad.grad(lambda x: tuff.lgamma(x).sum())(x).numpy()
+    np.testing.assert_allclose(slopes, tuff.digamma(x).numpy(), rtol=1e-6)
+
+
+def test_kinks_are_pytorchs(host):
+    zero = host.zeros(1)
+    for function, slope in ((tuff.relu, 0), (abs, 0), (lambda x: tuff.leaky_relu(x, 0.25), 0.25), (tuff.hardsigmoid, 1 / 6)):
+        assert grad.grad(lambda x, f=function: f(x).sum())(zero).item() == pytest.approx(slope)
+    a, b = host.ones(1), host.ones(1)
+    assert [one.item() for one in grad.grad(lambda a, b: tuff.maximum(a, b).sum(), (0, 1))(a, b)] == [1, 0]
+    assert grad.grad(lambda x: tuff.clip(x, -1.0, 1.0).sum())(host.array([-1.0, 1.0, 2.0])).numpy().tolist() == [1, 1, 0]
+
+
+def test_formulas(host, rng):
+    a, b, c = rng.uniform(0.5, 2, (3, 4)), rng.uniform(0.5, 2, 4), rng.uniform(0.5, 2, (3, 1))
+    formulas = [
+        "a * b + c", "a / b - c", "(a - b) ** 3 + a ** -2", "a ** b", "pow(a, b) * 2", "-a ^ 2 * c", "a % b + fmod(a, b)",
+        "a > b ? a * b : c / a", "where(a > c, b, a)", "max(a, b) * min(b, c)", "fma(a, b, c)", "lerp(a, b, c)", "clamp(a, b - 0.3, b + 0.3)",
+        "atan2(a, b) + hypot(b, c)", "copysign(a, b - 1) * c", "exp(-square(a - b) / (2 * c * c))",
+        "t = a * b; u = t * t; u + sin(t) * c", "t = a; s = floor(b) * 2; t * s + c", "f64(a) * abs(b - c)", "neg(a) + add(b, mul(a, sub(c, div(a, b))))",
+    ]  # fmt: skip
+    for formula in formulas:
+        names = [name for name in "abc" if name in formula.replace("abs", "").replace("where", "").replace("clamp", "").replace("max", "")
+                 .replace("atan2", "").replace("fma", "").replace("square", "").replace("add", "").replace("sub", "")]  # fmt: skip
+        values = dict(a=a, b=b, c=c)
+        check(host, lambda *xs, f=formula, n=names: tuff.expr(f, dtype=F64, **dict(zip(n, xs))), *(values[name] for name in names))
+
+
+def test_a_formula_of_its_derivative_is_read_back():
+    assert derivative("floor(x)", "x", "g") is None
+    assert derivative("a + b", "b", "g") == ("g", frozenset("g"))
+    with pytest.raises(TypeError, match="digamma"):
+        derivative("digamma(x)", "x", "g")
+    for formula in ("0x10 * x", ".5e-1*x", "x?x:x", "!x ? 2*x : x", "x**-x", "~i + x", "x << 2 >> 1 <= x || x && i | i & i"):
+        derivative(formula, "x", "g")
+
+
+def test_operators_and_broadcasting(host, rng):
+    a, b = rng.uniform(0.5, 2, (2, 1, 3)), rng.uniform(0.5, 2, (4, 1))
+    check(host, lambda a, b: (a + b) * a / b - 2.0 / a + 3 - b**2.0 + 2.0**a - (-a), a, b)
+    check(host, lambda a, b: tuff.where(a > b, a * 3.0, b) + tuff.logaddexp(a, b), a, b)
+
+
+def test_a_value_used_twice_adds_up(host, rng):
+    check(host, lambda x: x * x * x + x, rng.uniform(0.5, 2, 5))
+
+
+def test_products_of_matrices(host, rng):
+    def m(*shape):
+        return rng.uniform(-1, 1, shape)
+
+    check(host, lambda a, b: a @ b, m(3, 4), m(4, 2))
+    check(host, lambda a, b: a.T @ b, m(4, 3), m(4, 2))
+    check(host, lambda a, b: a @ b.T, m(3, 4), m(2, 4))
+    check(host, lambda a, b: a.T @ b.T, m(4, 3), m(2, 4))
+    check(host, lambda a, b: a @ b, m(5, 3, 4), m(4, 2))
+    check(host, lambda a, b: a @ b, m(5, 3, 4), m(5, 4, 2))
+    check(host, lambda a, b: a @ b.mT, m(2, 1, 3, 4), m(5, 2, 4))
+    check(host, lambda a, b: a @ b, m(4), m(4, 2))
+    check(host, lambda a, b: a @ b, m(3, 4), m(4))
+    check(host, lambda a, b: a @ b, m(4), m(4))
+    check(host, lambda a, b, c, d: tuff.matmul(a, b, alpha=0.5, bias=c, residual=d, activation="gelu"), m(3, 4), m(4, 2), m(2), m(3, 2))
+    constant = host.array(m(4, 2), F64)
+    check(host, lambda a: a @ constant, m(3, 4))
+    check(host, lambda a: constant.T @ a, m(4, 3))
+
+
+def test_reductions(host, rng):
+    x = rng.uniform(0.5, 2, (3, 4, 2))
+    for name in ("sum", "mean", "max", "min", "prod", "sum_squares", "l1", "l2", "logsumexp"):
+        for axis in (None, 1, -1, (0, 2)):
+            check(host, lambda x, n=name, a=axis: getattr(x, n)(a), x)
+    for axis in (None, 0, (1, 2)):
+        check(host, lambda x, a=axis: x.var(a, 1.0) + x.std(a), x)
+        check(host, lambda x, a=axis: x / x.sum(a, True), x)
+    assert grad.grad(lambda x: x.prod())(host.array([2.0, 0.0, 3.0])).numpy().tolist() == [0, 6, 0]
+    assert grad.grad(lambda x: x.max())(host.array([2.0, 5.0, 5.0])).numpy().tolist() == [0, 0.5, 0.5]
+
+
+def test_scans(host, rng):
+    x = rng.uniform(0.5, 2, (3, 4))
+    check(host, lambda x: tuff.cumsum(x, 1) * x, x)
+    check(host, lambda x: tuff.cumsum(x), x)
+    check(host, lambda x: tuff.cumsum(x, 0, exclusive=True, reverse=True), x)
+
+
+def test_shapes_and_indices(host, rng):
+    x = rng.uniform(0.5, 2, (3, 4, 2))
+    mask = host.array(np.array([True, False, True]))
+    functions = [
+        lambda x: x.reshape(4, -1), lambda x: x.ravel(), lambda x: x.transpose(2, 0, 1), lambda x: x.swapaxes(0, 2), lambda x: x.copy(),
+        lambda x: x[1], lambda x: x[:, ::-2], lambda x: x[..., None, 0], lambda x: x[[0, 2, 0]], lambda x: x[:, [3, 3], [1, 0]],
+        lambda x: x[mask], lambda x: tuff.flip(x, 1), lambda x: tuff.roll(x, 1, 0), lambda x: tuff.concat([x, x * 2.0], 1),
+        lambda x: tuff.stack([x, x], 0), lambda x: tuff.concat([x, x], None), lambda x: tuff.take(x, [1, 1, 3], 1),
+        lambda x: tuff.pad(x, ((1, 0), (0, 2), (0, 0))), lambda x: tuff.diagonal(x), lambda x: tuff.tril(x) + tuff.triu(x, 1),
+        lambda x: tuff.broadcast_to(x, (2, 3, 4, 2)), lambda x: tuff.tile(x, (2, 1, 1)), lambda x: tuff.repeat(x, 2, 1),
+        lambda x: tuff.expand_dims(x, 1), lambda x: tuff.moveaxis(x, 0, 2), lambda x: tuff.section(x, np.s_[1:, ::2]),
+        lambda x: tuff.take_along_axis(x, np.array([[[0, 1]], [[3, 2]], [[1, 1]]]), 1),
+    ]  # fmt: skip
+    for function in functions:
+        check(host, lambda x, f=function: tuff.square(f(x)), x)
+
+
+def test_rows_of_a_table_that_are_used_twice_add_up(host):
+    table = host.array(np.arange(6.0).reshape(3, 2))
+    rows = host.array(np.array([0, 2, 0]), np.int32)
+    slopes = grad.grad(lambda t: (tuff.embedding(t, rows) * host.array([[1.0], [10.0], [100.0]])).sum())(table)
+    assert slopes.numpy().tolist() == [[101, 101], [0, 0], [10, 10]]
+
+
+def test_softmax_and_normalisations(host, rng):
+    # These operations take float32: slopes are compared with those of the same formula in float64.
+    x, w, b = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 6, 4), (4,), (4,)))
+    weights = rng.uniform(0.5, 1.5, x.shape).astype(np.float32)
+
+    def norm(x, axes, e):
+        return (x - x.mean(axes, True)) * tuff.rsqrt(x.var(axes, 0.0, True) + e)
+
+    pairs = [
+        (lambda x: tuff.softmax(x, 1, scale=0.5), lambda x: tuff.exp(x * 0.5 - (x * 0.5).logsumexp(1, True)), (x,)),
+        (lambda x: tuff.log_softmax(x), lambda x: x - x.logsumexp(-1, True), (x,)),
+        (lambda x, w, b: tuff.layer_norm(x, w, b), lambda x, w, b: norm(x, -1, 1e-5) * w + b, (x, w, b)),
+        (lambda x, w: tuff.rms_norm(x, w), lambda x, w: x * tuff.rsqrt((x * x).mean(-1, True) + 1e-5) * w, (x, w)),
+        (lambda x: tuff.group_norm(x, 3), lambda x: norm(x.reshape(9, 8), -1, 1e-5).reshape(3, 6, 4), (x,)),
+    ]
+    for function, same, values in pairs:
+        found = []
+        for which, dtype in ((function, np.float32), (same, F64)):
+            value, pull = grad.vjp(which, *(host.array(one, dtype) for one in values))
+            found.append([value, *pull(host.array(weights, dtype))])
+        for one, other in zip(*found):
+            # A slope is a sum of at most 24 products of numbers near 1: 24 roundings of float32 of each.
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=3e-5, atol=24 * 2**-23)
+
+
+def attention_in_double(q, k, v, causal, mask):
+    scores = (q @ k.mT) * (1 / math.sqrt(q.shape[-1]))
+    if causal:
+        rows, columns = np.mgrid[: q.shape[-2], : k.shape[-2]]
+        scores = tuff.where(q.context.array(columns <= rows), scores, -math.inf)
+    if mask is not None:
+        scores = tuff.where(mask, scores, -math.inf)
+    return tuff.exp(scores - scores.logsumexp(-1, True)) @ v
+
+
+def test_attention(host, rng):
+    shapes = ((2, 4, 5, 8), (2, 2, 6, 8), (2, 2, 6, 3))
+    values = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    seen = rng.uniform(size=(5, 6)) < 0.7
+    seen[:, 0] = True
+    mask = host.array(seen)
+    for causal, given in ((False, None), (True, None), (False, mask)):
+        found = []
+        for dtype in (np.float32, F64):
+            arrays = [host.array(one, dtype) for one in values]
+            if dtype == np.float32:
+                function = lambda q, k, v: tuff.attention(q, k, v, causal=causal, mask=given)  # noqa: E731
+            else:
+                function = lambda q, k, v: attention_in_double(q, tuff.repeat(k, 2, 1), tuff.repeat(v, 2, 1), causal, given)  # noqa: E731
+            value, pull = grad.vjp(function, *arrays)
+            found.append([value, *pull(host.ones(value.shape, dtype))])
+        for one, other in zip(*found):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=48 * 2**-23)
+
+
+def convolved(x, w, stride, padding, dilation, groups):
+    """conv2d by its definition, of operations that have rules of their own."""
+    x = tuff.pad(x, ((0, 0), (0, 0), *padding))
+    k, each, r, s = w.shape
+    p = (x.shape[2] - dilation[0] * (r - 1) - 1) // stride[0] + 1
+    q = (x.shape[3] - dilation[1] * (s - 1) - 1) // stride[1] + 1
+    parts = []
+    for group in range(groups):
+        total = None
+        for i in range(r):
+            for j in range(s):
+                rows = slice(i * dilation[0], i * dilation[0] + stride[0] * (p - 1) + 1, stride[0])
+                columns = slice(j * dilation[1], j * dilation[1] + stride[1] * (q - 1) + 1, stride[1])
+                taken = x[:, group * each : (group + 1) * each, rows, columns].copy().reshape(x.shape[0], each, p * q)
+                term = w[group * k // groups : (group + 1) * k // groups, :, i, j].copy() @ taken
+                total = term if total is None else total + term
+        parts.append(total.reshape(x.shape[0], k // groups, p, q))
+    return tuff.concat(parts, 1)
+
+
+@pytest.mark.parametrize(
+    "size, filters, stride, padding, dilation, groups",
+    [
+        ((2, 3, 7, 6), (4, 3, 3, 2), (1, 1), ((0, 0), (0, 0)), (1, 1), 1),
+        ((2, 4, 9, 8), (6, 2, 3, 3), (2, 3), ((1, 1), (1, 1)), (1, 1), 2),
+        ((1, 2, 11, 9), (2, 2, 3, 2), (3, 2), ((2, 0), (1, 3)), (2, 1), 1),
+        ((2, 4, 8, 8), (4, 1, 3, 3), (1, 2), ((1, 1), (1, 1)), (1, 2), 4),
+        ((1, 1, 5, 5), (1, 1, 1, 1), (3, 3), ((0, 0), (0, 0)), (1, 1), 1),
+    ],
+)
+def test_convolutions(host, rng, size, filters, stride, padding, dilation, groups):
+    x, w = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in (size, filters))
+    found = []
+    for dtype in (np.float32, F64):
+        if dtype == np.float32:
+            function = lambda x, w: tuff.conv2d(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups)  # noqa: E731
+        else:
+            function = lambda x, w: convolved(x, w, stride, padding, dilation, groups)  # noqa: E731
+        value, pull = grad.vjp(function, host.array(x, dtype), host.array(w, dtype))
+        found.append([value, *pull(host.array(np.random.default_rng(1).uniform(-1, 1, value.shape), dtype))])
+    for one, other in zip(*found):
+        # Sums of at most 2 * 9 * 8 products below 1.
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=144 * 2**-24)
+
+
+def test_forms_of_convolutions(host, rng):
+    x, w = (host.array(rng.uniform(-1, 1, shape).astype(np.float32)) for shape in ((2, 3, 6, 5), (4, 3, 3, 3)))
+    bias = host.array(rng.uniform(-1, 1, 4).astype(np.float32))
+
+    def plain(x, w, b):
+        return tuff.silu(tuff.conv2d(x, w, padding=1) + b.reshape(4, 1, 1)).sum()
+
+    def fused(x, w, b):
+        return tuff.conv2d(x, w, padding=1, bias=b, activation="silu").sum()
+
+    def turned(x, w, b):
+        images, filters = (one.transpose(0, 2, 3, 1) for one in (x, w))
+        return tuff.conv2d(images, filters, padding=1, bias=b, activation="silu", layout="nhwc").sum()
+
+    expected = grad.grad(plain, (0, 1, 2))(x, w, bias)
+    for function in (fused, turned):
+        for one, other in zip(grad.grad(function, (0, 1, 2))(x, w, bias), expected):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)
+    line, taps = x[:, :, 0].copy(), w[:, :, 0].copy()
+    one = grad.grad(lambda x, w: tuff.square(tuff.conv1d(x, w, stride=2, padding=1)).sum(), (0, 1))(line, taps)
+    same = grad.grad(
+        lambda x, w: tuff.square(tuff.conv2d(x.reshape(2, 3, 1, 5), w.reshape(4, 3, 1, 3), stride=(1, 2), padding=(0, 1))).sum(), (0, 1)
+    )(line, taps)
+    for a, b in zip(one, same):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+def test_pooling(host, rng):
+    x = rng.permutation(2 * 3 * 6 * 8).reshape(2, 3, 6, 8).astype(np.float32)
+    slopes = grad.grad(lambda x: (tuff.max_pool(x, 2) * 2.0).sum())(host.array(x)).numpy()
+    largest = x.reshape(2, 3, 3, 2, 4, 2).max((3, 5), keepdims=True)
+    assert np.array_equal(slopes, np.broadcast_to(2.0 * (x.reshape(2, 3, 3, 2, 4, 2) == largest), (2, 3, 3, 2, 4, 2)).reshape(x.shape))
+    overlapping = grad.grad(lambda x: tuff.max_pool(x, 3, stride=1, padding=1).sum())(host.array(x)).numpy()
+    assert overlapping.sum() == x.size and overlapping.max() > 1
+    for options in ({}, {"stride": 1, "padding": 1}, {"stride": 2, "padding": 1, "count_include_pad": True}):
+        y, pull = grad.vjp(lambda x, o=options: tuff.avg_pool(x, 3, **o), host.array(x))
+        weights = rng.uniform(size=y.shape).astype(np.float32)
+        slopes = pull(host.array(weights))[0].numpy()
+        # The mean is linear: its gradient by the element e is what the weights give of an image that is 1 at e.
+        for place in ((0, 0, 0, 0), (1, 2, 5, 7), (0, 1, 3, 4)):
+            one = np.zeros_like(x)
+            one[place] = 1
+            assert slopes[place] == pytest.approx((tuff.avg_pool(host.array(one), 3, **options).numpy() * weights).sum(), rel=1e-5, abs=1e-6)
+    mean = grad.grad(lambda x: tuff.adaptive_avg_pool(x, 1).sum())(host.array(x)).numpy()
+    assert np.allclose(mean, 1 / 48)
+
+
+def test_losses(host, rng):
+    logits, labels = rng.uniform(-2, 2, (5, 4)), np.array([0, 3, 1, 2, 2])
+    on_device = host.array(labels)
+
+    def expected(x, smoothing, kept):
+        logs = x - np.log(np.exp(x).sum(-1, keepdims=True))
+        weight = np.eye(4)[labels] * (1 - smoothing) + smoothing / 4
+        return -(logs * weight).sum(-1)[kept].mean()
+
+    x = logits.astype(np.float32)
+    for smoothing, ignored in ((0.0, None), (0.2, None), (0.1, 2)):
+        kept = labels != (-1 if ignored is None else ignored)
+        value, slopes = grad.value_and_grad(
+            lambda x, s=smoothing, i=ignored: grad.cross_entropy(x, on_device, label_smoothing=s, ignore_index=i)
+        )(host.array(x))
+        assert value.item() == pytest.approx(expected(x.astype(F64), smoothing, kept), rel=1e-5)
+        differences = numeric(lambda x, s=smoothing, k=kept: expected(x, s, k), [x.astype(F64)], 1, 1e-5)[0]
+        np.testing.assert_allclose(slopes.numpy(), differences, rtol=1e-4, atol=1e-6)
+    check(host, grad.mean_squared_error, logits, logits + 0.5)
+
+
+def test_arguments_in_lists_and_dictionaries(host):
+    parameters = {"w": [host.array([1.0, 2.0]), host.array([3.0])], "b": (host.array(4.0),)}
+    value, slopes = grad.value_and_grad(lambda p, x: ((p["w"][0] * x).sum() + p["w"][1].sum() * 2.0 + p["b"][0] * p["b"][0]).reshape(1))(
+        parameters, host.array([5.0, 6.0])
+    )
+    assert value.item() == 5 + 12 + 6 + 16
+    assert slopes["w"][0].numpy().tolist() == [5, 6] and slopes["w"][1].item() == 2 and slopes["b"][0].item() == 8
+    assert isinstance(slopes["b"], tuple)
+
+
+def test_second_derivatives(host):
+    x = host.array([0.5, 1.5], F64)
+    second = grad.grad(lambda x: grad.grad(lambda y: (tuff.sin(y) * y).sum())(x).sum())(x).numpy()
+    expected = 2 * np.cos(x.numpy()) - x.numpy() * np.sin(x.numpy())
+    np.testing.assert_allclose(second, expected, rtol=1e-12)
+    # The inner function's outer variable is a constant to it, and not to the outer one.
+    mixed = grad.grad(lambda a: grad.grad(lambda b: (a * a * b).sum())(x).sum())(x).numpy()
+    np.testing.assert_allclose(mixed, 2 * x.numpy(), rtol=1e-12)
+
+
+def test_constants_and_unused_arguments(host):
+    x = host.array([2.0])
+    assert grad.grad(lambda x: (grad.constant(x) * x).sum())(x).item() == 2
+    assert grad.grad(lambda x: host.ones(1))(x).item() == 0
+    assert grad.grad(lambda x: (x > 1).astype(np.float32).sum())(x).item() == 0
+    used, unused = grad.grad(lambda x, y: x.sum(), (0, 1))(x, host.ones((2, 3)))
+    assert used.item() == 1 and unused.numpy().tolist() == [[0] * 3] * 2
+
+
+def test_half_precision(host):
+    x = host.array(np.array([0.5, 2.0], np.float16))
+    slopes = grad.grad(lambda x: (tuff.exp(x) * x).astype(np.float32).sum())(x)
+    assert slopes.dtype == np.float16
+    assert slopes.numpy() == pytest.approx(np.exp([0.5, 2.0]) * [1.5, 3.0], rel=2e-3)
+
+
+def test_misuse(host):
+    x, whole = host.array([1.0, 2.0]), host.array(np.array([1, 2]))
+    with pytest.raises(TypeError, match="sort\\(\\) has no rule for gradients"):
+        grad.grad(lambda x: tuff.sort(x).sum())(x)
+    with pytest.raises(TypeError, match="overwritten"):
+        grad.grad(lambda x: x.__setitem__(0, 1.0))(x)
+    with pytest.raises(TypeError, match="in place"):
+        grad.grad(lambda x: x.__iadd__(1.0).sum())(x)
+    with pytest.raises(TypeError, match="in place"):
+        grad.grad(lambda x: tuff.exp(x, out=host.empty(2)).sum())(x)
+    with pytest.raises(TypeError, match="of int64"):
+        grad.grad(lambda x: x.sum())(whole)
+    with pytest.raises(TypeError, match="is float: needs arrays"):
+        grad.grad(lambda x: x)(1.0)
+    with pytest.raises(ValueError, match="one real number"):
+        grad.grad(lambda x: x * 2.0)(x)
+    with pytest.raises(TypeError, match="returned float"):
+        grad.grad(lambda x: float(x.sum()))(x)
+    with pytest.raises(ValueError, match="argnums"):
+        grad.grad(lambda x: x.sum(), 1)(x)
+    with pytest.raises(ValueError, match="twice"):
+        grad.grad(lambda x: x.sum(), (0, 0))(x)
+    with pytest.raises(ValueError, match="the gradient is"):
+        grad.vjp(lambda x: x * 2.0, x)[1](host.ones(3))
+    with pytest.raises(ValueError, match="labels"):
+        grad.cross_entropy(x, whole)
+    with pytest.raises(ValueError, match="gradients of shapes"):
+        grad.SGD([x], 0.1).step([host.ones(3)])
+    with pytest.raises(ValueError, match="betas"):
+        grad.Adam([x], betas=(1.0, 0.5))
+
+
+def test_an_error_in_the_function_leaves_nothing_behind(host):
+    x = host.array([1.0])
+
+    def fails(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        grad.grad(fails)(x)
+    assert grad.grad(lambda x: (x * x).sum())(x).item() == 2
+
+
+def test_optimisers_take_the_steps_of_their_formulas(host):
+    w, g = np.array([1.0, -2.0, 3.0], np.float32), np.array([0.5, 0.25, -1.0], np.float32)
+    plain, heavy, adam = (host.array(w) for _ in range(3))
+    grad.SGD([plain], 0.1, weight_decay=0.01).step([host.array(g)])
+    np.testing.assert_allclose(plain.numpy(), w - 0.1 * (g + 0.01 * w), rtol=1e-6)
+    sgd, steps = grad.SGD([heavy], 0.1, momentum=0.9), grad.Adam([adam], 0.01, weight_decay=0.1)
+    v, m, s, by_hand, by_adam = 0.0, 0.0, 0.0, w.astype(F64), w.astype(F64)
+    for step in range(1, 4):
+        sgd.step([host.array(g * step)])
+        steps.step([host.array(g * step)])
+        v = 0.9 * v + g * step
+        by_hand = by_hand - 0.1 * v
+        m, s = 0.9 * m + 0.1 * g * step, 0.999 * s + 0.001 * (g * step) ** 2
+        by_adam = by_adam - 0.01 * 0.1 * by_adam - 0.01 * (m / (1 - 0.9**step)) / (np.sqrt(s / (1 - 0.999**step)) + 1e-8)
+    np.testing.assert_allclose(heavy.numpy(), by_hand, rtol=1e-6)
+    np.testing.assert_allclose(adam.numpy(), by_adam, rtol=1e-5)
+    clipped = grad.clip_norm({"a": host.array([3.0]), "b": host.array([4.0])}, 1.0)
+    assert clipped["a"].item() == pytest.approx(0.6) and clipped["b"].item() == pytest.approx(0.8)
+    assert grad.clip_norm([host.array([3.0])], 5.0)[0].item() == 3
+
+
+def test_a_network_learns(host, rng):
+    """Two moons, which no line divides."""
+    angle = rng.uniform(0, math.pi, 200)
+    which = np.arange(200) % 2
+    x = np.stack([np.cos(angle) + which * 1.0, np.sin(angle) * (1 - 2 * which) + which * 0.4], 1) + rng.normal(0, 0.05, (200, 2))
+    points, labels = host.array(x.astype(np.float32)), host.array(which)
+    layers = [[host.array(rng.normal(0, 0.7, (2, 16)).astype(np.float32)), host.zeros(16)],
+              [host.array(rng.normal(0, 0.3, (16, 2)).astype(np.float32)), host.zeros(2)]]  # fmt: skip
+
+    def logits(layers):
+        (w1, b1), (w2, b2) = layers
+        return tuff.tanh(points @ w1 + b1) @ w2 + b2
+
+    adam = grad.Adam(layers, 0.03)
+    step = grad.value_and_grad(lambda layers: grad.cross_entropy(logits(layers), labels))
+    first = step(layers)[0].item()
+    for _ in range(150):
+        adam.step(step(layers)[1])
+    assert step(layers)[0].item() < 0.05 < first
+    assert (logits(layers).numpy().argmax(1) == which).mean() > 0.98
+
+
+def test_a_device_gives_the_hosts_gradients(vulkan, host, rng):
+    values = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((2, 3, 8, 8), (4, 3, 3, 3), (4,), (64, 5))]
+
+    def loss(x, w, b, v):
+        hidden = tuff.max_pool(tuff.conv2d(x, w, padding=1, bias=b, activation="gelu"), 2)
+        return grad.cross_entropy(tuff.rms_norm(hidden.reshape(2, 64)) @ v, x.context.array(np.array([1, 4])))
+
+    found = [grad.grad(loss, (0, 1, 2, 3))(*map(context.array, values)) for context in (vulkan, host)]
+    for one, other in zip(*found):
+        # Sums of up to 128 products below 1, after functions with errors of a few ULP.
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=2e-5, atol=256 * 2**-24)
+
+
+def test_what_python_runs_and_what_is_compiled_agree():
+    """The compiled part of the package sends these arrays to the general code, as ctypes does."""
+    program = (
+        "import tuff; from tuff import grad\n"
+        "with tuff.Context(backend='host') as c:\n"
+        "    f = lambda a, b: ((a @ b).relu() + a.sum(0).reshape(-1, 1).astype('float32')).sum()\n"
+        "    print([g.numpy().tolist() for g in grad.grad(f, (0, 1))(c.array([[1., -2.], [3., 4.]]), c.array([[1., 2.], [0.5, -1.]]))])\n"
+    )
+    texts = {
+        subprocess.run([sys.executable, "-c", program], env={**os.environ, "TUFF_PYTHON": way}, capture_output=True, text=True, check=True).stdout
+        for way in ("", "ctypes")
+    }
+    assert len(texts) == 1 and "[[" in texts.pop()

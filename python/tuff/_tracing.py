@@ -1,0 +1,43 @@
+"""Where tuff.grad meets the operations. An operation on an array that is being differentiated is done by a rule of
+tuff.grad instead; one without a rule fails, because such an array has no buffer."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, TypeVar
+
+from ._storage import TransposedStorage
+
+if TYPE_CHECKING:
+    Function = TypeVar("Function", bound=Callable)
+
+
+class Mark:
+    """Base of the arrays that are being differentiated (tuff.grad)."""
+
+    __slots__ = ()
+
+
+#: What does an operation on such arrays, by the operation's name. tuff.grad fills it in.
+RULES: Dict[str, Callable] = {}
+
+
+def is_traced(value: object) -> bool:
+    return isinstance(value.base if isinstance(value, TransposedStorage) else value, Mark)
+
+
+def any_traced(values: Iterable[object]) -> bool:
+    """Whether one of the values, or of the lists among them, is an array that is being differentiated."""
+    return any(any_traced(value) if isinstance(value, (list, tuple)) else is_traced(value) for value in values)
+
+
+def differentiable(function: Function) -> Function:
+    """An operation that has a rule of its name."""
+
+    @functools.wraps(function)
+    def call(*arguments: object, **named: object) -> object:
+        if any_traced(arguments) or (named and any_traced(named.values())):
+            return RULES[function.__name__](*arguments, **named)
+        return function(*arguments, **named)
+
+    return call
