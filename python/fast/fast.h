@@ -27,6 +27,7 @@ typedef struct FormulaEntry FormulaEntry;
 typedef struct {
   PyObject_HEAD uint64_t handle;
   char is_open;
+  unsigned int allocation; /* TUFF_ALLOC_* of every array */
   FormulaEntry* entries; /* a hash table with open addressing; NULL without entries */
   uint32_t capacity;     /* a power of two */
   uint32_t count;
@@ -106,6 +107,7 @@ PyObject* call_binary(PyObject* module, PyObject* const* arguments, Py_ssize_t c
 PyObject* call_reduce(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 PyObject* call_cast(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
 PyObject* call_matmul(PyObject* module, PyObject* const* arguments, Py_ssize_t count);
+PyObject* export_tensor(PyObject* module, PyObject* arguments);
 
 int add_objects(PyObject* module);
 int add_formulas(PyObject* module);

@@ -54,6 +54,7 @@ static PyObject* session_forget(PyObject* self, PyObject* nothing) {
 static PyMemberDef session_members[] = {
     {"handle", T_ULONGLONG, offsetof(Session, handle), 0, NULL},
     {"is_open", T_BOOL, offsetof(Session, is_open), 0, NULL},
+    {"allocation", T_UINT, offsetof(Session, allocation), 0, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 static PyMethodDef session_methods[] = {
@@ -319,8 +320,9 @@ int begin_result(Result* result, Buffer* like, PyObject* out, uint8_t code, cons
 
 tuff_status allocate_result(Result* result) {
   if (result->out != NULL) return TUFF_OK;
-  const tuff_alloc_desc desc = {sizeof desc, TUFF_ALLOC_UNINITIALIZED, result->nbytes, NULL};
-  return library.alloc(result->like->session->handle, &desc, &result->handle);
+  const Session* session = result->like->session;
+  const tuff_alloc_desc desc = {sizeof desc, TUFF_ALLOC_UNINITIALIZED | session->allocation, result->nbytes, NULL};
+  return library.alloc(session->handle, &desc, &result->handle);
 }
 
 void abandon_result(Result* result) {
@@ -370,7 +372,7 @@ static PyObject* allocate(PyObject* module, PyObject* const* arguments, Py_ssize
   const unsigned long flags = PyLong_AsUnsignedLong(arguments[4]);
   PyErr_Clear();
   if (sizes.rank < 0 || code == 0 || !session->is_open || array_type == NULL) Py_RETURN_NONE;
-  const tuff_alloc_desc desc = {sizeof desc, (uint32_t)flags, sizes.size * sizes.item, NULL};
+  const tuff_alloc_desc desc = {sizeof desc, (uint32_t)flags | session->allocation, sizes.size * sizes.item, NULL};
   tuff_buffer handle = 0;
   tuff_status status;
   Py_BEGIN_ALLOW_THREADS;
@@ -485,6 +487,7 @@ static PyMethodDef functions[] = {
     {"reduce", (PyCFunction)(void (*)(void))call_reduce, METH_FASTCALL, NULL},
     {"cast", (PyCFunction)(void (*)(void))call_cast, METH_FASTCALL, NULL},
     {"matmul", (PyCFunction)(void (*)(void))call_matmul, METH_FASTCALL, NULL},
+    {"export_tensor", export_tensor, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -494,7 +497,7 @@ int add_objects(PyObject* module) {
   PyObject* array = PyType_FromSpec(&array_spec);
   if (session_type == NULL || buffer == NULL || array == NULL) return -1;
   Py_INCREF(session_type);
-  if (PyModule_AddIntConstant(module, "VERSION", 2) < 0) return -1; /* that of tuff/_core.py */
+  if (PyModule_AddIntConstant(module, "VERSION", 3) < 0) return -1; /* that of tuff/_core.py */
   if (PyModule_AddObject(module, "SessionCore", (PyObject*)session_type) < 0) return -1;
   if (PyModule_AddObject(module, "BufferCore", buffer) < 0 || PyModule_AddObject(module, "ArrayCore", array) < 0)
     return -1;

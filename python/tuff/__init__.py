@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw
+from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw
 from ._array import Array, Transposed
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -28,6 +28,7 @@ from ._context import (
 )
 from ._convolution import *  # noqa: F403
 from ._default import default_context
+from ._dlpack import *  # noqa: F403
 from ._einsum import *  # noqa: F403
 from ._elementwise import *  # noqa: F403
 from ._error import TuffError, check, last_error
@@ -86,7 +87,7 @@ __all__ = [
     "set_log",
     "version",
 ]
-for _module in (_attention, _convolution, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views):
+for _module in (_attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views):
     # Except those that would shadow Python's built-ins.
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module

@@ -28,6 +28,12 @@ def _require_target(target: np.ndarray, method: str) -> None:
         raise ValueError(f"{method} needs a writeable C-contiguous array")
 
 
+class HostMemory:
+    """What buffers over one allocation for the host have in common (Buffer._memory)."""
+
+    __slots__ = ()
+
+
 class Buffer(OnDevice, BufferCore):
     """Device memory of one context, freed with the object. ``ctx.alloc()`` creates one.
 
@@ -59,7 +65,8 @@ class Buffer(OnDevice, BufferCore):
         desc = raw.AllocDesc(flags=flags, bytes=nbytes, name=text(name, "name") if name else None)
         handle = ctypes.c_uint64()
         check(raw.tuff_alloc_ex(context.handle, desc, handle))
-        self._adopt(context, context._session, handle.value, nbytes, None, 0)
+        memory = HostMemory() if host_visible or host_pinned else None
+        self._adopt(context, context._session, handle.value, nbytes, memory, 0)
 
     @classmethod
     def _of(cls, context: Context, handle: int, nbytes: int, memory: object, offset: int = 0) -> Buffer:

@@ -194,6 +194,9 @@ class Context(OnDevice):
         check(raw.tuff_context_create(desc, handle))
         self._session = Session(handle.value)
         self._finalizer = weakref.finalize(self, self._session.close)
+        # The host can use the memory of such devices as it is: tuff.from_dlpack and numpy.from_dlpack.
+        self._is_host = self.device.type in ("cpu", "host")
+        self._session.allocation = raw.ALLOC_HOST_VISIBLE if self._is_host else 0
         self._lock = threading.Lock()
         self._memory_callbacks: List[object] = []  # all kept: a callback may replace itself
         self._zeros_handle = raw.NULL_HANDLE

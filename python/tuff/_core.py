@@ -15,7 +15,7 @@ from typing import Optional
 from . import _plain, raw
 
 #: The compiled part is built with the package's sources. One of another version is not used.
-_VERSION = 2
+_VERSION = 3
 
 _FUNCTIONS = ("tuff_alloc_ex", "tuff_free", "tuff_unary_ex", "tuff_binary_ex", "tuff_expr_run", "tuff_reduce_ex", "tuff_cast_ex",
               "tuff_batched_gemm_ex")  # fmt: skip
@@ -52,6 +52,11 @@ SessionCore, BufferCore, ArrayCore, Formula = _used.SessionCore, _used.BufferCor
 #: matmul(a, a is transposed, b, b is transposed) and allocate(context, session, shape, dtype, flags): the array, or None
 #: where that is left to the general code, which does the same or raises the error.
 unary, binary, reduce, cast, matmul, allocate = _used.unary, _used.binary, _used.reduce, _used.cast, _used.matmul, _used.allocate
+#: export_tensor(release, address, shape, strides, code, bits, minor, flags): a capsule of DLPack over the host's memory, and
+#: what to call when it is no longer used.
+export_tensor = _used.export_tensor
+#: Frees capsules that nobody took. Those of the compiled part free themselves.
+collect_capsules = _plain.collect_capsules
 #: To be called when a stream is entered: from then on, calls ask which stream is theirs.
 streams_are_used = _used.streams_are_used
 #: know_dtype(dtype, code, itemsize): arrays of this dtype are of this type of the library.

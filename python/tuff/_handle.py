@@ -19,6 +19,7 @@ class Session(SessionCore):
         self.handle = handle
         self.process = os.getpid()
         self.is_open = True
+        self.allocation = 0
         self.forget_formulas()
         self._lock = threading.RLock()  # a finalizer may run in the thread that holds it
         self._pins = 0  # live pinned NumPy arrays, which must not lose their memory

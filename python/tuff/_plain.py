@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from typing import Dict, List, Optional, Tuple
+import sys
+from typing import Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ _MOST = 4096
 class SessionCore:
     """A context's handle, and the formulas that were run in it."""
 
-    __slots__ = ("handle", "is_open", "formulas")
+    __slots__ = ("allocation", "handle", "is_open", "formulas")
 
     def forget_formulas(self) -> None:
         self.formulas = {}
@@ -103,12 +104,61 @@ def matmul(a: object, a_transposed: bool, b: object, b_transposed: bool) -> None
     return None
 
 
+# Capsules of DLPack (fast/dlpack.c has the structures). A function in Python cannot be what ends a capsule, because it may
+# end while an exception is being raised. So those that nobody took are found when the next one is wanted.
+
+_Delete = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_exported: Dict[int, Tuple[object, ...]] = {}
+_untaken: List[Tuple[object, bytes, int]] = []
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+_is_capsule = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+
+
+def _delete(address: int, exported: Dict[int, Tuple[object, ...]] = _exported) -> None:
+    exported.pop(address)[0]()
+
+
+_deleter = _Delete(_delete)
+ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))(_deleter)  # other libraries call it until the end
+
+
+def collect_capsules() -> None:
+    """Ends those that nobody took and nobody has any more."""
+    for entry in list(_untaken):
+        capsule, name, held = entry
+        if not _is_capsule(capsule, name):  # taken: its user deletes it
+            _untaken.remove(entry)
+        elif sys.getrefcount(capsule) <= 3:  # `entry`, `capsule` and the argument here
+            _untaken.remove(entry)
+            _delete(held)
+
+
+def export_tensor(
+    release: Callable[[], None], address: int, shape: Tuple[int, ...], strides: Tuple[int, ...], code: int, bits: int, minor: int, flags: int
+) -> object:
+    ndim = len(shape)
+    sizes = (ctypes.c_int64 * (2 * ndim))(*shape, *strides)
+    where = ctypes.addressof(sizes)
+    kind = code | bits << 8 | 1 << 16
+    # data, device, ndim and dtype, shape, strides, byte_offset
+    tensor = (address, 1, ndim | kind << 32, where, where + 8 * ndim, 0)
+    end = ctypes.cast(_deleter, ctypes.c_void_p).value
+    words = (*tensor, 0, end) if minor < 0 else (1 | minor << 32, 0, end, flags, *tensor)
+    structure = (ctypes.c_uint64 * len(words))(*words)
+    held = ctypes.addressof(structure)
+    name = b"dltensor" if minor < 0 else b"dltensor_versioned"
+    _exported[held] = release, structure, sizes
+    capsule = _new_capsule(held, name, None)
+    _untaken.append((capsule, name, held))
+    return capsule
+
+
 def allocate(context: object, session: SessionCore, shape: Tuple[int, ...], dtype: object, flags: int) -> Optional[object]:
     """An array of a shape and a dtype that are known to be valid, or the status if the library refuses."""
     nbytes = math.prod(shape) * dtype.itemsize
     if nbytes >= 2**63:
         return None
-    desc, handle = raw.AllocDesc(flags=flags, bytes=nbytes), ctypes.c_uint64()
+    desc, handle = raw.AllocDesc(flags=flags | session.allocation, bytes=nbytes), ctypes.c_uint64()
     status = _alloc(session.handle, ctypes.addressof(desc), ctypes.addressof(handle))
     if status != raw.OK:
         return status

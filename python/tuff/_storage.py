@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import TYPE_CHECKING, Iterator, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterator, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -47,6 +47,10 @@ for _dtype, _code in DTYPES.items():
 
 #: The library's types that NumPy has only through the package ml_dtypes, by their names there.
 EXTENSION_TYPES = {"bfloat16": raw.BF16, "float8_e4m3fn": raw.F8_E4M3, "float8_e5m2": raw.F8_E5M2}
+
+
+#: __dlpack__() and __dlpack_device__() of arrays (_dlpack.py, which needs what is made of this module).
+DLPACK: Dict[str, Callable[..., object]] = {}
 
 
 def as_shape(shape: Union[int, Sequence[int]]) -> Tuple[int, ...]:
@@ -180,6 +184,23 @@ class Storage(OnDevice, ArrayCore):
         result = self.numpy()
         return result if dtype is None else result.astype(dtype, copy=False)
 
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return DLPACK["device"](self)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: Optional[Tuple[int, int]] = None,
+        dl_device: Optional[Tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> object:
+        """A capsule for another library, such as numpy.from_dlpack(x): of the memory itself, without a copy, if it was
+        allocated for the host (``tuff.Array(ctx.alloc(n, host_visible=True), shape, dtype)``) or if copy is False. Until the
+        library lets go of it, operations on the array are TuffErrors. Others are copied, from a device that is no CPU if
+        copy is True or dl_device is (1, 0). Waits for the work so far."""
+        return DLPACK["export"](self, stream, max_version, dl_device, copy)
+
     def item(self) -> Union[float, int, complex]:
         """The value of an array with one element, as a Python number."""
         if self.size != 1:
@@ -306,6 +327,9 @@ class TransposedStorage(OnDevice):
 
     def __deepcopy__(self, memo: object) -> Self:
         return type(self)(self.base.copy())
+
+    __dlpack_device__ = Storage.__dlpack_device__
+    __dlpack__ = Storage.__dlpack__
 
     def numpy(self) -> np.ndarray:
         """Returns the transposed matrix on the host."""
