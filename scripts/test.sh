@@ -9,7 +9,8 @@ also under the Vulkan validation layers.
 
   --sanitize   then builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the
                tests there, which takes about as long again
-  --whole      runs every row of the large tables; without it, one in ten, by a seed that is fresh each time
+  --whole      runs every row of the large tables; without it, one in ten, by a seed that is fresh each time;
+               TUFF_TEST_SAMPLE_SEED=seed in the environment repeats a sample
 TEXT
 }
 
@@ -85,6 +86,10 @@ fetch_assembler() {
 }
 compgen -G "$TUFF_ROOT/build/ptxas-venv/lib/python3*/site-packages/nvidia/*/bin/ptxas" >/dev/null ||
   step "Fetching NVIDIA's assembler from PyPI" ptxas fetch_assembler
+
+# All entries keep the same rows, whose kernels are then compiled once.
+export TUFF_TEST_SAMPLE_SEED=${TUFF_TEST_SAMPLE_SEED:-$((RANDOM << 15 | RANDOM))}
+((sample == 1)) || say "One row in $sample of each large table is tested: TUFF_TEST_SAMPLE_SEED=$TUFF_TEST_SAMPLE_SEED repeats this sample"
 
 say "Tuff, optimised"
 configure release -DTUFF_TEST_SAMPLE=$sample

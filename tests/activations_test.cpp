@@ -4,7 +4,9 @@
 #include <cfloat>
 #include <cmath>
 #include <functional>
+#include <string>
 
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 #include "support/typed_gemm.hpp"
 
@@ -40,7 +42,12 @@ class ActivationTest : public OnBackend {
   void expect_alike(uint64_t n, const std::function<tuff_status(int32_t, tuff_buffer)>& compute) {
     const Tensor plain(context(), n), with(context(), n), alone(context(), n);
     ASSERT_OK(compute(TUFF_ACTIVATION_NONE, plain));
+    const std::string form = testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() +
+                             (" form " + std::to_string(forms_)) + " activation ";
     for (const Activation& a : kActivations) {
+      // Each is a kernel of its own. These two had a defect at infinity.
+      const bool always = forms_ == 0 && (a.activation == TUFF_ACTIVATION_GELU || a.activation == TUFF_ACTIVATION_SILU);
+      if (vulkan() && !always && !in_sample(form + std::to_string(a.activation), 3)) continue;
       SCOPED_TRACE(testing::Message() << "activation " << a.activation);
       ASSERT_OK(compute(a.activation, with));
       ASSERT_OK(tuff_unary(context(), TUFF_F32, a.op, plain, alone, n));
@@ -54,7 +61,11 @@ class ActivationTest : public OnBackend {
       }
       EXPECT_EQ(wrong, 0u) << "of " << n;
     }
+    ++forms_;
   }
+
+ private:
+  int forms_ = 0;
 };
 
 using GemmEpilogueActivation = ActivationTest;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::attention_test {
@@ -145,6 +146,9 @@ TEST_P(AttentionOnce, FewElementsOfSharedHeadsDoNotDivideByZero) {
                                    .dtype = dtype,
                                    .kv_heads = dim % 2 == 0 ? 2u : 1u,
                                    .head_dim_v = dim_v};
+        // Each is a kernel of its own.
+        const bool always = dtype == TUFF_F32 && dim_v == dim;
+        if (vulkan() && !always && !in_sample(shape.name(), 4)) continue;
         SCOPED_TRACE(shape.name());
         run_attention(context(), shape);
       }

@@ -466,7 +466,7 @@ TEST_F(Graphs, SteadyState) {
   });
   const auto launches = [&] {
     uint64_t failures = 0, made = 0;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 16; ++i) {
       const uint64_t before = allocation_count();
       for (size_t launch = 0; launch < 4; ++launch)
         failures += tuff_graph_launch(streams[launch % 2], graph) != TUFF_OK;

@@ -1,14 +1,15 @@
 // Runs the tests of the public interface. Any message of the validation layer fails the run, whichever test caused it.
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "support/harness.hpp"
+#include "support/sample.hpp"
 
 namespace {
 
@@ -23,46 +24,50 @@ class Contexts : public testing::Environment {
   void TearDown() override { tuff_test::destroy_shared_contexts(); }
 };
 
-// TUFF_TEST_SAMPLE=N[:seed] keeps each row of a table with probability 1 / N. A table is a test with more parameters
-// than this; all other tests always run. Without a given seed a fresh one is chosen and printed, so that the sample can
-// be repeated.
+// A table is a test with more parameters than this; all other tests always run (support/sample.hpp).
 constexpr size_t kMaxWholeTable = 32;
 
-void sample_tables() {
-  const char* const variable = std::getenv("TUFF_TEST_SAMPLE");
-  if (variable == nullptr) return;
-  char* end = nullptr;
-  const unsigned long share = std::strtoul(variable, &end, 10);
-  const bool has_seed = *end == ':';
-  const unsigned long seed = has_seed ? std::strtoul(end + 1, &end, 10) : std::random_device{}();
-  if (share == 0 || *end != '\0') {
-    std::fprintf(stderr, "TUFF_TEST_SAMPLE: %s is neither N nor N:seed\n", variable);
-    std::exit(2);
+// Whether one of the patterns, which colons separate, matches the whole name, as in --gtest_filter.
+bool matches(const std::string& patterns, const std::string& name) {
+  for (size_t begin = 0; begin <= patterns.size();) {
+    const size_t end = std::min(patterns.find(':', begin), patterns.size());
+    if (fnmatch(patterns.substr(begin, end - begin).c_str(), name.c_str(), 0) == 0) return true;
+    begin = end + 1;
   }
-  std::map<std::string, std::vector<std::string>> tables;
+  return false;
+}
+
+// Keeps the sample of each table that the filter selects rows of, and at least one row of it for each backend.
+void sample_tables() {
+  const tuff_test::Sample& sample = tuff_test::sample();
+  if (sample.share == 1) return;
+  std::string& filter = testing::GTEST_FLAG(filter);
+  const std::string wanted = filter.substr(0, filter.find('-'));
+  std::string dropped;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   for (int i = 0; i < all.total_test_suite_count(); ++i) {
     const testing::TestSuite& suite = *all.GetTestSuite(i);
+    std::map<std::string, size_t> sizes;                       // of tables
+    std::map<std::string, std::vector<std::string>> selected;  // rows by table and backend
     for (int j = 0; j < suite.total_test_count(); ++j) {
-      const std::string name = suite.GetTestInfo(j)->name();
+      const std::string name = suite.GetTestInfo(j)->name(), whole = suite.name() + ("." + name);
       const size_t slash = name.find('/');
       if (slash == std::string::npos) continue;
-      const std::string prefix = std::string(suite.name()) + ".";
-      tables[prefix + name.substr(0, slash)].push_back(prefix + name);
+      ++sizes[name.substr(0, slash)];
+      if (matches(wanted, whole)) selected[name.substr(0, name.find('_', slash))].push_back(whole);
+    }
+    for (const auto& [table, rows] : selected) {
+      if (sizes[table.substr(0, table.find('/'))] <= kMaxWholeTable) continue;
+      const auto earlier = [&](const std::string& a, const std::string& b) { return sample.rank(a) < sample.rank(b); };
+      const std::string first = *std::min_element(rows.begin(), rows.end(), earlier);
+      for (const std::string& row : rows) {
+        if (!sample.keeps(row) && row != first) dropped += ":" + row;
+      }
     }
   }
-  std::mt19937 random(static_cast<uint32_t>(seed));
-  std::string dropped;
-  for (const auto& [name, rows] : tables) {
-    if (rows.size() <= kMaxWholeTable) continue;
-    for (const std::string& row : rows) {
-      if (random() % share != 0) dropped += ":" + row;
-    }
-  }
-  if (dropped.empty()) return;
-  std::string& filter = testing::GTEST_FLAG(filter);
-  filter += (filter.find('-') == std::string::npos ? "-" : "") + dropped;
-  std::printf("Of tables with more than %zu rows, one row in %lu: TUFF_TEST_SAMPLE=%lu:%lu repeats this sample.\n",
+  filter += (dropped.empty() || filter.find('-') != std::string::npos ? "" : "-") + dropped;
+  const auto share = static_cast<unsigned long long>(sample.share), seed = static_cast<unsigned long long>(sample.seed);
+  std::printf("Of tables with more than %zu rows, one row in %llu: TUFF_TEST_SAMPLE=%llu:%llu repeats this sample.\n",
               kMaxWholeTable, share, share, seed);
 }
 

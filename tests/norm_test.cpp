@@ -1,9 +1,11 @@
 // Layer, RMS, group, instance and batch norm, compared with f64.
 #include <cfloat>
 #include <cmath>
+#include <sstream>
 
 #include "support/bounds.hpp"
 #include "support/norm_problem.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::norm_test {
@@ -375,7 +377,11 @@ TEST_P(NormOnce, RowsOfAnyMagnitude) {
       if (cols > 10'000 && !is_end) continue;
       for (const int32_t dtype : {TUFF_F32, TUFF_BF16}) {
         if (cols > 10'000 && dtype != TUFF_F32 && reduced()) continue;
-        SCOPED_TRACE(testing::Message() << cols << " columns, size " << size << ", " << name_of(dtype));
+        const std::string name =
+            (std::ostringstream() << cols << " columns, size " << size << ", " << name_of(dtype)).str();
+        const bool always = dtype == TUFF_F32 && is_end && (cols == 33 || cols == 3000);
+        if (vulkan() && !always && !in_sample(name, 3)) continue;
+        SCOPED_TRACE(name);
         const uint64_t rows = cols < 1000 ? 3 : 1, n = rows * cols;
         std::vector<float> x = uniforms(n, 0.5f, 1, cols), added = uniforms(n, 0.25f, 0.5f, cols + 1);
         for (uint64_t i = 0; i < n; ++i) x[i] *= i % 3 == 0 ? -size : size, added[i] *= size;

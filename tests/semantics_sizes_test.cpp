@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/harness.hpp"
+#include "support/sample.hpp"
 #include "support/size_table.hpp"
 
 namespace tuff_test::semantics_sizes_test {
@@ -189,6 +190,7 @@ TEST(SemanticsSizes, AnyNumberInAnyPlaceIsAnsweredAlike) {
       for (const uint64_t suspect : kSuspects) {
         std::vector<uint64_t> values = valid(row);
         values[place] = suspect;
+        if (!in_sample(text_of(row, values), 3)) continue;
         sides.compare(row, values);
         if (testing::Test::HasFatalFailure()) return;
       }

@@ -11,6 +11,7 @@
 
 #include "fuzz/example.hpp"
 #include "support/call_table.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::semantics_views_test {
@@ -364,6 +365,9 @@ TEST_P(SemanticsViews, WideAccessesOfDescribedCalls) {
     const std::vector<ViewCall> calls = described_calls(dtype, wide_calls(dtype));
     EXPECT_GE(calls.size(), 5u);
     for (const ViewCall& call : calls) {
+      // Offsets that cancelled each other out were a defect of these two.
+      const bool always = call.name.starts_with("tuff_slice") || call.name.starts_with("tuff_concat");
+      if (vulkan() && !always && !in_sample(call.name, 3)) continue;
       sweep(call, kCallBytes);
       if (HasFailure()) return;
     }
@@ -372,7 +376,9 @@ TEST_P(SemanticsViews, WideAccessesOfDescribedCalls) {
 
 TEST_P(SemanticsViews, WideAccessesOnMisalignedViews) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    size_t number = 0;
     for (const ViewCall& call : wide_calls(dtype)) {
+      if (vulkan() && !in_sample(call.name + std::to_string(number++), 3)) continue;
       sweep(call, kCallBytes);
       if (HasFailure()) return;
     }

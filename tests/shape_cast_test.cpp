@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::shape_cast_test {
@@ -177,6 +178,10 @@ Bytes stored(int32_t dtype, const std::vector<uint64_t>& words) {
 
 class ShapeCast : public OnBackend {
  protected:
+  // On a device each pair is a kernel of its own.
+  bool is_in_sample(int32_t from, int32_t to) const {
+    return !vulkan() || in_sample(std::string(name_of(from)) + " to " + name_of(to), 4);
+  }
   void run(int32_t from, int32_t to, const std::vector<uint64_t>& words, uint64_t shift) {
     const Bytes source = stored(from, words);
     const TypedTensor input(context(), from, source, shift),
@@ -205,7 +210,10 @@ TEST_P(ShapeCast, EveryPairOfTypes) {
   uint64_t turn = 0;
   for (const int32_t from : kRealTypes) {
     const std::vector<uint64_t> words = words_of(from);
-    for (const int32_t to : kRealTypes) run(from, to, words, ++turn % 8 == 0 ? 1 + turn % 3 : 0);
+    for (const int32_t to : kRealTypes) {
+      const uint64_t shift = ++turn % 8 == 0 ? 1 + turn % 3 : 0;
+      if (is_in_sample(from, to)) run(from, to, words, shift);
+    }
   }
 }
 
@@ -278,8 +286,8 @@ TEST_P(ShapeCast, ComplexTypes) {
   };
   for (const int32_t complex : kComplex) {
     for (const int32_t real : kRealTypes) {
-      check(complex, real, 997);
-      check(real, complex, 997);
+      if (is_in_sample(complex, real)) check(complex, real, 997);
+      if (is_in_sample(real, complex)) check(real, complex, 997);
     }
     for (const int32_t other : kComplex) {
       for (const uint64_t n : {1, 4, 5, 1000, 70'001}) check(complex, other, n);

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "support/bounds.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 #include "support/unary_operations.hpp"
 
@@ -170,7 +171,9 @@ TEST_P(UnaryOnce, AllNumbersOf16Bits) {
     }
     const TypedTensor input(context(), dtype, patterns);
     for (const Operation& operation : kOperations) {
-      SCOPED_TRACE(std::string(operation.name) + " " + name_of(dtype));
+      const std::string name = std::string(operation.name) + " " + name_of(dtype);
+      if (vulkan() && !in_sample(name, 3)) continue;  // each is a kernel of its own
+      SCOPED_TRACE(name);
       const StoredTensor output(context(), dtype, x.size());
       ASSERT_OK(tuff_unary(context(), dtype, operation.op, input, output, x.size()));
       std::vector<float> got = output.read();

@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import sys
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -41,15 +42,20 @@ def gamma(n):
 
 #: Tests with more rows than this are tables, of which TUFF_TEST_SAMPLE keeps a part, as in tests/main.cpp.
 MAX_WHOLE_TABLE = 32
+#: With more rows than this, on both backends together, a third of those on a device is kept.
+MAX_WHOLE_ON_DEVICE = 8
 
 
 def _sample():
-    """What TUFF_TEST_SAMPLE=N[:seed] asks for: (N, seed). Each row of a table is kept with probability 1 / N."""
+    """What TUFF_TEST_SAMPLE=N[:seed] asks for: (N, seed). Each row of a table is kept with probability 1 / N.
+
+    Without a seed, it is TUFF_TEST_SAMPLE_SEED, which scripts/test.sh sets, or a fresh one."""
     wanted = os.environ.get("TUFF_TEST_SAMPLE", "1")
     share, colon, seed = wanted.partition(":")
     if not share.isdecimal() or int(share) == 0 or bool(colon) != seed.isdecimal():
         raise pytest.UsageError(f"TUFF_TEST_SAMPLE: {wanted} is neither N nor N:seed")
-    return int(share), int(seed) if seed else random.SystemRandom().getrandbits(32)
+    seed = seed or os.environ.get("TUFF_TEST_SAMPLE_SEED") or random.SystemRandom().getrandbits(32)
+    return int(share), int(seed)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -58,8 +64,17 @@ def pytest_collection_modifyitems(config, items):
     if share == 1 or any("::" in argument for argument in config.args):
         return
     rows = Counter(item.nodeid.partition("[")[0] for item in items)
-    numbers = random.Random(seed)
-    dropped = [item for item in items if rows[item.nodeid.partition("[")[0]] > MAX_WHOLE_TABLE and numbers.randrange(share)]
+
+    def dropped_of(item):
+        size = rows[item.nodeid.partition("[")[0]]
+        one_in = share if size > MAX_WHOLE_TABLE else 1
+        # What differs between the rows of a smaller table is seen on the host; on a device most need kernels of their own.
+        if MAX_WHOLE_TABLE >= size > MAX_WHOLE_ON_DEVICE and item.callspec.params.get("backend") == "vulkan":
+            one_in = min(share, 3)
+        # By the row's name, so that the entries of CTest that run the same files keep the same rows and share their kernels.
+        return zlib.crc32(f"{seed} {item.nodeid}".encode()) % one_in != 0
+
+    dropped = [item for item in items if dropped_of(item)]
     config.hook.pytest_deselected(items=dropped)
     out = set(map(id, dropped))
     items[:] = [item for item in items if id(item) not in out]
