@@ -225,6 +225,21 @@ def test_attention(host, rng):
     values = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
     seen = rng.uniform(size=(5, 6)) < 0.7
     seen[:, 0] = True
+    for options in ({"softcap": 2.0}, {"bias": host.array(rng.uniform(-1, 1, (5, 6)).astype(np.float32))}, {"scale": 0.3, "layout": "bshd"}):
+        q, k, v = (host.array(one[:, :2].swapaxes(1, 2).copy() if "layout" in options else one[:, :2].copy()) for one in values)
+        bias = options.get("bias")
+
+        def same(q, k, v, o=options, bias=bias):
+            if "layout" in o:
+                q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+            s = q @ k.mT * o.get("scale", 1 / math.sqrt(8))
+            s = tuff.tanh(s / 2.0) * 2.0 if "softcap" in o else s if bias is None else s + bias
+            found = tuff.softmax(s) @ v
+            return (found.swapaxes(1, 2) if "layout" in o else found).sum_squares()
+
+        one = grad.grad(lambda q, k, v, o=options: tuff.attention(q, k, v, **o).sum_squares(), (0, 1, 2))(q, k, v)
+        for a, b in zip(one, grad.grad(same, (0, 1, 2))(q, k, v)):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=48 * 2**-23)
     mask = host.array(seen)
     for causal, given in ((False, None), (True, None), (False, mask)):
         found = []
@@ -371,6 +386,23 @@ def test_second_derivatives(host):
     # The inner function's outer variable is a constant to it, and not to the outer one.
     mixed = grad.grad(lambda a: grad.grad(lambda b: (a * a * b).sum())(x).sum())(x).numpy()
     np.testing.assert_allclose(mixed, 2 * x.numpy(), rtol=1e-12)
+
+
+def test_second_derivatives_of_operations_with_their_own_backward_pass(host, rng):
+    """Their gradients are computed by formulas of the inner values; an outer gradient takes the definitions instead."""
+    values = {"x": rng.uniform(-1, 1, (2, 3, 4)), "w": rng.uniform(0.5, 1, 4)}
+    x, w = (host.array(one.astype(np.float32)) for one in values.values())
+    for function in (
+        lambda x: tuff.layer_norm(x, w) * tuff.layer_norm(x),
+        lambda x: tuff.rms_norm(x, w) * tuff.rms_norm(x),
+        lambda x: tuff.attention(x, x * 2.0, x, causal=True),
+    ):
+        inner = grad.grad(lambda x, f=function: tuff.square(f(x)).sum())
+        slopes = grad.grad(lambda x, g=inner: (g(x) * x).sum())(x).numpy().astype(F64)
+        # The slope along one direction, of float32 gradients: their rounding over h, and h^2.
+        direction, h = rng.uniform(-1, 1, x.shape).astype(np.float32), 1e-2
+        ends = [(inner(host.array(x.numpy() + s * h * direction)).numpy().astype(F64) * (x.numpy() + s * h * direction)).sum() for s in (1, -1)]
+        assert (slopes * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-2, abs=2e-2)
 
 
 def test_constants_and_unused_arguments(host):

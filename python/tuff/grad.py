@@ -581,20 +581,60 @@ def _added(x: Array, residual: Optional[Array], sum_out: object, out: object) ->
     return x if residual is None else x + residual
 
 
+def _rows_norm(x: Array, weight: Any, bias: Any, epsilon: float, centred: bool) -> Optional[Array]:
+    """layer_norm or rms_norm by one kernel, with n = (x - mean) * r, r = 1 / sqrt(variance + epsilon), and the slope of x
+    r * (h - mean(h) - n * mean(h * n)), h = g * weight; of rms_norm without mean(h). None: for gradients of gradients."""
+    tape = _tape_of(x, weight, bias)
+    v, w, b = (_value(tape, one) for one in (x, weight, bias))
+    if any_traced((v, w, b)):
+        return None
+    y = _norms.layer_norm(v, w, b, epsilon=epsilon) if centred else _norms.rms_norm(v, w, epsilon=epsilon)
+    wide, n = _wide(v), float(v.shape[-1])
+    mean = wide.mean(-1, True) if centred else None
+    squares = wide.var(-1, 0.0, True) if centred else wide.sum_squares(-1, True)
+    of = {"x": v, "s": squares, "e": epsilon, **({"m": mean} if centred else {"n": n})}
+    normal = "u = (x - m) * rsqrt(s + e); " if centred else "u = x * rsqrt(s / n + e); "
+    root = "rsqrt(s + e)" if centred else "rsqrt(s / n + e)"
+    kind = wide.dtype
+
+    def of_x(g: Array) -> Array:
+        scaled = {"g": g} if w is None else {"g": g, "w": w}
+        h = "g" if w is None else "g * w"
+        along = expr(f"{normal}{h} * u", dtype=kind, **scaled, **of).mean(-1, True)
+        if not centred:
+            return expr(f"{normal}{root} * ({h} - u * a)", dtype=v.dtype, a=along, **scaled, **of)
+        level = (g if w is None else expr(h, dtype=kind, **scaled)).mean(-1, True)
+        return expr(f"{normal}{root} * ({h} - c - u * a)", dtype=v.dtype, a=along, c=level, **scaled, **of)
+
+    rules = (
+        (x, of_x),
+        (weight, lambda g: _summed_to(expr(f"{normal}g * u", dtype=kind, g=g, **of), w.shape, w.dtype)),
+        (bias, lambda g: _summed_to(_dense(g), b.shape, b.dtype)),
+    )
+    return tape.add(y, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
+
+
 @rule("layer_norm")
 def _(x: Array, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, residual: Any = None, sum_out: object = None, out: object = None) -> Array:
     x = _added(x, residual, sum_out, out)
+    epsilon = real(epsilon, "epsilon")
+    result = _rows_norm(x, weight, bias, epsilon, True)
+    if result is not None:
+        return result
     wide = _wide(x)
-    mean, variance = wide.mean(-1, True), wide.var(-1, 0.0, True)
-    normal = expr("(x - m) * rsqrt(v + e)", x=wide, m=mean, v=variance, e=real(epsilon, "epsilon"))
+    normal = expr("(x - m) * rsqrt(v + e)", x=wide, m=wide.mean(-1, True), v=wide.var(-1, 0.0, True), e=epsilon)
     return _scaled(normal, weight, bias, (-1,)).astype(x.dtype)
 
 
 @rule("rms_norm")
 def _(x: Array, weight: Any = None, *, epsilon: float = 1e-5, residual: Any = None, sum_out: object = None, out: object = None) -> Array:
     x = _added(x, residual, sum_out, out)
+    epsilon = real(epsilon, "epsilon")
+    result = _rows_norm(x, weight, None, epsilon, False)
+    if result is not None:
+        return result
     wide = _wide(x)
-    normal = expr("x * rsqrt(s + e)", x=wide, s=functions.square(wide).mean(-1, True), e=real(epsilon, "epsilon"))
+    normal = expr("x * rsqrt(s + e)", x=wide, s=functions.square(wide).mean(-1, True), e=epsilon)
     return _scaled(normal, weight, None, (-1,)).astype(x.dtype)
 
 
@@ -618,34 +658,64 @@ def _(x: Array, mean: Array, variance: Array, weight: Any = None, bias: Any = No
 
 @rule("attention")
 def _attention_rule(
-    q: Array, k: Array, v: Array, *, scale: Optional[float] = None, causal: Union[bool, str] = False, layout: str = "bhsd",
+    q: Any, k: Any, v: Any, *, scale: Optional[float] = None, causal: Union[bool, str] = False, layout: str = "bhsd",
     mask: Any = None, bias: Any = None, softcap: Optional[float] = None, out: object = None, **others: object
 ) -> Array:  # fmt: skip
-    """By its definition, whose scores are all in memory."""
+    """By the sums of each row, which the forward pass keeps: the weights are exp(score - lse), computed anew."""
     _refuse_out(out, "attention")
     others = {name: value for name, value in others.items() if value not in (None, False)}
     if others:
         raise TypeError(f"attention() with {', '.join(others)} has no rule for gradients")
-    _attention.attention(*map(constant, (q, k, v)), scale=scale, causal=causal, layout=layout, mask=mask, softcap=softcap)  # checks
     if layout == "bshd" and q.ndim > 2:
         swapped = [x.swapaxes(-3, -2) for x in (q, k, v)]
-        return _attention_rule(*swapped, scale=scale, causal=causal, mask=mask, bias=bias, softcap=softcap).swapaxes(-3, -2)
-    heads = q.shape[-3] // k.shape[-3] if q.ndim > 2 else 1
+        options = dict(scale=scale, causal=causal, mask=mask, bias=bias, softcap=softcap)
+        return _attention.attention(*swapped, **options).swapaxes(-3, -2)
+    heads = q.shape[-3] // k.shape[-3] if q.ndim > 2 and k.ndim > 2 and k.shape[-3] else 1
     if heads > 1:
         k, v = (_by_heads(x, heads) for x in (k, v))
-    scores = (q @ k.mT) * (1 / math.sqrt(max(1, q.shape[-1])) if scale is None else real(scale, "scale"))
+    factor = 1 / math.sqrt(max(1, q.shape[-1])) if scale is None else real(scale, "scale")
+    tape, seen = _tape_of(q, k, v, bias), _seen(q, k, causal, mask)
+    x, y, z = (_value(tape, one) for one in (q, k, v))
+    if bias is not None or softcap or any_traced((x, y, z)):  # by the definition
+        return _norms.softmax(_scores(q, k, bias, factor, softcap, seen), -1) @ v
+    o, sums = _attention.attention(x, y, z, scale=scale, causal=causal, mask=mask, return_lse=True)
+    last: List[Tuple[Array, Array, Array]] = []  # what the three gradients have in common
+
+    def common(g: Array) -> Tuple[Array, Array]:
+        """The weights, and the gradient by the scores."""
+        if not last or last[0][0] is not g:
+            scores = operations.matmul(x, Transposed(y), alpha=factor)
+            shown = {} if seen is None else {"m": seen}
+            weights = expr("m ? exp(s - l) : 0" if shown else "exp(s - l)", dtype=x.dtype, s=scores, l=sums[..., None], **shown)
+            inner = expr("a * b", dtype=np.float32, a=g, b=o).sum(-1, True)
+            slopes = expr("p * (d - i)", dtype=x.dtype, p=weights, d=operations.matmul(_dense(g), Transposed(z)), i=inner)
+            last[:] = [(g, weights, slopes)]
+        return last[0][1:]
+
+    rules = (
+        (q, lambda g: operations.matmul(common(g)[1], y, alpha=factor)),
+        (k, lambda g: operations.matmul(Transposed(common(g)[1]), x, alpha=factor)),
+        (v, lambda g: operations.matmul(Transposed(common(g)[0]), _dense(g))),
+    )
+    return tape.add(o, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
+
+
+def _scores(q: Any, k: Any, bias: Any, factor: float, softcap: Optional[float], seen: Any) -> Array:
+    scores = operations.matmul(q, k.mT) * factor
     if softcap:
         scores = functions.tanh(scores * (1 / softcap)) * softcap
-    if bias is not None:
-        scores = scores + bias.astype(scores.dtype)
+    scores = scores if bias is None else scores + bias.astype(scores.dtype)
+    return scores if seen is None else elementwise.where(seen, scores, -math.inf)
+
+
+def _seen(q: Array, k: Array, causal: Union[bool, str], mask: Any) -> Optional[Array]:
+    """Which keys a query sees, as bools or bytes; None: all."""
+    if causal not in (True, "top_left", "bottom_right"):
+        return mask
     rows, columns = q.shape[-2], k.shape[-2]
-    if causal in (True, "top_left", "bottom_right"):
-        places = {"i": np.arange(rows).reshape(-1, 1) + (columns - rows if causal == "bottom_right" else 0), "j": np.arange(columns)}
-        seen = expr("j <= i", dtype=np.bool_, **{name: q.context.array(one, np.int64) for name, one in places.items()})
-        scores = elementwise.where(seen, scores, -math.inf)
-    if mask is not None:
-        scores = elementwise.where(mask, scores, -math.inf)
-    return _norms.softmax(scores, -1) @ v
+    first = np.arange(rows).reshape(-1, 1) + (columns - rows if causal == "bottom_right" else 0)
+    i, j = (q.context.array(one, np.int64) for one in (first, np.arange(columns)))
+    return expr("j <= i", dtype=np.bool_, i=i, j=j) if mask is None else expr("m && j <= i", dtype=np.bool_, i=i, j=j, m=mask)
 
 
 def _by_heads(x: Array, times: int) -> Array:
