@@ -91,13 +91,6 @@ def test_concat_of_8_bit_floats(ctx):
     assert tuff.concat([small, ctx.ones(1, np.float16)]).dtype == np.float16
 
 
-def test_asarray_of_a_transposed_matrix(ctx):
-    x = ctx.ones((2, 3))
-    for function in (tuff.array, tuff.asarray):
-        with pytest.raises(TypeError, match="already on a device"):
-            function(x.T)
-
-
 def test_repeats_of_each_element(ctx):
     host = np.arange(6).reshape(3, 2)
     x = ctx.array(host)

@@ -395,3 +395,16 @@ def test_streams_have_copies_of_their_own(ctx, rng):
     results.append((view @ x).numpy())
     for result in results:
         np.testing.assert_array_equal(result, a[:, ::-1] @ a)
+
+
+def test_at_of_ufuncs(ctx):
+    for name in ("add", "multiply", "maximum", "minimum"):
+        x = np.arange(6, dtype=np.float32)
+        array, function = ctx.array(x), getattr(np, name)
+        assert function.at(array, [0, 2, 2, -1], 3.0) is None
+        function.at(x, [0, 2, 2, -1], 3.0)
+        assert (array.numpy() == x).all()
+    with pytest.raises(TypeError, match="subtract.at does not run"):
+        np.subtract.at(array, [0], 1.0)
+    with pytest.raises(TypeError, match="add.at does not run"):
+        np.add.at(x, [0], ctx.array([1.0]))  # the array of the host would stay as it is

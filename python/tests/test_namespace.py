@@ -102,3 +102,63 @@ def test_types(ctx):
     assert tuff.astype(x, np.float32, copy=False) is x and tuff.astype(x, np.int8).dtype == np.int8
     with pytest.raises(TypeError):
         tuff.result_type(1, 2)
+
+
+def test_transposed_matrices_stay_on_the_device(ctx, monkeypatch):
+    x = ctx.array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    wanted = np.arange(6).reshape(2, 3).T
+    with tuff.Context(backend="host") as other:
+        with monkeypatch.context() as patched:
+            patched.setattr(tuff.Transposed, "numpy", None)  # nothing is downloaded
+            made = [make(x.T, dtype) for make in (tuff.asarray, tuff.array) for dtype in (None, np.float32, np.int16)]
+            moved = tuff.asarray(x.T, device=other)
+        assert [one.dtype for one in made] == 2 * [np.float32, np.float32, np.int16]
+        assert all((one.numpy() == wanted).all() and one.context is ctx for one in made)
+        assert moved.context is other and (moved.numpy() == wanted).all()
+    tuff.asarray(x.T, copy=False)[0, 1] = 9  # a view
+    assert x.numpy()[1, 0] == 9
+
+
+def test_transposed_matrices_are_arrays(ctx, rng):
+    """Once only @ read them."""
+    host = rng.standard_normal((2, 3, 4)).astype(np.float32)
+    x = ctx.array(host)
+    m, turned = x[0], host[0].T
+    for y, wanted in ((m.T, turned), (x.mT, host.swapaxes(-1, -2))):
+        assert isinstance(y, tuff.Array) and y.shape == wanted.shape and y.ndim == wanted.ndim and y.size == wanted.size
+        assert (y + y).numpy().tolist() == (wanted + wanted).tolist()
+        assert (y > 0).numpy().tolist() == (wanted > 0).tolist()
+        assert np.allclose(tuff.softmax(y, -1).numpy(), np.exp(wanted) / np.exp(wanted).sum(-1, keepdims=True))
+        assert np.allclose(y.sum(-1).numpy(), wanted.sum(-1), atol=1e-6) and y.argmax(0).numpy().tolist() == wanted.argmax(0).tolist()
+        assert (y[..., 1:, ::2].numpy() == wanted[..., 1:, ::2]).all() and (y[y > 0].numpy() == wanted[wanted > 0]).all()
+        assert (y.reshape(-1).numpy() == wanted.reshape(-1)).all() and (tuff.concat([y, y], 0).numpy() == np.concatenate([wanted, wanted])).all()
+        assert (tuff.sort(y, -1).numpy() == np.sort(wanted, -1)).all() and (y.astype(np.int32).numpy() == wanted.astype(np.int32)).all()
+        assert [part.numpy().tolist() for part in y] == [part.tolist() for part in wanted]
+        assert y.mT.mT is not None and (y.copy().numpy() == wanted).all() and (np.asarray(y) == wanted).all()
+    assert m.T.T is m and (m.T @ m).shape == (4, 4)
+    assert np.allclose((m.T @ m).numpy(), turned @ host[0], atol=1e-5)
+    assert np.allclose((m.T[1:] @ m).numpy(), turned[1:] @ host[0], atol=1e-5)
+    assert np.allclose(tuff.linalg.svdvals(m.T).numpy(), np.linalg.svd(turned, compute_uv=False), atol=1e-5)
+    # Writing to the view writes to the array, as in NumPy.
+    m.T[0] = 7
+    y = m.T
+    y += 1
+    assert (m.numpy()[:, 0] == 8).all() and np.allclose(m.numpy()[:, 1:], host[0][:, 1:] + 1)
+    assert (x.numpy()[1] == host[1]).all()
+    # Of a view, and of what overlaps.
+    s = ctx.array(np.arange(9, dtype=np.float32).reshape(3, 3))
+    s += s.T
+    assert s.numpy().tolist() == [[0, 4, 8], [4, 8, 12], [8, 12, 16]]
+    z = ctx.array(np.arange(12, dtype=np.float32).reshape(3, 4))[:, ::2].T
+    assert z.numpy().tolist() == [[0, 4, 8], [2, 6, 10]] and (z @ z.T).numpy().tolist() == [[80, 104], [104, 140]]
+    with pytest.raises(ValueError, match="needs a matrix"):
+        x.T
+
+
+def test_gradients_of_transposed_matrices(ctx):
+    x = ctx.array(np.arange(6, dtype=np.float32).reshape(2, 3))
+    w = ctx.array(np.arange(6, dtype=np.float32).reshape(3, 2) - 2)
+    for function in (lambda x: (x.T * w).sum(), lambda x: (w * x.T).sum(), lambda x: (x.T[1:] * w[1:]).sum() + (x.T[0] * w[0]).sum(),
+                     lambda x: (x.T.reshape(-1) * w.reshape(-1)).sum(), lambda x: tuff.concat([x.T, w])[:3].reshape(6) @ w.reshape(6)):  # fmt: skip
+        value, gradient = tuff.grad.value_and_grad(function)(x)
+        assert float(value) == float((x.numpy().T * w.numpy()).sum()) and (gradient.numpy() == w.numpy().T).all()

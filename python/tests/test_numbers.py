@@ -213,7 +213,7 @@ def test_names_that_are_none(ctx):
 
 def test_objects_of_another_kind(ctx):
     x = ctx.ones((2, 2))
-    for other in (None, "cpu", 3, [0, 2], [0.0], [True], np.zeros(2), x.T):
+    for other in (None, "cpu", 3, [0, 2], [0.0], [True], np.zeros(2)):
         for use in (
             lambda: x.to(other),
             lambda: tuff.take(x, other),

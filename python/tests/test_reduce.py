@@ -158,3 +158,20 @@ def test_broadcast_to_keeps_every_bit_of_every_dtype(ctx, rng):
     x = ctx.zeros((2, 3), dtype=np.int32)
     x.assign(ctx.array([1, 2, 3], dtype=np.int32))
     assert x.numpy().tolist() == [[1, 2, 3]] * 2
+
+
+def test_sums_and_products_of_another_type(ctx):
+    x = np.arange(1, 7, dtype=np.int8).reshape(2, 3)
+    array = ctx.array(x)
+    for name in ("sum", "prod"):
+        for axis in (None, 0, 1):
+            for dtype in (np.float32, np.int16, np.uint64, np.int8):
+                got, wanted = getattr(array, name)(axis, dtype=dtype), getattr(x, name)(axis, dtype=dtype)
+                assert got.dtype == dtype and (got.numpy() == wanted).all()
+        assert getattr(array, name)(1, True, dtype=np.float32).shape == (2, 1)
+        assert getattr(array, name)().dtype == np.int64
+    for offset in (-1, 0, 1):
+        assert int(np.trace(array, offset)) == np.trace(x, offset)
+    assert np.trace(array, dtype=np.float32).dtype == np.float32
+    cube = np.arange(24).reshape(2, 3, 4)
+    assert (np.trace(ctx.array(cube), 1, 2, 0).numpy() == np.trace(cube, 1, 2, 0)).all()

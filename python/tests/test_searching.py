@@ -87,8 +87,6 @@ def test_what_bincount_does_not_count(ctx):
         tuff.bincount(ctx.array(np.array([1, -1]), dtype=np.int32))
     with pytest.raises(TypeError, match="integers"):
         tuff.bincount(ctx.zeros(3))
-    with pytest.raises(TypeError, match="weights"):
-        np.bincount(ctx.zeros(3, np.int32), ctx.zeros(3))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8, np.int64])
@@ -145,6 +143,30 @@ def test_sets_of_the_array_api(ctx):
     np.testing.assert_array_equal(tuff.unique_counts(array).counts.numpy(), everything.counts.numpy())
     np.testing.assert_array_equal(tuff.unique_inverse(array).inverse_indices.numpy(), everything.inverse_indices.numpy())
     assert len(tuff.unique_counts(ctx.zeros(0)).counts) == 0
+
+
+def test_bincount_with_weights(ctx, rng):
+    x, w = rng.integers(0, 9, 2000), rng.integers(-8, 9, 2000).astype(np.float32)
+    array, weights = ctx.array(x), ctx.array(w)
+    got = tuff.bincount(array, weights, minlength=12)
+    assert got.dtype == np.float32 and (got.numpy() == np.bincount(x, w, 12)).all()
+    assert (np.bincount(array, weights=weights).numpy() == np.bincount(x, w)).all()
+    assert (tuff.bincount(ctx.array(x, np.uint8), ctx.array(w, np.int16)).numpy() == np.bincount(x, w)).all()
+    assert tuff.bincount(ctx.zeros(0, np.int32), ctx.zeros(0), 3).numpy().tolist() == [0, 0, 0]
+    assert tuff.bincount(array, 20).shape == (20,)
+    for error, text, value in [(ValueError, "weights have shape", ctx.ones(3)), (TypeError, "real numbers", weights.astype(np.complex64)),
+                               (TypeError, "NumPy array", w)]:  # fmt: skip
+        with pytest.raises(error, match=text):
+            tuff.bincount(array, value)
+
+
+def test_where_of_a_condition_alone(ctx, rng):
+    x = rng.integers(0, 3, (5, 7))
+    for got, wanted in zip(tuff.where(ctx.array(x)), np.where(x)):
+        assert got.dtype == np.int64 and (got.numpy() == wanted).all()
+    assert tuff.where(ctx.array(x) > 5)[0].shape == (0,)
+    with pytest.raises(TypeError):
+        tuff.where(ctx.array(x), ctx.array(x))
 
 
 def test_only_arrays_on_the_device_are_searched(ctx):

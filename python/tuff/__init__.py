@@ -11,7 +11,7 @@
 import builtins as _builtins
 
 from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw
-from ._array import Array, Transposed
+from ._array import Array
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
 from ._context import (
@@ -50,6 +50,7 @@ from ._searching import *  # noqa: F403
 from ._shape import *  # noqa: F403
 from ._sorting import *  # noqa: F403
 from ._views import *  # noqa: F403
+from ._views import Transposed
 
 lib = raw.lib
 __version__ = "0.9.0"

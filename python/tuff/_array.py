@@ -23,9 +23,9 @@ from ._buffer import Buffer
 from ._core import setup
 from ._functions import Functions
 from ._operands import same_kind, whole_axis
-from ._storage import DTYPES, Axis, Storage, Strided, TransposedStorage, as_dtype, as_natural, as_numpy, as_shape
+from ._storage import DTYPES, Axis, Storage, Strided, as_dtype, as_natural, as_numpy, as_shape
 
-__all__ = ["DTYPES", "Array", "Axis", "Transposed", "as_dtype", "as_natural", "as_numpy", "as_shape"]
+__all__ = ["DTYPES", "Array", "Axis", "as_dtype", "as_natural", "as_numpy", "as_shape"]
 
 
 class Array(Functions, Storage):
@@ -106,6 +106,16 @@ class Array(Functions, Storage):
 
     conjugate = conj
 
+    # Sums and products of another type.
+
+    def sum(self, axis: Axis = None, keepdims: bool = False, *, dtype: object = None) -> Array:
+        """The sum over axes: all of them (None), one (an int) or several (a tuple). dtype is the result's."""
+        return super().sum(axis, keepdims) if dtype is None else protocol.FUNCTIONS_OF_TYPES["sum"](self, axis, keepdims, dtype=dtype)
+
+    def prod(self, axis: Axis = None, keepdims: bool = False, *, dtype: object = None) -> Array:
+        """The product over axes, with the arguments of sum()."""
+        return super().prod(axis, keepdims) if dtype is None else protocol.FUNCTIONS_OF_TYPES["prod"](self, axis, keepdims, dtype=dtype)
+
     # Axes.
 
     def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
@@ -128,18 +138,18 @@ class Array(Functions, Storage):
         return shapes.cast(self, dtype)
 
     @property
-    def T(self) -> Transposed:
-        """The transposed matrix as an operand of @, without moving elements. transpose() returns a new array."""
+    def T(self) -> Array:
+        """The transposed matrix: a view, which @ reads in place. transpose() returns a new array."""
         if self.ndim != 2:
             raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
-        return Transposed(self)
+        return protocol.PARTS["transposed"](self)
 
     @property
-    def mT(self) -> Transposed:
-        """A stack of matrices, each transposed, as an operand of @, without moving elements."""
+    def mT(self) -> Array:
+        """A stack of matrices, each transposed: a view, which @ reads in place."""
         if self.ndim < 2:
             raise ValueError(f".mT needs at least two axes, this is of shape {self.shape}")
-        return Transposed(self)
+        return protocol.PARTS["transposed"](self)
 
     def __getitem__(self, key: object) -> Array:
         """Integers, slices of any step, None and an ellipsis give a view: writing to it writes to the array. Masks and
@@ -197,7 +207,7 @@ class Array(Functions, Storage):
     def __rpow__(self, other: object) -> Array:
         return functions.power(other, self)
 
-    def __matmul__(self, other: Union[Array, Transposed]) -> Array:
+    def __matmul__(self, other: Array) -> Array:
         return operations.matmul(self, other)
 
     def __rmatmul__(self, other: object) -> Array:
@@ -258,8 +268,8 @@ class Array(Functions, Storage):
 
     @staticmethod
     def _compares(other: object) -> bool:
-        # An array of NumPy or a transposed one is an operand, which the function refuses with the reason.
-        return elementwise.is_operand(other) or isinstance(other, (np.ndarray, TransposedStorage))
+        # An array of NumPy is an operand, which the function refuses with the reason.
+        return elementwise.is_operand(other) or isinstance(other, np.ndarray)
 
     # Bits of integers, logic of bools.
 
@@ -360,25 +370,6 @@ class Array(Functions, Storage):
     def rms_norm(self, weight: Optional[Array] = None, epsilon: float = 1e-5) -> Array:
         """x / sqrt(mean(x * x) + epsilon) * weight along the last axis."""
         return norms.rms_norm(self, weight, epsilon=epsilon)
-
-
-class Transposed(TransposedStorage):
-    """A matrix or a stack of matrices with the last two axes exchanged: the result of ``a.T`` and ``a.mT``.
-
-    It can be an operand of @ and can be downloaded. No elements are moved on the device.
-    """
-
-    __slots__ = ()
-
-    def copy(self) -> Array:
-        """Returns a new array with the transposed elements, moved on the device."""
-        return self.base.swapaxes(-1, -2)
-
-    def __matmul__(self, other: Union[Array, Transposed]) -> Array:
-        return operations.matmul(self, other)
-
-    def __rmatmul__(self, other: object) -> Array:
-        return operations.matmul(other, self)
 
 
 setup(Array, Buffer)

@@ -15,7 +15,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import raw
-from ._array import Array, Transposed, as_dtype, as_natural, as_numpy, as_shape
+from ._array import Array, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._core import allocate
 from ._checked import I32, OnDevice, element, host_array, is_complex_number, is_whole, text, whole
@@ -347,7 +347,7 @@ class Context(OnDevice):
         """Uploads anything that NumPy accepts as an array, converted to dtype. Without one, NumPy's arrays of integers,
         bool, float16, float32 and complex64 keep their type, float64 and lists of numbers become float32, and complex128
         and lists of complex numbers complex64."""
-        if isinstance(values, (Array, Transposed)):
+        if isinstance(values, Array):
             raise TypeError("the values are already on a device; .copy() copies them there, .numpy() to the host")
         source = as_natural(values) if dtype is None else as_numpy(values, as_dtype(dtype))
         result = self.empty(source.shape, source.dtype)

@@ -8,8 +8,9 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from ._array import Array, Transposed
+from ._array import Array
 from ._context import Context
+from ._views import Transposed
 
 _lock = threading.Lock()
 _default: Optional[Context] = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import threading
-from typing import TYPE_CHECKING, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Optional, Tuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ._context import Context, devices
 from ._core import collect_capsules, export_tensor
 from ._error import TuffError, check
 from ._layout import ReadOnlyLayout, dense_strides, layout_of
-from ._storage import DLPACK, EXTENSION_TYPES, Storage, Strided, TransposedStorage, as_dtype
+from ._storage import DLPACK, EXTENSION_TYPES, Storage, Strided, as_dtype
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -109,22 +109,18 @@ class _Kept:
         self.values = None
 
 
-def _described(x: Union[Storage, TransposedStorage]) -> Tuple[Buffer, int, Tuple[int, ...], bool]:
+def _described(x: Storage) -> Tuple[Buffer, int, Tuple[int, ...], bool]:
     """The buffer that has an array's elements, the first one's number, the strides, and whether they are for reading only."""
-    if isinstance(x, TransposedStorage):
-        base, first, strides = layout_of(x.base)
-        return base, first, (*strides[:-2], strides[-1], strides[-2]), False
     layout = layout_of(x)
     repeats = any(stride == 0 and n > 1 for stride, n in zip(layout.strides, x.shape))
     return layout.base, layout.first, tuple(layout.strides), repeats or isinstance(layout, ReadOnlyLayout)
 
 
-def _base(x: Union[Storage, TransposedStorage]) -> Buffer:
-    x = x.base if isinstance(x, TransposedStorage) else x
+def _base(x: Storage) -> Buffer:
     return x.layout.base if isinstance(x, Strided) else x.buffer
 
 
-def device_of(x: Union[Storage, TransposedStorage]) -> Tuple[DLDeviceType, int]:
+def device_of(x: Storage) -> Tuple[DLDeviceType, int]:
     """x.__dlpack_device__(): the host, for devices that are CPUs and for memory that the host can map; otherwise Vulkan's
     device of this number in tuff.devices()."""
     buffer = _base(x)
@@ -145,7 +141,7 @@ def _code_of(dtype: np.dtype, version: Optional[Tuple[int, int]]) -> int:
 
 
 def export(
-    x: Union[Storage, TransposedStorage],
+    x: Storage,
     stream: object,
     max_version: Optional[Tuple[int, int]],
     dl_device: Optional[Tuple[int, int]],
@@ -173,7 +169,7 @@ def export(
     for_host = isinstance(base._memory, (HostMemory, np.ndarray))
     if copy is False or (copy is None and for_host and not silent):
         flags = _READ_ONLY if read_only else 0
-        if x.size == 0 if isinstance(x, Storage) else x.base.size == 0:
+        if x.size == 0:
             return export_tensor(_nothing, 0, shape, strides, code, bits, minor, flags)
         mapping, address = _mapped(base)
         try:
@@ -320,13 +316,12 @@ def from_dlpack(x: object, /, *, device: Optional[Context] = None, copy: Optiona
 
     if device is not None and not isinstance(device, Context):
         raise TypeError(f"device is {type(device).__name__}, not a tuff.Context")
-    if isinstance(x, (Storage, TransposedStorage)):
-        own = _base(x).context
-        if device in (None, own) and not copy and isinstance(x, Storage):
-            return x
+    if isinstance(x, Storage):
+        if device in (None, x.context):
+            return x.copy() if copy else x
         if copy is False:
-            raise BufferError("the array is of another context, or transposed: it cannot be had without a copy")
-        return x.copy() if device in (None, own) else (x.copy() if isinstance(x, TransposedStorage) else x).to(device)
+            raise BufferError("the array is of another context, and cannot be had there without a copy")
+        return x.to(device)
     if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
         raise TypeError(f"{type(x).__name__} has no __dlpack__(): tuff.asarray takes what NumPy takes")
     context = default_context() if device is None else device

@@ -261,4 +261,10 @@ def kron(a: Array, b: Array) -> Array:
     return product.reshape(tuple(i * j for i, j in zip(left, right)))
 
 
-protocol.FUNCTIONS.update(einsum=einsum, kron=kron, outer=outer, tensordot=tensordot)
+def _trace(array: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: object = None, out: object = None) -> Array:
+    if out is not None:
+        raise TypeError("numpy.trace on a device takes no out")
+    return total(protocol.FUNCTIONS["diagonal"](array, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+protocol.FUNCTIONS.update(trace=_trace, einsum=einsum, kron=kron, outer=outer, tensordot=tensordot)

@@ -69,7 +69,6 @@ __all__ = [
     "remainder",
     "signbit",
     "sinc",
-    "where",
 ]
 
 def is_operand(value: object) -> bool:

@@ -18,7 +18,7 @@ from ._handle import own
 from ._layout import beside, require_writable
 from ._operands import require_array, require_rank
 from ._storage import DTYPES, Storage, Strided, as_dtype
-from ._tracing import RULES, any_traced
+from ._tracing import RULES, any_traced, without_transposed
 from ._types import is_complex
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def expr(
 
 def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object]) -> Array:
     if any_traced(inputs.values()):
-        return RULES["expr"](formula, dtype, out, inputs)
+        return RULES["expr"](formula, dtype, out, {name: without_transposed(value) for name, value in inputs.items()})
     with_complex = any(is_complex(v.dtype) if isinstance(v, Storage) else is_complex_number(v) for v in inputs.values())
     formula, inputs = _without_complex(formula, inputs)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}

@@ -22,7 +22,7 @@ from ._layout import layout_of, memory_of
 from ._operands import dtype_of, require_array, require_dense, require_rank, same_kind, whole_axis
 from ._shape import gather
 from ._planes import joined
-from ._storage import Storage, Strided, TransposedStorage, as_dtype, as_numpy
+from ._storage import Storage, Strided, as_dtype, as_numpy
 from ._views import broadcast_to, permuted, viewed
 from ._tracing import differentiable
 
@@ -37,7 +37,7 @@ BOOL = np.dtype(np.bool_)
 
 def _is_indices(key: object) -> bool:
     """Whether a part of a key is a mask or an array of integers."""
-    return isinstance(key, (Storage, np.ndarray, list, bool, np.bool_, TransposedStorage))
+    return isinstance(key, (Storage, np.ndarray, list, bool, np.bool_))
 
 
 def _expanded(keys: Tuple[object, ...], ndim: int) -> List[object]:
@@ -85,8 +85,6 @@ def basic(x: Array, keys: Sequence[object]) -> Array:
 
 def _numbered(key: object, shape: Tuple[int, ...], axis: int, x: Array) -> List[object]:
     """An array of indices as it is, a mask as the indices of its true elements along each of its axes."""
-    if isinstance(key, TransposedStorage):
-        require_array(key, "an index")
     if isinstance(key, Storage):
         if key.context is not x.context:
             raise ValueError("an index is of another context")
@@ -234,8 +232,6 @@ def _updates(x: Array, value: object, shape: Tuple[int, ...]) -> Array:
         element(value, x.dtype)  # refuses what the type does not hold
         return x.context.full(shape, value, x.dtype)
     if not isinstance(value, Storage):
-        if isinstance(value, TransposedStorage):
-            require_array(value, "the value")
         return x.context.array(np.broadcast_to(as_numpy(value, x.dtype), shape), x.dtype)
     same_kind(x, value)
     # As in NumPy, axes of size 1 in front do not matter.
@@ -428,7 +424,7 @@ def one_hot(indices: Array, classes: int, dtype: object = np.float32) -> Array:
     return expr("i == c", dtype=as_dtype(dtype), i=indices[..., None], c=each)
 
 
-protocol.INDEXING.update(get=get, put=put)
+protocol.INDEXING.update(get=get, put=put, scatter=scatter)
 protocol.FUNCTIONS.update(
     pad=pad,
     put_along_axis=put_along_axis,

@@ -14,7 +14,7 @@ from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
 from . import _views as views
-from ._array import Array, Transposed
+from ._array import Array
 from ._types import complex_of
 from ._checked import is_complex_number, is_whole, real, sequence, whole
 from ._context import Context
@@ -105,7 +105,7 @@ def asarray(values: object, dtype: object = None, *, device: Optional[Context] =
         return values
     if copy is False:
         raise ValueError("these values reach a device, or another type, only as a copy")
-    if dtype is None and not isinstance(values, (Array, Transposed, np.ndarray, np.generic)):
+    if dtype is None and not isinstance(values, (Array, np.ndarray, np.generic)):
         values = np.asarray(values)
         dtype = values.dtype if values.dtype.kind in "iu" else None
     return array(values, dtype, device=device)
@@ -485,3 +485,6 @@ def can_cast(value: object, to: object) -> bool:
         return elementwise.common_type(kind, target) == target
     except TypeError:
         return False
+
+
+protocol.FUNCTIONS_OF_TYPES.update(sum=sum, prod=prod)

@@ -11,10 +11,10 @@ from ._checked import I32, is_whole, whole
 from ._storage import DTYPES, Storage, Strided, TransposedStorage
 
 if TYPE_CHECKING:
-    from ._array import Array, Transposed
+    from ._array import Array
 
     Operand = Union[Array, float, int]
-    Matrix = Union[Array, Transposed]
+    Matrix = Array
 
 
 #: The maximum rank of the library's shapes.
@@ -37,8 +37,6 @@ def base_of(matrix: Matrix) -> Array:
 def require_array(value: object, name: str) -> None:
     if isinstance(value, Storage):
         return
-    if isinstance(value, TransposedStorage):
-        raise TypeError(f"{name} is a transposed matrix, which only @ reads; its .copy() moves it")
     if isinstance(value, np.ndarray):
         raise TypeError(f"{name} is a NumPy array; upload it with ctx.array() first")
     raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")

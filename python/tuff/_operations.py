@@ -317,8 +317,7 @@ def matmul(
                        scale_out=scale_out)  # fmt: skip
         return RULES["matmul"](a, b, out, alpha, beta, {name: value for name, value in options.items() if value is not None})
     for value, name in ((a, "a"), (b, "b")):
-        if not isinstance(value, TransposedStorage):
-            require_array(value, name)
+        require_array(value, name)
     if is_complex(a.dtype) or is_complex(b.dtype):
         if not plain or alpha != 1 or beta != 0:
             raise TypeError(f"@ of {a.dtype} and {b.dtype} takes two operands and no options")

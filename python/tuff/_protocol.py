@@ -15,6 +15,7 @@ from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
 from ._operands import require_array, whole_axis
+from ._storage import Storage
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -43,6 +44,11 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
     name = function.__name__
     if name == "conjugate" and method == "__call__" and len(inputs) == 1 and not options:
         return inputs[0].conj()
+    if method == "accumulate" and name in _ACCUMULATED:
+        return _accumulate(name, *inputs, **options)
+    if method == "at" and name in _AT and not options and len(inputs) == 3 and isinstance(inputs[0], Storage):
+        INDEXING["scatter"](*inputs, _AT[name])
+        return None
     if method != "__call__":
         _refuse(f"{name}.{method}")
     known = _UFUNCS.get(name, name)
@@ -53,6 +59,22 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
                 raise TypeError(f"numpy.{name} on a device takes no {', '.join(options)}")
             return getattr(module, known)(*inputs, **({} if out[0] is None else {"out": out[0]}))
     _refuse(name)
+
+
+#: Ufuncs whose accumulate() is a scan.
+_ACCUMULATED = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+
+
+#: Ufuncs whose at() is a scatter.
+_AT = {"add": "add", "multiply": "multiply", "maximum": "maximum", "minimum": "minimum"}
+
+
+def _accumulate(name: str, array: Array, axis: int = 0, dtype: object = None, out: object = (None,)) -> Array:
+    if dtype is not None:
+        raise TypeError(f"numpy.{name}.accumulate on a device takes no dtype")
+    if not isinstance(axis, (int, np.integer)):
+        raise TypeError(f"axis is {axis!r}, not an integer")
+    return getattr(reductions, _ACCUMULATED[name])(array, axis, out=out[0] if isinstance(out, tuple) else out)
 
 
 def _concatenate(arrays: object, axis: object = 0, out: object = None) -> Array:
@@ -127,6 +149,8 @@ def _where(condition: object, *values: object) -> Array:
 INDEXING: Dict[str, Callable[..., Any]] = {}
 
 #: What Array.real and Array.imag are: "part" of a complex array, and "none", the imaginary parts of a real one, from _views.
+#: Array.sum() and prod() with a dtype, from _namespace.
+FUNCTIONS_OF_TYPES: Dict[str, Callable[..., Any]] = {}
 PARTS: Dict[str, Callable[..., Any]] = {}
 
 #: By the names after "numpy.". Modules that import this one add theirs.
@@ -141,9 +165,7 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "argpartition": lambda array, kth, axis=-1: sorting.argpartition(array, kth, axis),
     "argsort": lambda array, axis=-1, kind=None, order=None: sorting.argsort(array, axis),
     "argwhere": searching.argwhere,
-    "bincount": lambda array, weights=None, minlength=0: _refuse("bincount with weights")
-    if weights is not None
-    else searching.bincount(array, minlength),
+    "bincount": lambda array, weights=None, minlength=0: searching.bincount(array, weights, minlength),
     "clip": lambda array, min=None, max=None, out=None: elementwise.clip(array, min, max, out=out),
     "compress": lambda condition, array, axis=None: searching.compress(condition, array, axis),
     "concatenate": _concatenate,

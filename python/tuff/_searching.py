@@ -12,12 +12,17 @@ from . import _elementwise as elementwise
 from . import _reductions as reductions
 from . import _shape as shapes
 from . import _sorting as sorting
+from . import raw
 from ._checked import choice, is_whole, real, sequence, whole
+from ._error import check
 from ._expression import expr
 from ._operands import require_array, whole_axis
+from ._storage import DTYPES
+from ._types import is_complex
 
 if TYPE_CHECKING:
     from ._array import Array
+    from ._operands import Operand
 
 __all__ = [
     "argwhere",
@@ -33,6 +38,7 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "where",
 ]
 
 UniqueAll = NamedTuple("UniqueAll", [("values", "Array"), ("indices", "Array"), ("inverse_indices", "Array"), ("counts", "Array")])
@@ -71,6 +77,15 @@ def nonzero(x: Array) -> Tuple[Array, ...]:
     if x.ndim == 0:
         raise ValueError("nonzero of a 0-d array")
     return tuple(one.astype(np.int64) for one in coordinates(true_places(_mask(x)), x.shape))
+
+
+def where(
+    condition: Array, a: Optional[Operand] = None, b: Optional[Operand] = None, *, out: Optional[Array] = None
+) -> Union[Array, Tuple[Array, ...]]:
+    """a where the condition is not zero, elsewhere b; of a condition alone, nonzero(condition)."""
+    if a is None and b is None and out is None:
+        return nonzero(condition)
+    return elementwise.where(condition, a, b, out=out)
 
 
 def argwhere(x: Array) -> Array:
@@ -159,22 +174,40 @@ def _search(a: Array, v: Array, left: bool) -> Array:
     return places
 
 
-def bincount(x: Array, minlength: int = 0) -> Array:
+def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> Array:
     """How often each number from 0 to the largest occurs in a 1-d array of integers, as int64, of at least minlength
-    numbers."""
+    numbers; with weights, the sums of the weights of its occurrences, as float32, or float64 for weights of float64."""
+    if weights is not None and is_whole(weights):  # as once: bincount(x, 5)
+        weights, minlength = None, weights
     require_array(x, "x")
     if x.dtype.kind not in "iub":
         raise TypeError(f"x is of {x.dtype}, needs integers")
     if x.ndim != 1:
         raise ValueError(f"x has shape {x.shape}, needs one axis")
     size = whole(minlength, "minlength", 0, 2**31 - 1)
+    kind = np.dtype(np.int64)
+    if weights is not None:
+        require_array(weights, "weights")
+        if weights.shape != x.shape:
+            raise ValueError(f"weights have shape {weights.shape}, and x {x.shape}")
+        if is_complex(weights.dtype):
+            raise TypeError(f"weights are {weights.dtype}, need real numbers")
+        kind = np.dtype(np.float64 if weights.dtype == np.float64 else np.float32)
     if x.size == 0:
-        return x.context.zeros(size, np.int64)
+        return x.context.zeros(size, kind)
     ordered = sorting.sort(x.astype(np.uint8) if x.dtype == np.bool_ else x)
     least, most = int(ordered[:1].numpy()[0]), int(ordered[-1:].numpy()[0])
     if least < 0:
         raise ValueError(f"x has {least}, needs no negative numbers")
     size = builtins.max(size, most + 1)
+    if weights is not None:
+        places, weights = x.astype(np.int64) if x.dtype.itemsize < 4 else x, weights.astype(kind)
+        sums = x.context.zeros(size, kind)
+        desc = raw.ScatterDesc(dtype=DTYPES[kind], index_type=DTYPES[places.dtype], op=raw.SCATTER_ADD, rank=1, elementwise=1)
+        desc.shape[0], desc.index_shape[0] = size, x.size
+        desc.indices, desc.updates, desc.output = places.buffer.handle, weights.buffer.handle, sums.buffer.handle
+        check(raw.tuff_scatter(x.context.stream_handle, desc))
+        return sums
     numbers = x.context.array(np.arange(size), np.int64)
     return _differences(_search(ordered.astype(np.int64), numbers, True), x.size)
 

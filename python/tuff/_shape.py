@@ -13,7 +13,7 @@ from ._checked import is_whole, sequence
 from ._types import common_type
 from ._error import check
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
-from ._storage import DTYPES, Storage, TransposedStorage, as_dtype
+from ._storage import DTYPES, Storage, as_dtype
 from ._tracing import RULES, differentiable, is_traced
 
 if TYPE_CHECKING:
@@ -173,8 +173,6 @@ def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
     axis, negative ones from its end; they are uploaded."""
     if isinstance(indices, Storage):
         return indices
-    if isinstance(indices, TransposedStorage):
-        require_array(indices, "indices")
     host = np.asarray(indices)
     if host.size == 0 and not isinstance(indices, np.ndarray):
         host = host.astype(np.int32)

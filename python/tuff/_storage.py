@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ._context import Context
 
-    Self = TypeVar("Self", bound="Union[Storage, TransposedStorage]")
+    Self = TypeVar("Self", bound="Storage")
 
 Axis = Union[None, int, Sequence[int]]
 
@@ -290,53 +290,7 @@ class Strided:
     __slots__ = ()
 
 
-class TransposedStorage(OnDevice):
-    """A matrix or a stack of matrices with the last two axes exchanged. No elements are moved on the device."""
+class TransposedStorage:
+    """Mark of transposed matrices (_views.Transposed), which @ reads in place: `base` is what they are the transposed of."""
 
-    __slots__ = ("base",)
-    __array_ufunc__ = None
-
-    def __init__(self, base: Storage) -> None:
-        self.base = base
-
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        *batch, rows, columns = self.base.shape
-        return (*batch, columns, rows)
-
-    @property
-    def ndim(self) -> int:
-        return self.base.ndim
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.base.dtype
-
-    @property
-    def T(self) -> Storage:
-        if self.ndim != 2:
-            raise ValueError(f".T needs a matrix, this is of shape {self.shape}")
-        return self.base
-
-    @property
-    def mT(self) -> Storage:
-        return self.base
-
-    def __copy__(self) -> Self:
-        return type(self)(self.base.copy())
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return type(self)(self.base.copy())
-
-    __dlpack_device__ = Storage.__dlpack_device__
-    __dlpack__ = Storage.__dlpack__
-
-    def numpy(self) -> np.ndarray:
-        """Returns the transposed matrix on the host."""
-        return np.ascontiguousarray(np.swapaxes(self.base.numpy(), -1, -2))
-
-    def __array__(self, dtype: object = None, copy: Optional[bool] = None) -> np.ndarray:
-        return np.swapaxes(self.base.__array__(dtype, copy), -1, -2)
-
-    def __repr__(self) -> str:
-        return f"<tuff.Array {self.base.shape} {self.dtype}, transposed>"
+    __slots__ = ()

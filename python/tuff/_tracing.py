@@ -31,13 +31,21 @@ def any_traced(values: Iterable[object]) -> bool:
     return any(any_traced(value) if isinstance(value, (list, tuple)) else is_traced(value) for value in values)
 
 
+def without_transposed(value: object) -> object:
+    """An argument of a rule: a transposed array that is being differentiated as a new array, which has a gradient."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(without_transposed, value))
+    return value.base.swapaxes(-1, -2) if isinstance(value, TransposedStorage) and is_traced(value) else value
+
+
 def differentiable(function: Function) -> Function:
     """An operation that has a rule of its name."""
 
     @functools.wraps(function)
     def call(*arguments: object, **named: object) -> object:
         if any_traced(arguments) or (named and any_traced(named.values())):
-            return RULES[function.__name__](*arguments, **named)
+            named = {name: without_transposed(value) for name, value in named.items()}
+            return RULES[function.__name__](*map(without_transposed, arguments), **named)
         return function(*arguments, **named)
 
     return call

@@ -14,7 +14,8 @@ from ._checked import element, is_scalar, whole
 from ._types import part_of
 from ._layout import Layout, ReadOnlyLayout, copy_elements, dense_strides, layout_of, may_share, require_writable, same_elements
 from ._operands import require_array, same_kind, whole_axis
-from ._storage import Storage, Strided, as_numpy, as_shape
+from ._storage import Storage, Strided, TransposedStorage, as_numpy, as_shape
+from ._tracing import is_traced
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -125,6 +126,57 @@ class View(Strided, Array):
 
     def copy_from_async(self, source: np.ndarray) -> Array:
         raise ValueError("an upload needs dense memory, and this is a view with strides")
+
+
+class Transposed(TransposedStorage, View):
+    """A matrix, or a stack of matrices, with the last two axes exchanged: what a.T and a.mT are. No elements are moved. @
+    reads it in place; for others it is a view like any other."""
+
+    __slots__ = ("base",)
+
+    def __init__(self, base: Array) -> None:
+        self.base, self.dtype, self._dense = base, base.dtype, {}
+        *batch, rows, columns = base.shape
+        self.shape = (*batch, columns, rows)
+
+    @property
+    def layout(self) -> Layout:
+        of = layout_of(self.base)
+        return of._replace(strides=(*of.strides[:-2], of.strides[-1], of.strides[-2]))
+
+    @property
+    def context(self) -> Context:
+        return self.base.context
+
+    @property
+    def T(self) -> Array:
+        if self.ndim != 2:
+            raise ValueError(f".T needs a matrix, this is of shape {self.shape}; .mT is for stacks of them")
+        return self.base
+
+    @property
+    def mT(self) -> Array:
+        return self.base
+
+    def copy(self) -> Array:
+        """Returns a new array with the transposed elements, moved on the device."""
+        return self.base.swapaxes(-1, -2)
+
+    def __copy__(self) -> Transposed:
+        return Transposed(self.base.copy())
+
+    def __deepcopy__(self, memo: object) -> Transposed:
+        return Transposed(self.base.copy())
+
+    def reshape(self, *shape: Union[int, Sequence[int]]) -> Array:
+        return self.copy().reshape(*shape) if is_traced(self) else super().reshape(*shape)
+
+    def numpy(self) -> np.ndarray:
+        """Waits for the stream's work so far and copies the transposed matrix to the host."""
+        return np.ascontiguousarray(np.swapaxes(self.base.numpy(), -1, -2))
+
+
+protocol.PARTS["transposed"] = Transposed
 
 
 @differentiable

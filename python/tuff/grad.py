@@ -27,7 +27,7 @@ from . import _operations as operations
 from . import _reductions as reductions
 from . import _shape as shapes
 from . import _views as views
-from ._array import Array, Transposed
+from ._array import Array
 from ._buffer import Buffer
 from ._checked import is_whole, real, whole
 from ._context import Context
@@ -38,6 +38,7 @@ from ._operands import whole_axis
 from ._storage import Storage, Strided
 from ._tracing import RULES, Mark, any_traced
 from ._types import is_float
+from ._views import Transposed
 
 __all__ = ["SGD", "Adam", "clip_norm", "constant", "cross_entropy", "grad", "mean_squared_error", "value_and_grad", "vjp"]
 

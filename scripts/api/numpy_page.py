@@ -73,7 +73,6 @@ DIFFERENT = {
     "take": "the axis is 0 by default in tuff.take; indices out of range give zeros, no error",
     "trace": "of the last two axes",
     "var": "tuff.var and a.var() have correction instead of ddof; integers give float32",
-    "where": "three arguments; nonzero is for one",
     "zeros": "float32 by default",
 }
 
@@ -81,6 +80,7 @@ DIFFERENT = {
 #: The same for functions that are made of others (_composed.py).
 COMPOSED = {
     "average": "no returned",
+    "bincount": "sums of weights are float32, of weights of float64 float64",
     "convolve": "integers are convolved in float32",
     "correlate": "integers are correlated in float32",
     "diff": "prepend and append are arrays",
