@@ -256,6 +256,6 @@ def test_what_is_refused(ctx):
             use()
     with pytest.raises(TypeError, match="float32"):
         tuff.add(x, x, out=real)
-    for use in (tuff.linalg.det, tuff.linalg.norm, tuff.linalg.eigh):
+    for use in (tuff.linalg.det, tuff.linalg.eigh):
         with pytest.raises(TypeError, match="x is complex64, and linear algebra takes float32 and float64"):
             use(x.reshape(1, 2) * x.reshape(2, 1))

@@ -1,5 +1,7 @@
 """Linear algebra and sums of products against NumPy in float64, on both backends."""
 
+import functools
+
 import numpy as np
 import pytest
 import tuff
@@ -416,3 +418,61 @@ def test_numpys_functions_run_on_the_device(ctx, near, dtype, problem):
     near(np.tensordot(A[0], B[0], axes=1), a[0] @ b[0])
     with pytest.raises(TypeError, match="linalg.eigvals"):
         np.linalg.eigvals(A)
+
+
+def _complex(rng, *shape):
+    return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+
+
+def test_complex_systems(ctx, rng):
+    a, b, v = _complex(rng, 3, 4, 4) + 4 * np.eye(4, dtype=np.complex64), _complex(rng, 3, 4, 2), _complex(rng, 4)
+    x, y = ctx.array(a), ctx.array(b)
+    close = functools.partial(np.allclose, rtol=1e-4, atol=1e-4)
+    assert close(tuff.linalg.solve(x, y).numpy(), np.linalg.solve(a, b)) and tuff.linalg.solve(x, y).dtype == np.complex64
+    assert close(tuff.linalg.solve(x[0], ctx.array(v)).numpy(), np.linalg.solve(a[0], v))
+    assert close(tuff.linalg.solve(x, ctx.array(b.real.copy())).numpy(), np.linalg.solve(a, b.real))
+    assert close(tuff.linalg.solve(ctx.array(a.real.copy()), y).numpy(), np.linalg.solve(a.real, b))
+    assert close(tuff.linalg.inv(x).numpy(), np.linalg.inv(a)) and close(np.linalg.inv(x.mT).numpy(), np.linalg.inv(a.swapaxes(-1, -2)))
+    assert close(tuff.linalg.matrix_power(x[0], -2).numpy(), np.linalg.matrix_power(a[0], -2))
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        tuff.linalg.inv(ctx.zeros((2, 2), np.complex64))
+    for call in (lambda: tuff.linalg.inv(y), lambda: tuff.linalg.solve(y, y), lambda: tuff.linalg.solve(x, ctx.array(v[:3]))):
+        with pytest.raises((ValueError, np.linalg.LinAlgError)):
+            call()
+
+
+def test_complex_singular_values_and_norms(ctx, rng):
+    a = _complex(rng, 2, 5, 3)
+    a[1, :, 2] = 1j * a[1, :, 0]  # of rank 2
+    x = ctx.array(a)
+    values = tuff.linalg.svdvals(x)
+    wanted = np.linalg.svd(a, compute_uv=False)
+    assert values.dtype == np.float32 and np.allclose(values.numpy(), wanted, atol=1e-5)
+    assert tuff.linalg.matrix_rank(x, rtol=1e-5).numpy().tolist() == [3, 2]
+    assert np.allclose(tuff.linalg.pinv(x, rtol=1e-5).numpy(), np.linalg.pinv(a, 1e-5), atol=1e-4)
+    assert np.allclose(tuff.linalg.pinv(x[0].T).numpy(), np.linalg.pinv(a[0].T), atol=1e-4)
+    assert np.allclose(tuff.linalg.cond(x[0]).numpy(), np.linalg.cond(a[0]), rtol=1e-4)
+    for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        got = tuff.linalg.matrix_norm(x, ord=order, keepdims=True)
+        assert got.dtype == np.float32 and np.allclose(got.numpy(), np.linalg.norm(a, order, (-2, -1), True), rtol=1e-4, atol=1e-5)
+    for order in (0, 1, 2, 3, -1, np.inf, -np.inf):
+        got = tuff.linalg.vector_norm(x, axis=1, ord=order)
+        assert got.dtype == np.float32 and np.allclose(got.numpy(), np.linalg.norm(a, order, 1), rtol=1e-4)
+    for refused in (tuff.linalg.det, tuff.linalg.cholesky, tuff.linalg.qr, tuff.linalg.svd, tuff.linalg.eigh):
+        with pytest.raises(TypeError, match="linear algebra takes"):
+            refused(x[0, :3])
+
+
+def test_cross(ctx, rng):
+    a, b = rng.integers(-9, 9, (4, 3, 2)), rng.integers(-9, 9, (4, 3, 2))
+    for kind in (np.float32, np.int16, np.complex64):
+        x, y = ctx.array(a, kind), ctx.array(b, kind)
+        wanted = np.cross(a.astype(kind), b.astype(kind), axis=1)
+        for got in (tuff.linalg.cross(x, y, axis=1), tuff.cross(x, y, axis=-2), np.cross(x, y, axis=1)):
+            assert got.dtype == kind and (got.numpy() == wanted).all()
+    flat = ctx.array(b[0, :, 0], np.float32)
+    assert (tuff.cross(ctx.array(a.swapaxes(1, 2).copy(), np.float32), flat).numpy() == np.cross(a.swapaxes(1, 2), b[0, :, 0])).all()
+    assert (np.cross(ctx.array(a, np.float32), flat, axisa=1, axisc=0).numpy() == np.cross(a, b[0, :, 0], axisa=1, axisc=0)).all()
+    for call in (lambda: tuff.cross(x, y, axis=0), lambda: tuff.cross(x, y, axis=3), lambda: tuff.cross(flat, a)):
+        with pytest.raises((ValueError, TypeError)):
+            call()

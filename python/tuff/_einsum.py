@@ -20,7 +20,7 @@ from ._operands import require_array, whole_axis
 if TYPE_CHECKING:
     from ._array import Array
 
-__all__ = ["einsum", "kron", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
+__all__ = ["cross", "einsum", "kron", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
 
 
 def _moved(x: Array, order: Sequence[int]) -> Array:
@@ -242,6 +242,36 @@ def vecdot(a: Array, b: Array, *, axis: int = -1) -> Array:
     return _of_operands(einsum("...i,...i->...", moved[0].conj(), moved[1]), a, b)
 
 
+def cross(a: Array, b: Array, *, axis: int = -1) -> Array:
+    """The cross products of vectors of three elements along an axis, by default the last; the other axes broadcast. Integers
+    wrap."""
+    for x, name in ((a, "a"), (b, "b")):
+        require_array(x, name)
+        if x.shape[whole_axis(axis, x.ndim)] != 3:
+            raise ValueError(f"{name} has shape {x.shape}, and axis {axis} needs three elements")
+
+    def part(x: Array, index: int) -> Array:
+        return x[(slice(None),) * whole_axis(axis, x.ndim) + (index,)]
+
+    def product(i: int, j: int) -> Array:
+        return functions.multiply(part(a, i), part(b, j))
+
+    parts = [functions.subtract(product(i, j), product(j, i)) for i, j in ((1, 2), (2, 0), (0, 1))]
+    return protocol.stack(parts, axis if axis < 0 else whole_axis(axis, parts[0].ndim + 1))
+
+
+def _cross(a: Array, b: Array, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Optional[int] = None) -> Array:
+    """numpy.cross of vectors of three elements."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    require_array(a, "a")
+    require_array(b, "b")
+    a, b = (_moved(x, [*(i for i in range(x.ndim) if i != whole_axis(at, x.ndim)), whole_axis(at, x.ndim)]) for x, at in ((a, axisa), (b, axisb)))
+    result = cross(a, b)
+    at, order = whole_axis(axisc, result.ndim), list(range(result.ndim - 1))
+    return _moved(result, [*order[:at], result.ndim - 1, *order[at:]])
+
+
 def outer(a: Array, b: Array) -> Array:
     """The products of each element of a with each of b, both flattened."""
     require_array(a, "a")
@@ -267,4 +297,4 @@ def _trace(array: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype:
     return total(protocol.FUNCTIONS["diagonal"](array, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-protocol.FUNCTIONS.update(trace=_trace, einsum=einsum, kron=kron, outer=outer, tensordot=tensordot)
+protocol.FUNCTIONS.update(trace=_trace, cross=_cross, einsum=einsum, kron=kron, outer=outer, tensordot=tensordot)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Optional
 
 import numpy as np
 
+from . import _functions as functions
 from ._operands import require_array
+from ._planes import joined
+from ._shape import concat
+from ._storage import Storage
+from ._types import is_complex
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -25,6 +30,23 @@ def floats(x: Array, name: str) -> Array:
     if x.dtype not in _TYPES:
         raise TypeError(f"{name} is {x.dtype}, and linear algebra takes float32 and float64; .astype() converts")
     return x
+
+
+def has_complex(*operands: object) -> bool:
+    """Whether an operand is an array of complex numbers."""
+    return any(isinstance(one, Storage) and is_complex(one.dtype) for one in operands)
+
+
+def embedded(x: Array) -> Array:
+    """Complex m x n matrices X + iY as real ones of 2m x 2n, [[X, -Y], [Y, X]]: those of products, inverses and pseudo-inverses
+    are products, inverses and pseudo-inverses. Each singular value is there twice."""
+    re, im = x.real, x.imag
+    return concat([concat([re, functions.neg(im)], x.ndim - 1), concat([im, re], x.ndim - 1)], x.ndim - 2)
+
+
+def of_halves(x: Array, m: int) -> Array:
+    """Real matrices of 2m rows as complex ones: the upper half has the real parts."""
+    return joined(x[..., :m, :], x[..., m:, :])
 
 
 def matrices(x: Array, name: str, square: bool = True) -> Array:

@@ -10,11 +10,12 @@ from . import raw
 from ._checked import choice, is_number
 from ._elementwise import where
 from ._error import check as require
-from ._matrices import LinAlgError, count, floats, matrices, owned, raise_if
+from ._matrices import LinAlgError, count, embedded, floats, has_complex, matrices, of_halves, owned, raise_if
 from ._operands import dtype_of, same_kind
 from ._operations import matmul
 from ._reductions import count_nonzero
 from ._shape import concat
+from ._types import part_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -145,6 +146,10 @@ def _transposed(x: Array) -> Array:
 
 def svdvals(x: Array, *, check: bool = True) -> Array:
     """The singular values of matrices in descending order."""
+    if has_complex(x):
+        if x.ndim < 2:
+            raise LinAlgError(f"x has shape {x.shape}, needs at least two axes")
+        return svdvals(embedded(x), check=check)[..., ::2].copy()
     return _svd(x, False, check)[1]
 
 
@@ -162,7 +167,9 @@ def _cut(values: Array, shape: Tuple[int, ...], rtol: Union[None, float, Array],
 
 def matrix_rank(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
     """How many singular values of each matrix are above rtol times the largest one, by default max(m, n) * eps."""
-    x = matrices(x, "x", square=False)
+    x = x if has_complex(x) else matrices(x, "x", square=False)
+    if x.ndim < 2:
+        raise LinAlgError(f"x has shape {x.shape}, needs at least two axes")
     if 0 in x.shape[-2:]:
         return x.context.zeros(x.shape[:-2], np.int64)
     values = svdvals(x)
@@ -176,9 +183,15 @@ def _inverse_values(values: Array, above: Array) -> Array:
 def pinv(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
     """The pseudo-inverses of matrices: singular values that are not above rtol times the largest one, by default
     max(m, n) * eps, count as zero."""
-    x = matrices(x, "x", square=False)
+    x = x if has_complex(x) else matrices(x, "x", square=False)
+    if x.ndim < 2:
+        raise LinAlgError(f"x has shape {x.shape}, needs at least two axes")
     if 0 in x.shape[-2:]:
         return x.context.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    if has_complex(x):
+        m, n = x.shape[-2:]
+        rtol = max(m, n) * float(np.finfo(part_of(x.dtype)).eps) if rtol is None else rtol
+        return of_halves(pinv(embedded(x), rtol=rtol)[..., :m], n)
     u, values, vt = svd(x, full_matrices=False)
     inverse = _inverse_values(values, _cut(values, x.shape, rtol))
     return matmul(vt.mT, (u * inverse.reshape((*values.shape[:-1], 1, values.shape[-1]))).mT)

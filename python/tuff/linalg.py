@@ -17,10 +17,11 @@ from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
-from ._einsum import diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
+from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._matrices import LinAlgError
 from ._matrices import count as _count
+from ._matrices import embedded, has_complex, of_halves
 from ._matrices import floats as _floats
 from ._matrices import matrices as _matrices
 from ._matrices import owned as _owned
@@ -29,6 +30,8 @@ from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
 from ._spectra import EighResult, LstsqResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
+from ._shape import concat
+from ._types import common_type
 from ._views import broadcast_to
 
 if TYPE_CHECKING:
@@ -43,6 +46,7 @@ __all__ = [
     "SlogdetResult",
     "cholesky",
     "cond",
+    "cross",
     "det",
     "diagonal",
     "eigh",
@@ -167,11 +171,28 @@ def lu_solve(lu_and_pivots: Tuple[Array, Array], b: Array, trans: Union[int, str
 
 def solve(a: Array, b: Array, *, check: bool = True) -> Array:
     """Solves a @ x = b. b is a vector if it has one axis, otherwise a stack of matrices; stacks broadcast."""
+    if has_complex(a, b):
+        return _solve_complex(a, b, check)
     given, a = a, _matrices(a, "a")
     a, sides, shape = _sides(a, b)
     factors, pivots = _factor(a, given, check)
     _solve_factored(factors, pivots, sides, raw.NO_TRANS)
     return sides.reshape(shape)
+
+
+def _solve_complex(a: Array, b: Array, check: bool) -> Array:
+    require_array(a, "a")
+    require_array(b, "b")
+    kind = common_type(a.dtype, b.dtype)
+    a, b = (x if x.dtype == kind else x.astype(kind) for x in (a, b))
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise LinAlgError(f"a has shape {a.shape}, needs square matrices")
+    n = a.shape[-1]
+    if b.ndim == 0 or b.shape[max(b.ndim - 2, 0)] != n:
+        raise ValueError(f"a has shape {a.shape} and b {b.shape}: needs {n} rows")
+    sides = b.reshape(n, 1) if b.ndim == 1 else b
+    x = of_halves(solve(embedded(a), concat([sides.real, sides.imag], sides.ndim - 2), check=check), n)
+    return x.reshape(x.shape[:-1]) if b.ndim == 1 else x
 
 
 def solve_triangular(
@@ -198,6 +219,11 @@ def _identity(x: Array) -> Array:
 
 def inv(x: Array, *, check: bool = True) -> Array:
     """The inverses of square matrices."""
+    if has_complex(x):
+        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+            raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
+        n = x.shape[-1]
+        return of_halves(inv(embedded(x), check=check)[..., :n], n)
     given, x = x, _matrices(x, "x")
     factors, pivots = _factor(x, given, check)
     result = _identity(x)
@@ -232,7 +258,7 @@ def slogdet(x: Array) -> SlogdetResult:
 def matrix_power(x: Array, n: int) -> Array:
     """Square matrices to an integer power; of the inverses if n is negative."""
     power = whole(n, "n", -(2**62), 2**62)
-    x = _matrices(x, "x") if power < 0 else x
+    x = _matrices(x, "x") if power < 0 and not has_complex(x) else x
     require_array(x, "x")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
@@ -251,7 +277,7 @@ def matrix_power(x: Array, n: int) -> Array:
 def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:  # noqa: A002
     """The norm of order `ord` over axes, by default all: the sum of |x|**ord to the power 1 / ord; inf and -inf: the largest
     and the smallest |x|; 0: how many elements are not 0."""
-    x = _floats(x, "x")
+    x = _floats(functions.abs(x) if has_complex(x) else x, "x")
     if not is_number(ord):
         raise TypeError(f"ord is {ord!r}, not a number")
     named = range(x.ndim) if axis is None else (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer, several, or None")
@@ -277,7 +303,9 @@ def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: flo
 def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "fro") -> Array:  # noqa: A002
     """The norms of matrices: "fro", the root of the sum of squares; 1 and -1: the largest and the smallest sum of a column's
     magnitudes; inf and -inf: of a row's; 2 and -2: the largest and the smallest singular value; "nuc": their sum."""
-    x = _floats(x, "x")
+    if has_complex(x) and (isinstance(ord, str) and ord != "nuc" or ord in (1, -1, math.inf, -math.inf)):
+        x = functions.abs(x)
+    x = x if has_complex(x) else _floats(x, "x")
     if x.ndim < 2:
         raise ValueError(f"x has shape {x.shape}, needs at least two axes")
     if ord == "fro":
@@ -297,7 +325,7 @@ def matrix_norm(x: Array, *, keepdims: bool = False, ord: Union[str, float] = "f
 def cond(x: Array, p: Union[None, float, str] = None) -> Array:
     """The condition numbers of matrices: the quotient of the largest singular value and the smallest one (p is None or 2),
     the reverse (-2), or the product of the p-norms of x and its inverse."""
-    x = _matrices(x, "x", square=False)
+    x = x if has_complex(x) else _matrices(x, "x", square=False)
     if p is None or p in (2, -2):
         values = svdvals(x)
         if values.shape[-1] == 0:
