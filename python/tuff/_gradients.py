@@ -1,0 +1,308 @@
+"""Gradients of formulas, products, reductions, shapes and indices: the rules of tuff.grad."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Dict, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _elementwise as elementwise
+from . import _functions as functions
+from . import _indexing, raw
+from . import _operations as operations
+from . import _reductions as reductions
+from . import _shape as shapes
+from . import _views as views
+from ._array import Array
+from ._checked import real
+from ._derivative import derivative
+from ._expression import expr
+from ._operands import whole_axis
+from ._tape import (
+    Pull,
+    Traced,
+    constant,
+    dense,
+    noted,
+    refuse_out,
+    rule,
+    summed_to,
+    tape_of,
+    value_in,
+)
+from ._tracing import RULES
+from ._types import is_float
+from ._views import Transposed
+
+# --- Rules: formulas, and with them every function of elements
+
+
+@rule("expr")
+def _expr(formula: str, dtype: object, out: object, inputs: Dict[str, Any]) -> Array:
+    refuse_out(out, "a formula")
+    tape = tape_of(*inputs.values())
+    values = {name: value_in(tape, x) for name, x in inputs.items()}
+    result = expr(formula, dtype=dtype, **values)
+    if not is_float(result.dtype):
+        return result
+    factor = "g"
+    while factor in inputs or factor in formula:
+        factor += "g"
+    pulls = []
+    for name, x in inputs.items():
+        if isinstance(x, Traced) and x.tape is tape:
+            slope = derivative(formula, name, factor)
+            if slope is not None:
+                pulls.append((x.place, functools.partial(_pulled, slope, factor, values, x.shape, x.dtype)))
+    return tape.add(result, pulls)
+
+
+def _pulled(slope: Tuple[str, frozenset], factor: str, values: Dict[str, Any], shape: tuple, dtype: np.dtype, g: Array) -> Array:
+    formula, names = slope
+    if formula != factor:
+        g = expr(formula, dtype=g.dtype if g.shape != shape else dtype, **{factor: g},
+                 **{name: value for name, value in values.items() if name in names})  # fmt: skip
+    return summed_to(g, shape, dtype)
+
+
+# --- Rules: products
+
+
+def _turned(x: Array) -> Any:
+    """A stack of matrices transposed, as an operand."""
+    return x.base if isinstance(x, Transposed) else Transposed(x)
+
+
+@rule("matmul")
+def _matmul(a: Any, b: Any, out: object, alpha: float, beta: float, options: Dict[str, Any]) -> Array:
+    refuse_out(out, "@")
+    if beta != 0:
+        raise ValueError("beta needs out")
+    if any(name.startswith("scale") for name in options):
+        raise TypeError("@ of an array that is being differentiated takes no scales")
+    precision = options.pop("precision", None)
+    if options or alpha != 1:
+        result = operations.matmul(a, b, precision=precision)
+        result = result if alpha == 1 else result * real(alpha, "alpha")
+        for name in ("bias", "residual"):
+            if name in options:
+                result = result + options[name]
+        return activated(result, options.get("activation"))
+    if a.ndim == 1 or b.ndim == 1:
+        rows = a.reshape(1, -1) if a.ndim == 1 else a
+        columns = b.reshape(-1, 1) if b.ndim == 1 else b
+        result = operations.matmul(rows, columns, precision=precision)
+        kept = [n for n, drop in zip(result.shape[-2:], (a.ndim == 1, b.ndim == 1)) if not drop]
+        return result.reshape(*result.shape[:-2], *kept)
+    tape = tape_of(a, b)
+    x, y = value_in(tape, a), value_in(tape, b)
+    product = functools.partial(operations.matmul, precision=precision)
+
+    def of_a(g: Array) -> Array:  # g @ b.mT, or its transposed
+        g = _like(g, y)
+        return product(y, _turned(g)) if isinstance(a, Transposed) else product(g, _turned(y))
+
+    def of_b(g: Array) -> Array:
+        g = _like(g, x)
+        if isinstance(b, Transposed):
+            return product(_turned(g), x)
+        if y.ndim == 2 and x.ndim > 2 and not isinstance(x, Transposed):  # one product instead of a stack that is summed
+            return product(_turned(dense(x).reshape(-1, x.shape[-1])), g.reshape(-1, g.shape[-1]))
+        return product(_turned(x), g)
+
+    pulls = []
+    for operand, pull in ((a, of_a), (b, of_b)):
+        base = operand.base if isinstance(operand, Transposed) else operand
+        if isinstance(base, Traced) and base.tape is tape:
+            pulls.append((base.place, lambda g, pull=pull, base=base: summed_to(pull(g), base.shape, base.dtype)))
+    return tape.add(product(x, y), pulls)
+
+
+def _like(g: Array, other: Any) -> Array:
+    """The gradient of a product as the other factor's type: float64 and bfloat16 stand beside themselves only."""
+    return dense(g if g.dtype == other.dtype else g.astype(other.dtype))
+
+
+def activated(x: Array, activation: Optional[str]) -> Array:
+    if activation is None:
+        return x
+    return elementwise.clip(x, 0.0, 6.0) if activation == "relu6" else getattr(functions, activation)(x)
+
+
+# --- Rules: reductions and scans
+
+
+@rule("reduce")
+def _reduce(op: int, x: Traced, axes: Tuple[int, ...], keepdims: bool, correction: float) -> Array:
+    kept = tuple(1 if axis in axes else n for axis, n in enumerate(x.shape))
+    count = math.prod(x.shape[axis] for axis in axes)
+    v, name = x.value, _NAMES.get(op)
+    y = reductions.reduce(op, v, axes, True, correction=correction)
+    result = y if keepdims else y.reshape([n for axis, n in enumerate(x.shape) if axis not in axes])
+    if not is_float(result.dtype):
+        return result
+    if name == "prod":
+        return _product(x, axes, keepdims)
+
+    def pull(g: Array) -> Array:
+        g = dense(g).reshape(kept)
+        if name == "sum":
+            return views.broadcast_to(g, x.shape)
+        if name == "mean":
+            return views.broadcast_to(g * (1 / count), x.shape)
+        if name in ("max", "min"):  # shared by all that are the largest
+            equal = expr("x == y", dtype=x.dtype, x=v, y=y)
+            return expr("e * g / n", e=equal, g=g, n=equal.sum(axes, True))
+        if name in ("var", "std"):
+            mean = v.mean(axes, True)
+            slope = "g * 2 * (x - m) / n" if name == "var" else "y == 0 ? 0 : g * (x - m) / (n * y)"
+            operands = {"y": y} if name == "std" else {}
+            return expr(slope, dtype=x.dtype, x=v, g=g, m=mean, n=float(count - correction), **operands)
+        return expr(_REDUCED[name], dtype=x.dtype, x=v, g=g, **({"y": y} if "y" in _REDUCED[name] else {}))
+
+    return x.tape.add(result, ((x.place, pull),))
+
+
+_REDUCED = {"sum_squares": "2 * x * g", "l1": "sign(x) * g", "l2": "y == 0 ? 0 : x / y * g", "logsumexp": "exp(x - y) * g"}
+_NAMES = {value: name[7:].lower() for name, value in vars(raw).items() if name.startswith("REDUCE_")}
+
+
+def _product(x: Traced, axes: Tuple[int, ...], keepdims: bool) -> Array:
+    """The product: each element's slope is the product of those before it and of those behind it, also if one is 0."""
+    others = [axis for axis in range(x.ndim) if axis not in axes]
+    flat = shapes.permute(x, (*others, *axes)).reshape((*(x.shape[axis] for axis in others), -1)) if x.ndim else x.reshape(1)
+    v, last = flat.value, flat.ndim - 1
+
+    def pull(g: Array) -> Array:
+        before = reductions.cumprod(v, last, exclusive=True)
+        behind = reductions.cumprod(v, last, exclusive=True, reverse=True)
+        return expr("g * a * b", dtype=x.dtype, g=dense(g).reshape((*flat.shape[:-1], 1)), a=before, b=behind)
+
+    result = flat.tape.add(v.prod(last), ((flat.place, pull),))
+    return result.reshape([1 if axis in axes else n for axis, n in enumerate(x.shape)]) if keepdims else result
+
+
+@rule("cumsum")
+def _cumsum(x: Traced, axis: Optional[int] = None, *, exclusive: bool = False, reverse: bool = False, out: object = None) -> Array:
+    refuse_out(out, "cumsum")
+    if axis is None:
+        return _cumsum(x.ravel(), 0, exclusive=exclusive, reverse=reverse)
+    scan = functools.partial(reductions.cumsum, axis=axis, exclusive=exclusive)
+    return noted(x, lambda v: scan(v, reverse=reverse), lambda g: scan(dense(g), reverse=not reverse))
+
+
+# --- Rules: shapes and indices
+
+
+@rule("cast")
+def _cast(x: Traced, dtype: np.dtype, out: object) -> Array:
+    refuse_out(out, "a conversion")
+    if not is_float(dtype):
+        return x.value.astype(dtype)
+    return noted(x, lambda v: v.astype(dtype), lambda g: g.astype(x.dtype))
+
+
+@rule("permute")
+def _permute(x: Traced, order: Sequence[int], *, out: object = None) -> Array:
+    refuse_out(out, "permute")
+    axes = [whole_axis(axis, x.ndim) for axis in order]
+    return noted(x, lambda v: shapes.permute(v, axes), lambda g: shapes.permute(dense(g), np.argsort(axes).tolist()))
+
+
+RULES["permuted"] = _permute
+
+
+@rule("broadcast_to")
+def _broadcast_to(x: Traced, shape: Union[int, Sequence[int]]) -> Array:
+    return noted(x, lambda v: views.broadcast_to(v, shape), lambda g: summed_to(dense(g), x.shape, x.dtype))
+
+
+@rule("repeated_to")
+def _repeated_to(x: Traced, shape: Union[int, Sequence[int]]) -> Array:
+    return noted(x, lambda v: operations.repeated_to(v, shape), lambda g: summed_to(dense(g), x.shape, x.dtype))
+
+
+def _put(x: Traced, key: object) -> Pull:
+    """The gradient at the places that a key selects, added up where it selects one twice; elsewhere zeros."""
+    return lambda g: _indexing.scatter(x.context.zeros(x.shape, x.dtype), key, g, "add")
+
+
+@rule("get")
+def _get(x: Any, key: object) -> Array:
+    keys = tuple(constant(one) if isinstance(one, Array) else one for one in (key if isinstance(key, tuple) else (key,)))
+    return noted(x, lambda v: v[keys], _put(x, keys)) if isinstance(x, Traced) else x[keys]
+
+
+@rule("section")
+def _section(x: Traced, key: object, *, out: object = None) -> Array:
+    refuse_out(out, "section")
+    return noted(x, lambda v: shapes.section(v, key), _put(x, key))
+
+
+@rule("diagonal")
+def _diagonal(x: Traced, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    def pull(g: Array) -> Array:
+        zeros = x.context.zeros(x.shape, x.dtype)
+        views.diagonal(zeros, offset, axis1, axis2).assign(dense(g))
+        return zeros
+
+    return noted(x, lambda v: views.diagonal(v, offset, axis1, axis2), pull)
+
+
+@rule("concat")
+def _concat(arrays: Sequence[Array], axis: Optional[int] = 0, *, out: object = None) -> Array:
+    refuse_out(out, "concat")
+    if axis is None:
+        return _concat([one.ravel() for one in arrays], 0)
+    tape = tape_of(*arrays)
+    along, begin, pulls = whole_axis(axis, arrays[0].ndim), 0, []
+    for one in arrays:
+        key = (*(slice(None),) * along, slice(begin, begin + one.shape[along]))
+        begin += one.shape[along]
+        if isinstance(one, Traced) and one.tape is tape:
+            pulls.append((one.place, lambda g, key=key, one=one: dense(g)[key].copy().astype(one.dtype)))
+    return tape.add(shapes.concat([value_in(tape, one) for one in arrays], along), pulls)
+
+
+@rule("take")
+def _take(x: Any, indices: Any, axis: int = 0, *, out: object = None) -> Array:
+    refuse_out(out, "take")
+    if not isinstance(x, Traced):
+        return shapes.take(x, constant(indices), axis)
+    along = whole_axis(axis, x.ndim)
+    places = constant(indices) if isinstance(indices, Array) else np.asarray(indices)
+    return noted(x, lambda v: shapes.take(v, places, along), _put(x, (*(slice(None),) * along, places)))
+
+
+@rule("embedding")
+def _embedding(table: Traced, indices: Any, *, out: object = None) -> Array:
+    return _take(table, indices, 0, out=out)
+
+
+@rule("take_along_axis")
+def _take_along_axis(x: Any, indices: Any, axis: Optional[int] = -1) -> Array:
+    if axis is None:
+        return _take_along_axis(x.ravel(), indices, 0)
+    if not isinstance(x, Traced):
+        return _indexing.take_along_axis(x, constant(indices), axis)
+    along = whole_axis(axis, x.ndim)
+    places = constant(indices) if isinstance(indices, Array) else x.context.array(np.asarray(indices))
+
+    def pull(g: Array) -> Array:
+        # Whatever else is broadcast is a coordinate: an index for every axis.
+        grid = [np.arange(n).reshape([-1 if at == one else 1 for at in range(x.ndim)]) for one, n in enumerate(g.shape)]
+        grid = [0 * own if x.shape[at] == 1 else own for at, own in enumerate(grid)]
+        key = tuple(views.broadcast_to(places, g.shape) if at == along else own for at, own in enumerate(grid))
+        return _put(x, key)(g)
+
+    return noted(x, lambda v: _indexing.take_along_axis(v, places, along), pull)
+
+
+@rule("pad")
+def _pad(x: Traced, pad_width: object, mode: str = "constant", constant_values: Union[float, int] = 0) -> Array:
+    if mode != "constant":
+        raise TypeError(f"pad() with mode {mode!r} has no rule for gradients")
+    back = [(-int(before), -int(after)) for before, after in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
+    return noted(x, lambda v: _indexing.pad(v, pad_width, mode, constant_values), lambda g: _indexing.pad(dense(g), back))
