@@ -142,6 +142,21 @@ TEST_P(Buffer, FillsWithPatterns) {
   }
 }
 
+// The host copies what it has written in blocks of 64 KiB.
+TEST_P(Buffer, FillsOfManyBlocksKeepTheirPattern) {
+  constexpr uint64_t kBlock = 65'536;
+  const auto pattern = counting(16, 0x31);
+  for (const uint64_t size : {1, 2, 4, 8, 16}) {
+    for (const uint64_t bytes : {kBlock - size, kBlock, kBlock + size, 3 * kBlock + 5 * size}) {
+      const OwnBuffer buffer(context(), bytes + 2 * size);
+      std::vector<uint8_t> expected(bytes + 2 * size, 0);
+      ASSERT_OK(tuff_fill(context(), buffer, size, bytes, pattern.data(), size));
+      for (uint64_t i = 0; i < bytes; ++i) expected[size + i] = pattern[i % size];
+      ASSERT_TRUE(contents(context(), buffer) == expected) << "a pattern of " << size << ", " << bytes << " bytes";
+    }
+  }
+}
+
 TEST_P(Buffer, FillsThroughViewsAtAnyByte) {
   const auto pattern = counting(16, 0x31);
   for (uint64_t start : {1, 2, 3, 4, 5, 7, 12}) {

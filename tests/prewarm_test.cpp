@@ -1,5 +1,8 @@
 // Kernels that are compiled in the background, from a list on disk, while callers continue, until the context ends.
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -180,17 +183,34 @@ TEST_F(Prewarm, DestroyingStopsIt) {
 
 TEST_F(Prewarm, ManyContextsComeAndGo) {
   record(false);
+  // The longest of each step. Many processes at once can take a driver minutes for what takes one of them a second; the
+  // output then says which step that was.
+  enum Step { kCreate, kWork, kDestroy, kSteps };
+  std::array<std::atomic<int64_t>, kSteps> longest{};
+  const auto timed = [&](Step step, const auto& function) {
+    const Clock::time_point begin = Clock::now();
+    function();
+    const int64_t took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+    for (int64_t most = longest[step]; took > most && !longest[step].compare_exchange_weak(most, took);) {
+    }
+  };
+  const Clock::time_point begin = Clock::now();
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([i] {
+    threads.emplace_back([&, i] {
       for (int round = 0; round < 4; ++round) {
-        const tuff_context context = create(1);
-        if ((i + round) % 2 == 0) work(context);
-        destroy(context);
+        tuff_context context = 0;
+        timed(kCreate, [&] { context = create(1); });
+        if ((i + round) % 2 == 0) timed(kWork, [&] { work(context); });
+        timed(kDestroy, [&] { destroy(context); });
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
+  if (Clock::now() - begin < std::chrono::seconds(30)) return;
+  std::printf("slow: at most %lld ms to create a context, %lld ms for its calls, %lld ms to destroy it\n",
+              static_cast<long long>(longest[kCreate]), static_cast<long long>(longest[kWork]),
+              static_cast<long long>(longest[kDestroy]));
 }
 
 TEST_F(Prewarm, WrongOptions) {

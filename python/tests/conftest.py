@@ -5,7 +5,7 @@ import os
 import random
 import sys
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -42,14 +42,13 @@ def gamma(n):
 
 #: Tests with more rows than this are tables, of which TUFF_TEST_SAMPLE keeps a part, as in tests/main.cpp.
 MAX_WHOLE_TABLE = 32
-#: With more rows than this, on both backends together, a third of those on a device is kept.
-MAX_WHOLE_ON_DEVICE = 8
+#: Of smaller ones with more rows than this, on both backends together, a third of those on a device is kept.
+MAX_WHOLE_ON_DEVICE = 6
 
 
 def _sample():
-    """What TUFF_TEST_SAMPLE=N[:seed] asks for: (N, seed). Each row of a table is kept with probability 1 / N.
-
-    Without a seed, it is TUFF_TEST_SAMPLE_SEED, which scripts/test.sh sets, or a fresh one."""
+    """What TUFF_TEST_SAMPLE=N[:seed] asks for: (N, seed). Each row of a table is kept with probability 1 / N, but at
+    least one on each backend. Without a seed, it is TUFF_TEST_SAMPLE_SEED, which scripts/test.sh sets, or a fresh one."""
     wanted = os.environ.get("TUFF_TEST_SAMPLE", "1")
     share, colon, seed = wanted.partition(":")
     if not share.isdecimal() or int(share) == 0 or bool(colon) != seed.isdecimal():
@@ -63,18 +62,32 @@ def pytest_collection_modifyitems(config, items):
     # Tests that a command names, such as file.py::test[row], are what it wants.
     if share == 1 or any("::" in argument for argument in config.args):
         return
-    rows = Counter(item.nodeid.partition("[")[0] for item in items)
+    tables = defaultdict(list)  # by test and backend, the rows' ranks
+    sizes = Counter()
 
-    def dropped_of(item):
-        size = rows[item.nodeid.partition("[")[0]]
-        one_in = share if size > MAX_WHOLE_TABLE else 1
+    def table_of(item):
+        return item.nodeid.partition("[")[0]
+
+    def backend_of(item):
+        return item.callspec.params.get("backend") if hasattr(item, "callspec") else None
+
+    # By the row's name, so that the entries of CTest that run the same files keep the same rows and share their kernels.
+    def rank_of(item):
+        return zlib.crc32(f"{seed} {item.nodeid}".encode())
+
+    for item in items:
+        sizes[table_of(item)] += 1
+        tables[table_of(item), backend_of(item)].append(rank_of(item))
+
+    def is_kept(item):
+        table, backend, rank = table_of(item), backend_of(item), rank_of(item)
+        one_in = share if sizes[table] > MAX_WHOLE_TABLE else 1
         # What differs between the rows of a smaller table is seen on the host; on a device most need kernels of their own.
-        if MAX_WHOLE_TABLE >= size > MAX_WHOLE_ON_DEVICE and item.callspec.params.get("backend") == "vulkan":
+        if MAX_WHOLE_TABLE >= sizes[table] > MAX_WHOLE_ON_DEVICE and backend == "vulkan":
             one_in = min(share, 3)
-        # By the row's name, so that the entries of CTest that run the same files keep the same rows and share their kernels.
-        return zlib.crc32(f"{seed} {item.nodeid}".encode()) % one_in != 0
+        return rank * one_in < 2**32 or rank == min(tables[table, backend])
 
-    dropped = [item for item in items if dropped_of(item)]
+    dropped = [item for item in items if not is_kept(item)]
     config.hook.pytest_deselected(items=dropped)
     out = set(map(id, dropped))
     items[:] = [item for item in items if id(item) not in out]
