@@ -173,6 +173,7 @@ def test_shapes_and_indices(host, rng):
         lambda x: tuff.broadcast_to(x, (2, 3, 4, 2)), lambda x: tuff.tile(x, (2, 1, 1)), lambda x: tuff.repeat(x, 2, 1),
         lambda x: tuff.expand_dims(x, 1), lambda x: tuff.moveaxis(x, 0, 2), lambda x: tuff.section(x, np.s_[1:, ::2]),
         lambda x: tuff.take_along_axis(x, np.array([[[0, 1]], [[3, 2]], [[1, 1]]]), 1),
+        lambda x: tuff.gather(x, np.array([[[0, 1]], [[3, 2]]]), 1),
     ]  # fmt: skip
     for function in functions:
         check(host, lambda x, f=function: tuff.square(f(x)), x)
@@ -273,6 +274,55 @@ def convolved(x, w, stride, padding, dilation, groups):
                 total = term if total is None else total + term
         parts.append(total.reshape(x.shape[0], k // groups, p, q))
     return tuff.concat(parts, 1)
+
+
+def test_linear_algebra(host, rng):
+    a, b, c = rng.uniform(-1, 1, (2, 4, 4)) + 3 * np.eye(4), rng.uniform(-1, 1, (2, 4, 3)), rng.uniform(-1, 1, 4)
+    check(host, lambda a: tuff.linalg.inv(a), a)
+    check(host, lambda a, b: tuff.linalg.solve(a, b), a, b)
+    check(host, lambda a, b: tuff.linalg.solve(a, b), a[0], c)
+    check(host, lambda a, b: tuff.linalg.solve(a, b), a[0], b)
+    check(host, lambda a: tuff.linalg.det(a) * 0.1, a)
+    check(host, lambda a: tuff.linalg.slogdet(a).logabsdet, a)
+    eye = host.array(np.eye(4), F64)
+    for upper in (False, True):
+        check(host, lambda a, u=upper: tuff.linalg.cholesky(a @ a.mT + eye, upper=u), a)
+    check(host, lambda a, b: tuff.einsum("bij,bjk->ik", a, b) + tuff.tensordot(a, b, ((0, 1), (0, 1))), a, b)
+
+
+def test_sorting(host, rng):
+    x = rng.permutation(24).reshape(3, 8).astype(F64)
+    check(host, lambda x: tuff.square(tuff.sort(x)), x, rtol=1e-6, atol=1e-6)
+    check(host, lambda x: tuff.square(tuff.sort(x, None, descending=True)), x, rtol=1e-6, atol=1e-6)
+    check(host, lambda x: tuff.square(tuff.topk(x, 3)[0]), x, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("stride, padding, more, dilation, groups", [(1, 0, 0, 1, 1), (2, 1, 1, 1, 2), ((3, 2), (0, 1), (2, 0), (1, 2), 1)])
+def test_transposed_convolutions(host, rng, stride, padding, more, dilation, groups):
+    """A convolution's transposed one is linear in both operands: its gradients are dot products with unit vectors."""
+    form = dict(stride=stride, padding=padding, output_padding=more, dilation=dilation, groups=groups)
+    x, w = (host.array(rng.uniform(-1, 1, shape).astype(np.float32)) for shape in ((2, 4, 5, 4), (4, 6 // groups, 3, 2)))
+    y, pull = grad.vjp(lambda x, w: tuff.conv_transpose2d(x, w, **form), x, w)
+    weights = rng.uniform(-1, 1, y.shape).astype(np.float32)
+    slopes = [one.numpy() for one in pull(host.array(weights))]
+    for at, (operand, slope) in enumerate(zip((x, w), slopes)):
+        assert slope.shape == operand.shape
+        for place in [tuple(rng.integers(0, n) for n in operand.shape) for _ in range(12)]:
+            unit = np.zeros(operand.shape, np.float32)
+            unit[place] = 1
+            operands = [host.array(unit), w] if at == 0 else [x, host.array(unit)]
+            assert slope[place] == pytest.approx((tuff.conv_transpose2d(*operands, **form).numpy() * weights).sum(), rel=1e-5, abs=1e-5)
+    bias = host.array(rng.uniform(-1, 1, 6).astype(np.float32))
+    for layout in ("nchw", "nhwc"):
+        def loss(x, w, b, layout=layout):  # noqa: E306
+            if layout == "nhwc":
+                x, w = x.transpose(0, 2, 3, 1), w.transpose(0, 2, 3, 1)
+            return tuff.conv_transpose2d(x, w, bias=b, activation="gelu", layout=layout, **form).sum()
+
+        found = grad.grad(loss, (0, 1, 2))(x, w, bias)
+        plain = grad.grad(lambda x, w, b: tuff.gelu(tuff.conv_transpose2d(x, w, **form) + b.reshape(6, 1, 1)).sum(), (0, 1, 2))(x, w, bias)
+        for one, other in zip(found, plain):
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -423,8 +473,9 @@ def test_half_precision(host):
 
 def test_misuse(host):
     x, whole = host.array([1.0, 2.0]), host.array(np.array([1, 2]))
-    with pytest.raises(TypeError, match="sort\\(\\) has no rule for gradients"):
-        grad.grad(lambda x: tuff.sort(x).sum())(x)
+    for function, name in ((lambda x: tuff.rope(x.reshape(1, 1, 1, 2), host.zeros(1, np.int32)), "rope"), (lambda x: tuff.cumprod(x).sum(), "cumprod")):
+        with pytest.raises(TypeError, match=f"{name}\\(\\) has no rule for gradients"):
+            grad.grad(function)(x)
     with pytest.raises(TypeError, match="overwritten"):
         grad.grad(lambda x: x.__setitem__(0, 1.0))(x)
     with pytest.raises(TypeError, match="in place"):

@@ -15,6 +15,7 @@ from ._checked import is_whole, sequence, whole
 from ._elementwise import wrapped
 from ._namespace import result_type
 from ._namespace import sum as total
+from ._layout import may_share
 from ._operands import require_array, whole_axis
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def einsum(subscripts: str, *operands: Array, out: Optional[Array] = None, optim
     terms = [term.without_repeats() for term in terms]
     result = _reduced(terms, wanted)
     x = _moved(result.x, [result.labels.index(label) for label in wanted])
-    if any(x.buffer.same_range(one.buffer) for one in operands):
+    if any(may_share(x, one) for one in operands):
         x = x.copy()
     return x if out is None else _stored(x, out)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _elementwise as elementwise
 from . import _functions as functions
-from . import _indexing, raw
+from . import _indexing, _namespace, _sorting, linalg, raw
 from . import _operations as operations
 from . import _reductions as reductions
 from . import _shape as shapes
@@ -287,17 +287,30 @@ def _take_along_axis(x: Any, indices: Any, axis: Optional[int] = -1) -> Array:
         return _take_along_axis(x.ravel(), indices, 0)
     if not isinstance(x, Traced):
         return _indexing.take_along_axis(x, constant(indices), axis)
+    return _chosen(x, indices, axis, _indexing.take_along_axis)
+
+
+@rule("gather")
+def _gather(x: Any, indices: Any, axis: int, *, out: object = None) -> Array:
+    refuse_out(out, "gather")
+    if not isinstance(x, Traced):
+        return shapes.gather(x, constant(indices), axis)
+    return _chosen(x, indices, axis, shapes.gather)
+
+
+def _chosen(x: Traced, indices: Any, axis: int, function: Callable[..., Array]) -> Array:
+    """Elements by an index for each along one axis; along the others they are where the result is."""
     along = whole_axis(axis, x.ndim)
     places = constant(indices) if isinstance(indices, Array) else x.context.array(np.asarray(indices))
 
     def pull(g: Array) -> Array:
-        # Whatever else is broadcast is a coordinate: an index for every axis.
-        grid = [np.arange(n).reshape([-1 if at == one else 1 for at in range(x.ndim)]) for one, n in enumerate(g.shape)]
-        grid = [0 * own if x.shape[at] == 1 else own for at, own in enumerate(grid)]
-        key = tuple(views.broadcast_to(places, g.shape) if at == along else own for at, own in enumerate(grid))
-        return _put(x, key)(g)
+        key = []
+        for at, n in enumerate(g.shape):
+            own = np.arange(n).reshape([-1 if at == one else 1 for one in range(x.ndim)])
+            key.append(views.broadcast_to(places, g.shape) if at == along else 0 * own if x.shape[at] == 1 else own)
+        return _put(x, tuple(key))(g)
 
-    return noted(x, lambda v: _indexing.take_along_axis(v, places, along), pull)
+    return noted(x, lambda v: function(v, places, along), pull)
 
 
 @rule("pad")
@@ -306,3 +319,83 @@ def _pad(x: Traced, pad_width: object, mode: str = "constant", constant_values: 
         raise TypeError(f"pad() with mode {mode!r} has no rule for gradients")
     back = [(-int(before), -int(after)) for before, after in np.broadcast_to(np.asarray(pad_width), (x.ndim, 2))]
     return noted(x, lambda v: _indexing.pad(v, pad_width, mode, constant_values), lambda g: _indexing.pad(dense(g), back))
+
+
+@rule("sort")
+def _sort(x: Traced, axis: Optional[int] = -1, *, descending: bool = False, stable: bool = True, out: object = None) -> Array:
+    refuse_out(out, "sort")
+    if axis is None:
+        return _sort(x.ravel(), 0, descending=descending, stable=stable)
+    return _take_along_axis(x, _sorting.argsort(x.value, axis, descending=descending, stable=stable), axis)
+
+
+@rule("topk")
+def _topk(x: Traced, k: int, axis: int = -1, *, largest: bool = True) -> Tuple[Array, Array]:
+    indices = _sorting.topk(x.value, k, axis, largest=largest)[1]
+    return _take_along_axis(x, indices, axis), indices
+
+
+# --- Rules: linear algebra
+
+
+def _transposed(x: Array) -> Array:
+    return x.swapaxes(-1, -2)
+
+
+@rule("inv")
+def _inv(x: Traced, *, check: bool = True) -> Array:
+    y = linalg.inv(x.value, check=check)
+    return noted(x, lambda _: y, lambda g: summed_to(-(y.mT @ dense(g) @ y.mT), x.shape, x.dtype))
+
+
+@rule("solve")
+def _solve(a: Any, b: Any, *, check: bool = True) -> Array:
+    tape = tape_of(a, b)
+    matrix, sides = value_in(tape, a), value_in(tape, b)
+    x = linalg.solve(matrix, sides, check=check)
+    vector = b.ndim == 1
+
+    def of_sides(g: Array) -> Array:
+        return linalg.solve(_transposed(matrix), dense(g), check=False)
+
+    def of_matrix(g: Array) -> Array:
+        back = of_sides(g)
+        columns, solved = (one.reshape((*one.shape, 1)) if vector else one for one in (back, x))
+        return -(columns @ solved.mT)
+
+    rules = ((a, of_matrix), (b, of_sides))
+    return tape.add(
+        x,
+        [(one.place, lambda g, pull=pull, one=one: summed_to(pull(g), one.shape, one.dtype)) for one, pull in rules if isinstance(one, Traced) and one.tape is tape],
+    )
+
+
+@rule("det")
+def _det(x: Traced) -> Array:
+    """By the inverse, so that the matrices may not be singular."""
+    y = linalg.det(x.value)
+    return noted(x, lambda _: y, lambda g: summed_to((g * y)[..., None, None] * _transposed(linalg.inv(x.value)), x.shape, x.dtype))
+
+
+@rule("slogdet")
+def _slogdet(x: Traced) -> Tuple[Array, Array]:
+    sign, logarithm = linalg.slogdet(x.value)
+    slope = noted(x, lambda _: logarithm, lambda g: summed_to(g[..., None, None] * _transposed(linalg.inv(x.value)), x.shape, x.dtype))
+    return linalg.SlogdetResult(sign, slope)
+
+
+@rule("cholesky")
+def _cholesky(x: Traced, *, upper: bool = False, check: bool = True) -> Array:
+    """Of symmetric matrices: the gradient is symmetric, too."""
+    y = linalg.cholesky(x.value, upper=upper, check=check)
+    lower = _transposed(y) if upper else y
+
+    def pull(g: Array) -> Array:
+        g = dense(g)
+        inner = lower.mT @ (_transposed(g) if upper else g)
+        half = _namespace.tril(inner) - _namespace.tril(_namespace.triu(inner)) * 0.5
+        left = linalg.solve_triangular(lower, half, lower=True, trans=1)
+        both = linalg.solve_triangular(lower, _transposed(left), lower=True, trans=1)
+        return summed_to((both + _transposed(both)) * 0.5, x.shape, x.dtype)
+
+    return noted(x, lambda _: y, pull)

@@ -263,28 +263,60 @@ def _correlated(
         return _convolution.conv2d(x, w, stride=stride, padding=tuple(zip(*padding)), dilation=dilation, groups=groups)
     tape = tape_of(x, w)
     images, filters = value_in(tape, x), value_in(tape, w)
-    pairs = tuple(zip(*padding))
-    result = _convolution.conv2d(images, filters, stride=stride, padding=pairs, dilation=dilation, groups=groups, winograd=winograd)
+    form = {"stride": stride, "dilation": dilation, "groups": groups}
+    result = _convolution.conv2d(images, filters, padding=tuple(zip(*padding)), winograd=winograd, **form)
 
     def of_images(g: Array) -> Array:
         # The transposed convolution reaches from the first padded element to the last one that a window reads.
-        whole = _convolution.conv_transpose2d(dense(g), filters, stride=stride, dilation=dilation, groups=groups)
+        whole = _convolution.conv_transpose2d(dense(g), filters, **form)
         cut = [(-begin, n + begin - reached) for begin, n, reached in zip(padding[0], x.shape[2:], whole.shape[2:])]
         return _indexing.pad(whole, [(0, 0), (0, 0), *cut])
 
-    def of_filters(g: Array) -> Array:
-        # Element (k, c, r, s) is the sum over images and results of g and the element of x that r, s reads: a convolution of
-        # x with g, in which images and channels, strides and dilations have changed places.
-        n, channels, *spatial = x.shape
-        each = channels // groups
-        moved = images.reshape((n, groups, each, *spatial)).transpose(2, 1, 0, 3, 4).reshape((each, groups * n, *spatial))
-        turned = dense(g).transpose(1, 0, 2, 3)
-        sums = _convolution.conv2d(moved, turned, stride=dilation, padding=pairs, dilation=stride, groups=groups)
-        r, s = w.shape[2:]
-        return sums[:, :, :r, :s].transpose(1, 0, 2, 3)
+    rules = ((x, of_images), (w, lambda g: _by_filters(images, dense(g), w.shape[2:], padding=padding, **form)))
+    return tape.add(result, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
 
-    pulls = [(one.place, pull) for one, pull in ((x, of_images), (w, of_filters)) if isinstance(one, Traced) and one.tape is tape]
-    return tape.add(result, pulls)
+
+def _by_filters(
+    images: Array, g: Array, taps: Tuple[int, int], *, stride: tuple, padding: Tuple[tuple, tuple], dilation: tuple, groups: int
+) -> Array:
+    """The gradient of a convolution by its filters. Element (k, c, r, s) is the sum over images and results of g and the
+    element of the image that r, s reads: a convolution of the images with g, in which images and channels, strides and
+    dilations have changed places."""
+    n, channels, *spatial = images.shape
+    each = channels // groups
+    moved = images.reshape((n, groups, each, *spatial)).transpose(2, 1, 0, 3, 4).reshape((each, groups * n, *spatial))
+    pairs = tuple(zip(*padding))
+    sums = _convolution.conv2d(moved, g.transpose(1, 0, 2, 3), stride=dilation, padding=pairs, dilation=stride, groups=groups)
+    return sums[:, :, : taps[0], : taps[1]].transpose(1, 0, 2, 3)
+
+
+@rule("conv_transpose2d")
+def _conv_transpose2d(
+    x: Any, w: Any, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: Any = None,
+    activation: Optional[str] = None, layout: str = "nchw", out: object = None
+) -> Array:  # fmt: skip
+    refuse_out(out, "conv_transpose2d")
+    form = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation, "groups": groups}
+    if layout == "nhwc":
+        result = _convolution.conv_transpose2d(_to_nchw(x), _to_nchw(w), **form).transpose(0, 2, 3, 1)
+        return activated(result if bias is None else result + bias, activation)
+    if bias is not None or activation is not None:
+        result = _convolution.conv_transpose2d(x, w, **form)
+        return activated(result if bias is None else result + bias.reshape(-1, 1, 1), activation)
+    tape = tape_of(x, w)
+    images, filters = value_in(tape, x), value_in(tape, w)
+    result = _convolution.conv_transpose2d(images, filters, **form)
+    steps, wide = numbers(stride, 2, "stride", 1), numbers(dilation, 2, "dilation", 1)
+    # It is the gradient of a convolution by its images: its own is that convolution. What output_padding adds at the end is
+    # read by no window.
+    edges = numbers(padding, 2, "padding", 0)
+    form = {"stride": steps, "dilation": wide, "groups": whole(groups, "groups", 1)}
+    rows, columns = x.shape[2:]
+    pulls = (
+        (x, lambda g: _convolution.conv2d(dense(g), filters, padding=edges, **form)[:, :, :rows, :columns].copy()),
+        (w, lambda g: _by_filters(dense(g), images, w.shape[2:], padding=(edges, edges), **form)),
+    )
+    return tape.add(result, [(one.place, pull) for one, pull in pulls if isinstance(one, Traced) and one.tape is tape])
 
 
 @rule("max_pool")

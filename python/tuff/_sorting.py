@@ -14,6 +14,7 @@ from ._checked import choice, real, sequence, whole, wholes
 from ._error import check
 from ._expression import expr
 from ._operands import dtype_of, require_array, require_rank, result_of, whole_axis
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 
+@differentiable
 def sort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, stable: bool = True, out: Optional[Array] = None) -> Array:
     """The elements in order along an axis, or of the flattened array if axis is None. The sort is stable, whatever
     `stable` is, and NaNs follow all numbers in both directions."""
@@ -47,6 +49,7 @@ def argsort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, sta
     return indices
 
 
+@differentiable
 def topk(x: Array, k: int, axis: int = -1, *, largest: bool = True) -> Tuple[Array, Array]:
     """The k largest or smallest elements along an axis, in order, and their indices as int64. NaNs come after all
     numbers."""

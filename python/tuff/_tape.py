@@ -63,7 +63,9 @@ class Traced(Mark, Array):
     def buffer(self) -> Buffer:
         frame, name = sys._getframe(1), "this operation"
         while frame is not None and frame.f_globals.get("__package__") == __package__:
-            name, frame = f"{frame.f_code.co_name}()", frame.f_back
+            if frame.f_globals["__name__"] != f"{__package__}._tracing":
+                name = f"{frame.f_code.co_name}()"
+            frame = frame.f_back
         raise TypeError(f"{name} has no rule for gradients; tuff.grad.constant(x) is x without one")
 
     @property

@@ -45,7 +45,8 @@ def differentiable(function: Function) -> Function:
     def call(*arguments: object, **named: object) -> object:
         if any_traced(arguments) or (named and any_traced(named.values())):
             named = {name: without_transposed(value) for name, value in named.items()}
-            return RULES[function.__name__](*map(without_transposed, arguments), **named)
+            rule = RULES.get(function.__name__, function)  # without a rule the function fails
+            return rule(*map(without_transposed, arguments), **named)
         return function(*arguments, **named)
 
     return call

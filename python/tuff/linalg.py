@@ -33,6 +33,7 @@ from ._spectra import EighResult, LstsqResult, QRResult, SVDResult, eigh, eigval
 from ._shape import concat
 from ._types import common_type
 from ._views import broadcast_to
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
@@ -84,6 +85,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
+@differentiable
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
     """The Cholesky factors of symmetric positive definite matrices: L with x = L @ L.mT, or U with x = U.mT @ U. Only that
     triangle of x is read."""
@@ -169,6 +171,7 @@ def lu_solve(lu_and_pivots: Tuple[Array, Array], b: Array, trans: Union[int, str
     return sides.reshape(shape)
 
 
+@differentiable
 def solve(a: Array, b: Array, *, check: bool = True) -> Array:
     """Solves a @ x = b. b is a vector if it has one axis, otherwise a stack of matrices; stacks broadcast."""
     if has_complex(a, b):
@@ -217,6 +220,7 @@ def _identity(x: Array) -> Array:
     return broadcast_to(one, (*x.shape[:-2], n, n)).copy()
 
 
+@differentiable
 def inv(x: Array, *, check: bool = True) -> Array:
     """The inverses of square matrices."""
     if has_complex(x):
@@ -244,11 +248,13 @@ def _determinants(x: Array, names: Tuple[str, ...]) -> List[Array]:
     return results
 
 
+@differentiable
 def det(x: Array) -> Array:
     """The determinants of square matrices."""
     return _determinants(x, ("determinant",))[0]
 
 
+@differentiable
 def slogdet(x: Array) -> SlogdetResult:
     """The signs of determinants, and the natural logarithms of their magnitudes, which neither overflow nor underflow; 0
     and -inf of a singular matrix."""
