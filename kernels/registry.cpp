@@ -18,6 +18,7 @@
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
+#include "kernels/rnn/rnn.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -69,6 +70,7 @@ const OperationInfo* const kOperations[] = {
     &operations::pad.info(),
     &operations::copy_strided.info(),
     &operations::fft.info(),
+    &operations::rnn.info(),
     &operations::expr.info(),
 };
 

@@ -65,6 +65,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_RANDOM_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_REDUCE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_RESIZE_VARIANT", kKind, is_kind, nullptr},
+    {"TUFF_RNN_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_ROPE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SHAPE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SOFTMAX_VARIANT", kKind, is_kind, nullptr},

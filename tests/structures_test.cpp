@@ -339,6 +339,9 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_fft", fft, false, [&](const tuff_fft_desc* d) { return tuff_fft(context(), d); });
   fft.reserved = 1;
   EXPECT_FAILS(tuff_fft(context(), &fft), kArgument, "tuff_fft", "reserved");
+  auto rnn = operation(tuff_rnn_desc{});
+  rnn.input_size = rnn.hidden_size = 1;
+  expect_checked("tuff_rnn", rnn, false, [&](const tuff_rnn_desc* d) { return tuff_rnn(context(), d); });
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });

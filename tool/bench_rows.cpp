@@ -327,6 +327,26 @@ void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uin
                             }));
 }
 
+// Layers with as many inputs as units, of which every step needs the one before.
+void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_t hidden) {
+  const auto add = [&](const char* cell_name, int32_t cell, uint64_t gates) {
+    const uint64_t weights = gates * hidden * hidden, values = batch * steps * hidden;
+    all.push_back(compute_row(
+        "rnn", fmt::format("{}, {} x {} steps, {} to {}", cell_name, batch, steps, hidden, hidden),
+        4.0 * static_cast<double>(batch * steps * weights), {values, weights, weights, gates * hidden, values},
+        [=](const tuff::Context& context, Buffers& b) {
+          tuff_rnn_desc desc{};
+          desc.dtype = TUFF_F32, desc.cell = cell, desc.linear_before_reset = cell == TUFF_RNN_CELL_GRU;
+          desc.batch = batch, desc.steps = steps, desc.input_size = desc.hidden_size = hidden;
+          desc.x = b[0].handle(), desc.w = b[1].handle(), desc.r = b[2].handle(), desc.bias_w = b[3].handle();
+          desc.y = b[4].handle();
+          context.rnn(desc);
+        }));
+  };
+  add("lstm", TUFF_RNN_CELL_LSTM, 4);
+  add("gru", TUFF_RNN_CELL_GRU, 3);
+}
+
 // Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.
 void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
   const uint64_t count = n * n;
@@ -463,6 +483,11 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     all.push_back(conv2d_row(1, 32, 28));
     add_conv_rows(all, 1, 16, 16);
     all.push_back(attention_row(1, 4, 256, 64));
+  }
+  if (large) {
+    add_rnn_rows(all, 64, 100, 1024);
+  } else {
+    add_rnn_rows(all, 8, 32, 128);
   }
   add_linalg_rows(all, large ? 4096 : 512);
   all.push_back(unary_row("relu", tuff::Unary::relu, values));

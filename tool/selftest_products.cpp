@@ -1,4 +1,4 @@
-// GEMM, convolution and attention.
+// GEMM, convolution, attention and recurrent layers.
 #include "tool/selftest_cases.hpp"
 
 #include <fmt/format.h>
@@ -240,6 +240,33 @@ Case attention_case(const Attention& a) {
   return entry;
 }
 
+// --- recurrent layers -----------------------------------------------------------------------------------
+
+// Both directions of an LSTM. Sums of a gate are below 20, and rounded in some 40 places: by 5e-5 with what precedes
+// them. Weights of h are at most 0.01, so that an error of h adds at most 0.2 of it to a sum; c is below 7, and its
+// error becomes 1.6 times as large from one step to the next: 1e-4 * (1 + 1.6 + ... + 1.6^5).
+Case rnn_case() {
+  constexpr uint64_t kBatch = 5, kSteps = 6, kInputs = 9, kHidden = 20, kRows = 4 * kHidden;
+  Case entry{"rnn", "lstm both ways, 6 steps of 5x9 to 20", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_rnn_desc desc{};
+      desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM, desc.direction = TUFF_RNN_DIRECTION_BOTH;
+      desc.batch = kBatch, desc.steps = kSteps, desc.input_size = kInputs, desc.hidden_size = kHidden;
+      desc.x = in[0].handle(), desc.w = in[1].handle(), desc.r = in[2].handle();
+      desc.bias_w = in[3].handle(), desc.bias_r = in[4].handle(), desc.y = out.handle();
+      context.rnn(desc);
+    };
+    Problem problem{operation, shape, {}, poison(kSteps * kBatch * 2 * kHidden), call, exact};
+    problem.inputs = {random.uniform(kSteps * kBatch * kInputs, -1, 1), random.uniform(2 * kRows * kInputs, -2, 2),
+                      random.uniform(2 * kRows * kHidden, -0.01, 0.01), random.uniform(2 * kRows, -1, 1),
+                      random.uniform(2 * kRows, -1, 1)};
+    return problem;
+  };
+  return within(std::move(entry), 3e-3);
+}
+
 }  // namespace
 
 void add_product_cases(std::vector<Case>& cases) {
@@ -270,6 +297,7 @@ void add_product_cases(std::vector<Case>& cases) {
         Attention{2, 8, 1, 700, 64, tuff::Causal::bottom_right, 4}}) {
     cases.push_back(attention_case(attention));
   }
+  cases.push_back(rnn_case());
 }
 
 }  // namespace tool

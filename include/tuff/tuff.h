@@ -328,6 +328,33 @@ enum {
   TUFF_FFT_NORM_ROOT = 2   /* 1 / sqrt(n) */
 };
 
+/* What tuff_rnn() computes from the sums of a step. Since 0.9.0. */
+typedef int32_t tuff_rnn_cell;
+enum {
+  TUFF_RNN_CELL_INVALID = -1,
+  TUFF_RNN_CELL_LSTM = 0, /* 4 gates: input, forget, cell, output */
+  TUFF_RNN_CELL_GRU = 1,  /* 3 gates: reset, update, new */
+  TUFF_RNN_CELL_TANH = 2, /* 1: h = tanh(sum) */
+  TUFF_RNN_CELL_RELU = 3  /* 1: h = max(sum, 0) */
+};
+
+/* In which order tuff_rnn() walks along a sequence. Since 0.9.0. */
+typedef int32_t tuff_rnn_direction;
+enum {
+  TUFF_RNN_DIRECTION_INVALID = -1,
+  TUFF_RNN_DIRECTION_FORWARD = 0,
+  TUFF_RNN_DIRECTION_REVERSE = 1, /* from the last step of each sequence to the first */
+  TUFF_RNN_DIRECTION_BOTH = 2     /* two directions, each with weights and states of its own: forward, then reverse */
+};
+
+/* The order of the gates in weights and biases. Since 0.9.0. */
+typedef int32_t tuff_rnn_gates;
+enum {
+  TUFF_RNN_GATES_INVALID = -1,
+  TUFF_RNN_GATES_TORCH = 0, /* PyTorch's. LSTM: input, forget, cell, output; GRU: reset, update, new */
+  TUFF_RNN_GATES_ONNX = 1   /* ONNX's. LSTM: input, output, forget, cell; GRU: update, reset, new */
+};
+
 /* Permission to compute less accurately than the types imply. ALLOW_F16 and ALLOW_BF16 let tuff_gemm_ex() and
  * tuff_batched_gemm_ex() round f32 inputs to that type before multiplying; sums stay in f32. ALLOW_TF32 lets them
  * truncate f32 inputs to 10 bits of fraction (with f32's exponents, a relative error below 2^-10), which only devices
@@ -2063,6 +2090,62 @@ typedef struct tuff_fft_desc {
  * Errors: INVALID_ARGUMENT for a transformed axis of size 0, and for operands that overlap otherwise. UNSUPPORTED for a
  * transformed axis of more than 2^29 numbers, or 2^28 if its size has a prime factor above 31. */
 TUFF_API tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Recurrent networks. Since 0.9.0.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Options of tuff_rnn(). D is 1, or 2 for TUFF_RNN_DIRECTION_BOTH; G is the number of the cell's gates (4 for an LSTM, 3
+ * for a GRU, 1 for the others); H is hidden_size; P is proj_size, or H without a projection. */
+typedef struct tuff_rnn_desc {
+  uint32_t struct_size;
+  int32_t dtype;      /* of all operands but lengths: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t cell;       /* TUFF_RNN_CELL_* */
+  int32_t direction;  /* TUFF_RNN_DIRECTION_* */
+  int32_t gate_order; /* TUFF_RNN_GATES_* */
+  int32_t linear_before_reset; /* GRU: 1: the reset gate multiplies the product with h and its bias, as in PyTorch; 0: it
+                                  multiplies h. 0 for other cells */
+  uint64_t batch, steps, input_size, hidden_size;
+  uint64_t proj_size; /* LSTM: h is a product of `projection` and has this size; 0: no projection */
+  double clip;        /* positive: sums are limited to -clip ... clip before they become gates; 0: they are not */
+
+  tuff_buffer x;         /* [steps][batch][input_size] */
+  uint64_t x_strides[2]; /* elements from one step and one sequence to the next, at least input_size; 0: as dense */
+  tuff_buffer w;         /* [D][G * H][input_size], dense as the others below */
+  tuff_buffer r;         /* [D][G * H][P] */
+  tuff_buffer bias_w, bias_r; /* [D][G * H]; both are added; TUFF_NULL_HANDLE: none */
+  uint64_t bias_stride;  /* elements from one direction's bias_w (and bias_r) to the next; 0: G * H */
+  tuff_buffer peepholes; /* LSTM: [D][3 * H]: of the input, output and forget gate; TUFF_NULL_HANDLE: none */
+  tuff_buffer projection; /* [D][proj_size][H], with proj_size only */
+  tuff_buffer lengths;   /* TUFF_I32 [batch]: steps of each sequence; TUFF_NULL_HANDLE: all have all of them */
+  tuff_buffer h0;        /* [D][batch][P]; TUFF_NULL_HANDLE: zeros */
+  tuff_buffer c0;        /* LSTM: [D][batch][H]; TUFF_NULL_HANDLE: zeros */
+
+  tuff_buffer y; /* out: h after each step, [steps][batch][D * P]; TUFF_NULL_HANDLE: not wanted, as hn and cn */
+  uint64_t y_strides[3]; /* elements from one step, sequence and direction to the next; 0: as dense, P for directions */
+  tuff_buffer hn;        /* out: the last h, [D][batch][P]; may be exactly h0 */
+  tuff_buffer cn;        /* out, LSTM: the last c, [D][batch][H]; may be exactly c0 */
+} tuff_rnn_desc;
+
+/* One layer of a recurrent network. With a gate's sum s = W x + bias_w + R h + bias_r, where h is that of the step before,
+ * sigma(s) = 1 / (1 + exp(-s)), and o for products of elements:
+ *   LSTM  i = sigma(s_i + p_i o c), f = sigma(s_f + p_f o c), g = tanh(s_g), c' = f o c + i o g,
+ *         u = sigma(s_o + p_o o c'), h' = u o tanh(c'), or projection * (u o tanh(c')); p are the peepholes
+ *   GRU   r = sigma(s_r), z = sigma(s_z), h' = (1 - z) o n + z o h, where n is
+ *         tanh(W_n x + bias_w + r o (R_n h + bias_r)) with linear_before_reset, else
+ *         tanh(W_n x + bias_w + R_n (r o h) + bias_r)
+ *   TANH, RELU  h' = tanh(s), max(s, 0)
+ * A sequence of length l takes part in its first l steps only: in the others y is 0 and h and c stay what they are, so
+ * that hn and cn are those of its last step. The reverse direction starts at step l - 1. A length below 0 counts as 0,
+ * and one beyond `steps` as `steps`. What x has beyond a sequence's length has no effect. Without steps hn and cn are h0
+ * and c0.
+ *
+ * Everything is computed in f32: also for f16 and bf16 h and c are f32 from step to step, and each element of y, hn and
+ * cn is rounded once. (The host backend computes in f64.) NaN in a sequence stays in that sequence.
+ * Errors: INVALID_ARGUMENT for an input_size or hidden_size of 0, for options of another cell, for strides of x below
+ * input_size, for rows of y that overlap, and for outputs that overlap an operand otherwise. UNSUPPORTED for other types,
+ * for more than 2^31 - 1 steps, and on devices for sizes beyond 2^26 or more than 2^28 elements of h or c. */
+TUFF_API tuff_status tuff_rnn(tuff_stream stream, const tuff_rnn_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Expressions. Since 0.9.0.

@@ -1067,6 +1067,7 @@ class Operations {
   Outcome eigh(tuff_eigh_desc desc) const { return with_size(tuff_eigh, desc); }
   Outcome svd(tuff_svd_desc desc) const { return with_size(tuff_svd, desc); }
   Outcome fft(tuff_fft_desc desc) const { return with_size(tuff_fft, desc); }
+  Outcome rnn(tuff_rnn_desc desc) const { return with_size(tuff_rnn, desc); }
   // End of what is generated.
 
  protected:

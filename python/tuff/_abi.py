@@ -220,6 +220,24 @@ FFT_NORM_NONE = 0
 FFT_NORM_SIZE = 1
 FFT_NORM_ROOT = 2
 
+# tuff_rnn_cell
+RNN_CELL_INVALID = -1
+RNN_CELL_LSTM = 0
+RNN_CELL_GRU = 1
+RNN_CELL_TANH = 2
+RNN_CELL_RELU = 3
+
+# tuff_rnn_direction
+RNN_DIRECTION_INVALID = -1
+RNN_DIRECTION_FORWARD = 0
+RNN_DIRECTION_REVERSE = 1
+RNN_DIRECTION_BOTH = 2
+
+# tuff_rnn_gates
+RNN_GATES_INVALID = -1
+RNN_GATES_TORCH = 0
+RNN_GATES_ONNX = 1
+
 # tuff_precision
 PRECISION_INVALID = -1
 PRECISION_DEFAULT = 0
@@ -1320,6 +1338,41 @@ class FftDesc(Structure):
     ]
 
 
+class RnnDesc(Structure):
+    """tuff_rnn_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("cell", c_int32),
+        ("direction", c_int32),
+        ("gate_order", c_int32),
+        ("linear_before_reset", c_int32),
+        ("batch", c_uint64),
+        ("steps", c_uint64),
+        ("input_size", c_uint64),
+        ("hidden_size", c_uint64),
+        ("proj_size", c_uint64),
+        ("clip", c_double),
+        ("x", c_uint64),
+        ("x_strides", c_uint64 * 2),
+        ("w", c_uint64),
+        ("r", c_uint64),
+        ("bias_w", c_uint64),
+        ("bias_r", c_uint64),
+        ("bias_stride", c_uint64),
+        ("peepholes", c_uint64),
+        ("projection", c_uint64),
+        ("lengths", c_uint64),
+        ("h0", c_uint64),
+        ("c0", c_uint64),
+        ("y", c_uint64),
+        ("y_strides", c_uint64 * 3),
+        ("hn", c_uint64),
+        ("cn", c_uint64),
+    ]
+
+
 class ExprVariable(ctypes.Structure):
     """tuff_expr_variable"""
 
@@ -1667,6 +1720,8 @@ FUNCTIONS = {
     "tuff_svd": (c_int32, [c_uint64, POINTER(SvdDesc)]),
     # Fourier transforms
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
+    # Recurrent networks
+    "tuff_rnn": (c_int32, [c_uint64, POINTER(RnnDesc)]),
     # Expressions
     "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
     "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),

@@ -36,8 +36,9 @@ int Draft::index_of(std::string_view name) const {
 const std::vector<Description>& descriptions() {
   static const std::vector<Description> all = [] {
     std::vector<Description> result;
-    for (const std::span<const Description> family : {describe_products(), describe_images(), describe_rows(),
-                                                      describe_shapes(), describe_attention(), describe_linalg()}) {
+    for (const std::span<const Description> family :
+         {describe_products(), describe_images(), describe_rows(), describe_shapes(), describe_attention(),
+          describe_linalg(), describe_recurrent()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;

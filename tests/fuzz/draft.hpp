@@ -129,6 +129,7 @@ std::span<const Description> describe_rows();
 std::span<const Description> describe_shapes();
 std::span<const Description> describe_attention();
 std::span<const Description> describe_linalg();
+std::span<const Description> describe_recurrent();
 const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.

@@ -31,6 +31,7 @@ import norms  # noqa: E402, F401
 import products  # noqa: E402, F401
 import positions  # noqa: E402, F401
 import random_numbers  # noqa: E402, F401
+import recurrent  # noqa: E402, F401
 import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
 import sorting  # noqa: E402, F401

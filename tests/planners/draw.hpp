@@ -185,4 +185,7 @@ void draw_qr(Call& call);
 void draw_eigh(Call& call);
 void draw_svd(Call& call);
 
+// operations_recurrent.cpp
+void draw_rnn(Call& call);
+
 }  // namespace tuff_test

@@ -597,6 +597,7 @@ constexpr DrawnOperation kOperations[] = {
     {"rope", 4, draw_rope},
     {"random", 2, draw_random},
     {"fft", 6, draw_fft},
+    {"rnn", 6, draw_rnn},
     {"unary", 2, draw_unary},
     {"binary", 6, draw_binary},
     {"permute", 5, draw_permute},

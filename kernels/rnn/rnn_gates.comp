@@ -1,0 +1,162 @@
+// One step of a recurrent layer, given the products of its weights with the input and with the state before: an
+// invocation computes four neighbouring units of one sequence and direction.
+//
+// The state is in f32: h [direction][batch][width], c [direction][batch][hidden] for an LSTM, and what a step in two
+// parts passes from one to the other, [direction][batch][hidden] each: an LSTM with a projection h before it, a GRU whose
+// reset gate multiplies h that product and the update gate.
+//
+//# TUFF_PART : 0..2 : 0: the step; 1: what precedes its second product; 2: what follows
+//# TUFF_AFTER : 0|1 : GRU: 1: the reset gate multiplies the product; the bias has a row more, that of this product
+//# TUFF_PROJECTED : 0|1 : LSTM: 1: h is a product, which part 2 reads
+//# TUFF_BIAS : 0|1 : 1: there is a bias
+//# TUFF_PEEPHOLES : 0|1 : 1: there are peepholes
+//# TUFF_LENGTHS : 0|1 : 1: sequences have lengths
+//# TUFF_OUTPUT : 0|1 : 1: h goes to slot 6 too
+//# TUFF_TYPE : 1..3 : element type of peepholes and output, as in tuff.h
+#include "kernels/common/types.glsl"
+#include "kernels/rnn/rnn_cells.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(7)
+  TUFF_INDEX y_at[2], y_batch;  // of this step: the first sequence of each direction; the next sequence
+  uint x_at[2], x_batch;        // the same for the products of the input
+  uint t[2];                    // the step of each direction
+  uint rows, batch, hidden, width;
+  float clip;
+} push;
+
+TUFF_READ(0, X, float, 4)
+TUFF_READ(1, Product, float, 4)
+TUFF_READ_WRITE(2, State, float, 4)
+#if TUFF_BIAS
+TUFF_READ(3, Bias, float, 4)
+#endif
+#if TUFF_PEEPHOLES
+TUFF_READ(4, Peepholes, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+#endif
+#if TUFF_LENGTHS
+TUFF_READ(5, Lengths, int, 4)
+#endif
+#if TUFF_OUTPUT
+TUFF_WRITE(6, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+#endif
+
+#define BIAS_ROWS (GATES + TUFF_AFTER)
+
+// Four elements, of which the last ones may be missing.
+#define LOAD4(result, name, at, count)                        \
+  vec4 result = vec4(0);                                      \
+  [[unroll]] for (uint e = 0; e < 4; ++e) {                   \
+    if (e < (count)) result[e] = TUFF_AT(name, (at) + e);     \
+  }
+
+vec4 state(uint at, uint count) {
+  LOAD4(v, State, at, count)
+  return v;
+}
+void keep(uint at, uint count, vec4 v) {
+  [[unroll]] for (uint e = 0; e < 4; ++e) {
+    if (e < count) TUFF_AT(State, at + e) = v[e];
+  }
+}
+vec4 of_input(uint at, uint count) {
+  LOAD4(v, X, at, count)
+  return v;
+}
+vec4 of_state(uint at, uint count) {
+  LOAD4(v, Product, at, count)
+  return v;
+}
+vec4 bias(uint direction, uint row, uint j, uint count) {
+#if TUFF_BIAS
+  LOAD4(v, Bias, (direction * BIAS_ROWS + row) * push.hidden + j, count)
+  return v;
+#else
+  return vec4(0);
+#endif
+}
+vec4 peephole(uint direction, uint which, uint j, uint count, vec4 c) {
+#if TUFF_PEEPHOLES
+  vec4 p = vec4(0);
+  [[unroll]] for (uint e = 0; e < 4; ++e) {
+    if (e < count) p[e] = TUFF_LOADED(TUFF_TYPE, TUFF_AT(Peepholes, (direction * 3 + which) * push.hidden + j + e));
+  }
+  return p * c;
+#else
+  return vec4(0);
+#endif
+}
+
+void main() {
+#if TUFF_PROJECTED && TUFF_PART == 2
+  const uint units = push.width;
+#else
+  const uint units = push.hidden;
+#endif
+  const uint blocks = (units + 3) / 4, item = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+  if (item >= push.rows * blocks) return;
+  const uint row = item / blocks, j = 4 * (item - row * blocks), count = min(units - j, 4);
+  const uint direction = row / push.batch, b = row - direction * push.batch;
+  const uint at_h = row * push.width + j;
+  const uint at_c = push.rows * push.width + row * push.hidden + j;  // of a GRU: what it passes on
+#if TUFF_LENGTHS
+  const bool runs = int(push.t[direction]) < TUFF_AT(Lengths, b);
+#else
+  const bool runs = true;
+#endif
+  vec4 h = vec4(0);
+  if (runs) {
+    const uint x = push.x_at[direction] + b * push.x_batch + j, product = row * (GATES * push.hidden) + j;
+#define SUM(gate)                                                                                       \
+  (of_input(x + (gate) * push.hidden, count) + of_state(product + (gate) * push.hidden, count) +        \
+   bias(direction, gate, j, count))
+#if TUFF_CELL == 0 && TUFF_PART != 2
+    vec4 c = state(at_c, count);
+    const vec4 i = tuff_sigmoid(limited(SUM(INPUT) + peephole(direction, 0, j, count, c), push.clip));
+    const vec4 f = tuff_sigmoid(limited(SUM(FORGET) + peephole(direction, 2, j, count, c), push.clip));
+    const vec4 g = tuff_tanh(limited(SUM(CELL), push.clip));
+    c = f * c + i * g;
+    h = tuff_sigmoid(limited(SUM(OUTPUT) + peephole(direction, 1, j, count, c), push.clip)) * tuff_tanh(c);
+    keep(at_c, count, c);
+#if TUFF_PART == 1
+    keep(at_c + push.rows * push.hidden, count, h);
+    return;
+#endif
+#elif TUFF_CELL == 0
+    h = of_state(row * push.width + j, count);
+#elif TUFF_CELL == 1
+    h = state(at_h, count);
+#if TUFF_PART != 2
+    const vec4 r = tuff_sigmoid(limited(SUM(RESET), push.clip)), z = tuff_sigmoid(limited(SUM(UPDATE), push.clip));
+#endif
+#if TUFF_PART == 1
+    keep(at_c, count, r * h);
+    keep(at_c + push.rows * push.hidden, count, z);
+    return;
+#elif TUFF_PART == 2
+    const vec4 z = state(at_c + push.rows * push.hidden, count);
+    const vec4 n = tuff_tanh(limited(SUM(NEW), push.clip));
+#else
+    const vec4 inner = of_state(product + NEW * push.hidden, count) + bias(direction, 3, j, count);
+    const vec4 n = tuff_tanh(limited(of_input(x + NEW * push.hidden, count) + bias(direction, NEW, j, count) + r * inner,
+                                     push.clip));
+#endif
+#if TUFF_PART != 1
+    h = updated(z, n, h);
+#endif
+#elif TUFF_CELL == 2
+    h = tuff_tanh(limited(SUM(0), push.clip));
+#else
+    h = tuff_relu(limited(SUM(0), push.clip));
+#endif
+    keep(at_h, count, h);
+  }
+#if TUFF_OUTPUT && TUFF_PART != 1
+  const TUFF_INDEX y = push.y_at[direction] + TUFF_INDEX(b) * push.y_batch + j;
+  [[unroll]] for (uint e = 0; e < 4; ++e) {
+    if (e < count) TUFF_AT(Y, y + e) = TUFF_ROUNDED(TUFF_TYPE, h[e]);
+  }
+#endif
+}

@@ -1,0 +1,66 @@
+// What the planners of recurrent layers share: where their data lie in scratch memory, and the parts that all of them
+// have.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/rnn/rnn.hpp"
+#include "planning/arithmetic.hpp"
+#include "planning/recorder.hpp"
+
+namespace tuff::rnn {
+
+// Limits of sizes, so that elements of the state and sums of a step are numbered in 32 bits.
+constexpr uint64_t kMaxSize = uint64_t{1} << 26, kMaxState = uint64_t{1} << 28;
+// Scratch memory for products of the input, which are computed for as many steps at once as fit: but at least for one.
+constexpr uint64_t kInputBytes = uint64_t{256} << 20;
+
+// f32 numbers in scratch memory.
+struct Region {
+  uint64_t first = 0, count = 0;
+  uint64_t end() const { return first + count; }
+};
+
+// Products of the input for `count` steps from each direction's first one on.
+struct InputSteps {
+  uint64_t done, count;  // steps that precede it in the order of each direction
+  bool by_sequence;      // rows are ordered by sequence, then step; otherwise by step, then sequence
+  uint64_t columns;      // of a row
+};
+
+// A call while it is recorded.
+struct Layer {
+  Layer(Recorder& recorder, const RnnArgs& args);
+
+  Recorder& recorder;
+  const RnnArgs& args;
+  StreamDevice device;
+  uint64_t steps_at_once;
+  // In scratch memory. `weights` and `projection`: r and projection in f32, if they are of another type.
+  Region inputs, sums, projected, state, bias, weights, projection;
+  Buffer scratch;
+
+  bool has_bias() const { return args.bias_w != nullptr || args.bias_r != nullptr; }
+  uint64_t rows() const { return args.directions() * args.batch; }
+  uint64_t bias_rows() const { return args.gates() + (args.linear_before_reset ? 1 : 0); }
+  // The part of the state behind h: c, or the halves of a step in two parts.
+  uint64_t at_c() const { return state.first + args.h_elements(); }
+  // The step that direction d computes as its i-th.
+  uint64_t step_of(uint64_t d, uint64_t i) const { return args.reversed(d) ? args.steps - 1 - i : i; }
+
+  Buffer region(const Region& of) const;
+  // Fails if the device cannot compute the call; otherwise takes scratch memory.
+  void prepare();
+  void record_bias() const;
+  void record_initial_state() const;
+  void record_final_state() const;
+  InputSteps record_inputs(uint64_t done) const;
+};
+
+// Where a direction finds the product of its i-th step, in elements from the region's first on.
+uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t direction, uint64_t i);
+
+}  // namespace tuff::rnn

@@ -1,0 +1,372 @@
+// Planner of recurrent layers. The products of the input with W are one GEMM for all steps. Then follow the steps, each
+// of which needs the state that the one before leaves:
+//
+//   the state's products with R, a GEMM of batch rows for each direction, and rnn_gates.comp.
+//
+// An LSTM with a projection and a GRU whose reset gate multiplies h have a second product in each step.
+//
+// TUFF_RNN_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+#include "kernels/common/check.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "kernels/memory/memory.hpp"
+#include "kernels/rnn/rnn_plan.hpp"
+#include "kernels/shape/shape.hpp"
+#include "planning/forced_variant.hpp"
+#include "planning/log.hpp"
+#include "shaders/rnn_bias.hpp"
+#include "shaders/rnn_gates.hpp"
+
+namespace tuff {
+namespace rnn {
+namespace {
+
+constexpr uint64_t kAligned = 64;  // numbers: regions start at multiples of 256 bytes
+
+void require_size(uint64_t size, uint64_t most, const char* name) {
+  if (size > most) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, at most {}", name, size, most);
+}
+
+// C = A * B^T, for each direction.
+struct Product {
+  Buffer a, b, c;
+  int32_t a_type, b_type;
+  uint64_t m, n, k, lda, ldb, ldc;
+  uint64_t stride_a = 0, stride_b = 0, stride_c = 0, count = 1;
+};
+
+void record(const Layer& layer, const Product& product) {
+  GemmArgs args{};
+  args.a_type = product.a_type, args.b_type = product.b_type, args.c_type = TUFF_F32;
+  args.accumulate = TUFF_F32;
+  args.precision = TUFF_PRECISION_DEFAULT;
+  args.ta = TUFF_NO_TRANS, args.tb = TUFF_TRANS;
+  args.m = product.m, args.n = product.n, args.k = product.k;
+  args.alpha = 1, args.beta = 0;
+  args.a = &product.a, args.b = &product.b, args.c = &product.c;
+  args.lda = product.lda, args.ldb = product.ldb, args.ldc = product.ldc;
+  args.stride_a = product.stride_a, args.stride_b = product.stride_b, args.stride_c = product.stride_c;
+  args.batch_count = product.count;
+  record_gemm(layer.recorder, args);
+}
+
+// The part of a buffer that begins with element `first`.
+Buffer part(const Buffer* buffer, uint64_t first, int32_t type) { return moved(buffer, first, type); }
+
+void record_zeros(const Layer& layer, const Buffer& to, uint64_t count) {
+  if (count != 0) record_fill(layer.recorder, to, 0, count * sizeof(float), {});
+}
+
+// The state from the caller's type, or zeros.
+void record_given(const Layer& layer, const Buffer* given, const Region& to) {
+  const Buffer target = layer.region(to);
+  if (to.count == 0) return;
+  if (given == nullptr) return record_zeros(layer, target, to.count);
+  record_cast(layer.recorder, {layer.args.dtype, TUFF_F32, given, &target, to.count});
+}
+
+void record_result(const Layer& layer, const Region& from, const Buffer* wanted) {
+  if (wanted == nullptr || from.count == 0) return;
+  const Buffer source = layer.region(from);
+  record_cast(layer.recorder, {TUFF_F32, layer.args.dtype, &source, wanted, from.count});
+}
+
+// The kernel of a step, for its first or second part or both.
+void record_gates(const Layer& layer, const InputSteps& inputs, uint64_t i, int part, const Region& sums) {
+  const RnnArgs& args = layer.args;
+  const uint64_t d = args.directions(), size = dtype_size(args.dtype);
+  const bool projected = args.proj_size != 0, output = args.y != nullptr && part != 1;
+  const uint64_t y = args.y != nullptr ? args.y_elements() : 0;
+  const bool wide = output && needs_wide(y);
+  KernelRequest kernel = shaders::RnnGates::request({.after = args.linear_before_reset,
+                                                     .bias = layer.has_bias(),
+                                                     .cell = args.cell,
+                                                     .clip = args.clip > 0,
+                                                     .exact_arithmetic = layer.recorder.traits().cpu,
+                                                     .lengths = args.lengths != nullptr,
+                                                     .onnx = args.gate_order == TUFF_RNN_GATES_ONNX,
+                                                     .output = output,
+                                                     .part = part,
+                                                     .peepholes = args.peepholes != nullptr,
+                                                     .projected = projected,
+                                                     .type = args.dtype});
+  const uint32_t threads = layer.device.workgroup;
+  kernel.streaming().constant(0, threads).wide(wide);
+  Dispatch dispatch("rnn");
+  const Buffer state = layer.region(layer.state), products = layer.region(sums), input = layer.region(layer.inputs),
+               bias = layer.region(layer.bias);
+  dispatch.operand(&input, 0, layer.inputs.count * 4, Access::read)
+      .operand(&products, 0, sums.count * 4, Access::read)
+      .operand(&state, 0, layer.state.count * 4, Access::read_write)
+      .operand(layer.has_bias() ? &bias : nullptr, 0, layer.bias.count * 4, Access::read)
+      .operand(args.peepholes, 0, d * 3 * args.hidden_size * size, Access::read)
+      .operand(args.lengths, 0, args.batch * sizeof(int32_t), Access::read)
+      .operand(output ? args.y : nullptr, 0, y * size, Access::write);
+  const auto fill = [&](auto push) {
+    using Index = decltype(push.y_batch);
+    for (uint64_t direction = 0; direction < d; ++direction) {
+      const uint64_t t = layer.step_of(direction, i);
+      push.y_at[direction] = static_cast<Index>(t * args.y_strides[0] + direction * args.y_strides[2]);
+      push.x_at[direction] = static_cast<uint32_t>(input_at(layer, inputs, direction, i));
+      push.t[direction] = static_cast<uint32_t>(t);
+    }
+    push.y_batch = static_cast<Index>(args.batch > 1 ? args.y_strides[1] : 0);
+    push.x_batch = static_cast<uint32_t>(inputs.by_sequence ? inputs.count * inputs.columns : inputs.columns);
+    push.rows = static_cast<uint32_t>(layer.rows());
+    push.batch = static_cast<uint32_t>(args.batch);
+    push.hidden = static_cast<uint32_t>(args.hidden_size);
+    push.width = static_cast<uint32_t>(args.state_size());
+    push.clip = static_cast<float>(args.clip);
+    dispatch.push(push);
+  };
+  if (wide) {
+    fill(shaders::RnnGates::Push<uint64_t>{});
+  } else {
+    fill(shaders::RnnGates::Push<uint32_t>{});
+  }
+  const uint64_t units = projected && part == 2 ? args.proj_size : args.hidden_size;
+  const double numbers = static_cast<double>(layer.rows() * units * args.gates());
+  dispatch.groups_linear(ceil_div(layer.rows() * ceil_div(units, 4), threads), layer.recorder.traits())
+      .work(12 * numbers, 40 * numbers);
+  layer.recorder.dispatch(kernel, dispatch);
+}
+
+// The i-th step of each direction.
+void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
+  const RnnArgs& args = layer.args;
+  const uint64_t d = args.directions(), batch = args.batch, hidden = args.hidden_size, width = args.state_size(),
+                 rows = args.gate_rows();
+  const bool cast = args.dtype != TUFF_F32;
+  const Buffer weights = cast ? layer.region(layer.weights) : *args.r;
+  const Buffer sums = layer.region(layer.sums);
+  const uint64_t first_rows = args.resets_first() ? 2 * hidden : rows;
+  record(layer, {.a = layer.region(layer.state),
+                 .b = weights,
+                 .c = sums,
+                 .a_type = TUFF_F32,
+                 .b_type = TUFF_F32,
+                 .m = batch,
+                 .n = first_rows,
+                 .k = width,
+                 .lda = width,
+                 .ldb = width,
+                 .ldc = rows,
+                 .stride_a = batch * width,
+                 .stride_b = rows * width,
+                 .stride_c = batch * rows,
+                 .count = d});
+  if (!args.resets_first() && args.proj_size == 0) return record_gates(layer, inputs, i, 0, layer.sums);
+  record_gates(layer, inputs, i, 1, layer.sums);
+  const Region passed{layer.at_c() + args.c_elements(), d * batch * hidden};
+  if (args.resets_first()) {
+    record(layer, {.a = layer.region(passed),
+                   .b = part(&weights, 2 * hidden * width, TUFF_F32),
+                   .c = part(&sums, 2 * hidden, TUFF_F32),
+                   .a_type = TUFF_F32,
+                   .b_type = TUFF_F32,
+                   .m = batch,
+                   .n = hidden,
+                   .k = hidden,
+                   .lda = hidden,
+                   .ldb = hidden,
+                   .ldc = rows,
+                   .stride_a = batch * hidden,
+                   .stride_b = rows * width,
+                   .stride_c = batch * rows,
+                   .count = d});
+    return record_gates(layer, inputs, i, 2, layer.sums);
+  }
+  record(layer, {.a = layer.region(passed),
+                 .b = cast ? layer.region(layer.projection) : *args.projection,
+                 .c = layer.region(layer.projected),
+                 .a_type = TUFF_F32,
+                 .b_type = TUFF_F32,
+                 .m = batch,
+                 .n = width,
+                 .k = hidden,
+                 .lda = hidden,
+                 .ldb = hidden,
+                 .ldc = width,
+                 .stride_a = batch * hidden,
+                 .stride_b = width * hidden,
+                 .stride_c = batch * width,
+                 .count = d});
+  record_gates(layer, inputs, i, 2, layer.projected);
+}
+
+}  // namespace
+
+Layer::Layer(Recorder& to, const RnnArgs& call)
+    : recorder(to),
+      args(call),
+      device(stream_device(to.traits(), forced_variant<"TUFF_RNN_VARIANT">(), sizeof(float))) {}
+
+Buffer Layer::region(const Region& of) const {
+  Buffer buffer = scratch;
+  buffer.offset += of.first * sizeof(float);
+  buffer.bytes = of.count * sizeof(float);
+  return buffer;
+}
+
+void Layer::prepare() {
+  const DeviceTraits& traits = recorder.traits();
+  require_storage(traits, args.dtype);
+  require_size(args.input_size, kMaxSize, "input_size");
+  require_size(args.hidden_size, kMaxSize, "hidden_size");
+  require_size(args.proj_size, kMaxSize, "proj_size");
+  const uint64_t largest = std::max(args.hidden_size, args.state_size());
+  require_size(args.batch, kMaxState / args.directions() / largest, "batch, for these sizes,");
+  const uint64_t d = args.directions(), row = d * args.gate_rows(), hidden = rows() * args.hidden_size;
+  const uint64_t most = traits.addresses ? kInputBytes : std::min(kInputBytes, traits.max_range / 2);
+  steps_at_once = std::clamp<uint64_t>(most / (args.batch * row * sizeof(float)), 1, std::max<uint64_t>(args.steps, 1));
+  const bool cast = args.dtype != TUFF_F32;
+  uint64_t used = 0;
+  const auto take = [&used](uint64_t count) {
+    const Region region{used, count};
+    used += round_up(count, kAligned);
+    return region;
+  };
+  const bool two_parts = args.resets_first() || args.proj_size != 0;
+  state = take(args.h_elements() + args.c_elements() + (two_parts ? hidden : 0) + (args.resets_first() ? hidden : 0));
+  if (args.steps != 0) {
+    bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
+    sums = take(args.batch * row);
+    projected = take(args.proj_size != 0 ? args.h_elements() : 0);
+    weights = take(cast ? row * args.state_size() : 0);
+    projection = take(cast ? d * args.proj_size * args.hidden_size : 0);
+    inputs = take(steps_at_once * args.batch * row);
+  }
+  // Nothing may be recorded before it is known that all of it can be.
+  const uint64_t size = dtype_size(args.dtype);
+  const auto require_range = [&](uint64_t elements, uint64_t bytes, const char* name) {
+    if (!traits.addresses && elements > (traits.max_range - 1024) / bytes) {
+      fail(TUFF_ERROR_UNSUPPORTED, "{} has {} elements, and the device binds {} bytes", name, elements,
+           traits.max_range);
+    }
+  };
+  if (args.steps != 0) {
+    require_range(args.x_elements(), size, "x");
+    require_range(row * args.input_size, size, "w");
+    require_range(row * args.state_size(), sizeof(float), "r");
+    require_range(args.y != nullptr ? args.y_elements() : 0, size, "y");
+    require_range(sums.count, sizeof(float), "a step's sums");
+    require_range(d * args.bias_stride, size, "bias_w");
+    require_range(d * args.proj_size * args.hidden_size, sizeof(float), "projection");
+  }
+  require_range(state.count, sizeof(float), "the state");
+  scratch = recorder.scratch(used * sizeof(float), Scratch::outer);
+}
+
+void Layer::record_bias() const {
+  if (!has_bias()) return;
+  const uint64_t d = args.directions(), count = (d - 1) * args.bias_stride + args.gate_rows(),
+                 bytes = count * dtype_size(args.dtype), items = d * bias_rows() * args.hidden_size;
+  const bool wide = needs_wide(count);
+  KernelRequest kernel = shaders::RnnBias::request({.after = args.linear_before_reset,
+                                                    .r = args.bias_r != nullptr,
+                                                    .type = args.dtype,
+                                                    .w = args.bias_w != nullptr});
+  kernel.streaming().constant(0, device.workgroup).wide(wide);
+  const Buffer sums_of_biases = region(bias);
+  Dispatch dispatch("rnn");
+  dispatch.operand(args.bias_w, 0, bytes, Access::read)
+      .operand(args.bias_r, 0, bytes, Access::read)
+      .operand(&sums_of_biases, 0, bias.count * sizeof(float), Access::write);
+  const auto fill = [&](auto push) {
+    push.stride = static_cast<decltype(push.stride)>(d > 1 ? args.bias_stride : 0);
+    push.directions = static_cast<uint32_t>(d);
+    push.rows = static_cast<uint32_t>(args.gate_rows());
+    push.hidden = static_cast<uint32_t>(args.hidden_size);
+    dispatch.push(push);
+  };
+  if (wide) {
+    fill(shaders::RnnBias::Push<uint64_t>{});
+  } else {
+    fill(shaders::RnnBias::Push<uint32_t>{});
+  }
+  dispatch.groups_linear(ceil_div(items, device.workgroup), recorder.traits())
+      .work(static_cast<double>(12 * items), static_cast<double>(items));
+  recorder.dispatch(kernel, dispatch);
+}
+
+void Layer::record_initial_state() const {
+  record_given(*this, args.h0, {state.first, args.h_elements()});
+  record_given(*this, args.c0, {at_c(), args.c_elements()});
+}
+
+void Layer::record_final_state() const {
+  record_result(*this, {state.first, args.h_elements()}, args.hn);
+  record_result(*this, {at_c(), args.c_elements()}, args.cn);
+}
+
+InputSteps Layer::record_inputs(uint64_t done) const {
+  const uint64_t d = args.directions(), count = std::min(steps_at_once, args.steps - done), batch = args.batch,
+                 step = args.x_strides[0], sequence = args.x_strides[1], rows = args.gate_rows();
+  // The rows of x are one matrix if they follow each other at one distance, which GEMM finds out. Otherwise the shorter
+  // of the two axes is a batch.
+  const bool steps_first = batch == 1                 ? false
+                           : step == batch * sequence ? true
+                           : sequence == count * step ? false
+                                                      : batch > count;
+  InputSteps made{done, count, !steps_first, 0};
+  // All steps, and both directions' weights: one product. Otherwise the directions need different steps.
+  const uint64_t products = count == args.steps ? 1 : d;
+  made.columns = d / products * rows;
+  const uint64_t each = count * batch * made.columns;
+  for (uint64_t i = 0; i < products; ++i) {
+    const uint64_t first = args.reversed(i) && products == d ? args.steps - done - count : done;
+    const uint64_t outer = steps_first ? count : batch, inner = steps_first ? batch : count;
+    record(*this, {.a = part(args.x, first * step, args.dtype),
+                   .b = part(args.w, i * rows * args.input_size, args.dtype),
+                   .c = region({inputs.first + i * each, each}),
+                   .a_type = args.dtype,
+                   .b_type = args.dtype,
+                   .m = inner,
+                   .n = made.columns,
+                   .k = args.input_size,
+                   .lda = std::max(steps_first ? sequence : step, args.input_size),
+                   .ldb = args.input_size,
+                   .ldc = made.columns,
+                   .stride_a = steps_first ? step : sequence,
+                   .stride_c = inner * made.columns,
+                   .count = outer});
+  }
+  return made;
+}
+
+uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t direction, uint64_t i) {
+  const RnnArgs& args = layer.args;
+  const uint64_t d = args.directions(), products = inputs.count == args.steps ? 1 : d;
+  // The steps of a product are in the order of time.
+  const uint64_t local = args.reversed(direction) ? inputs.count - 1 - (i - inputs.done) : i - inputs.done;
+  const uint64_t row = inputs.by_sequence ? local : local * args.batch;
+  const uint64_t before =
+      products == 1 ? direction * args.gate_rows() : direction * inputs.count * args.batch * inputs.columns;
+  return before + row * inputs.columns;
+}
+
+}  // namespace rnn
+
+void record_rnn(Recorder& recorder, const RnnArgs& args) {
+  using namespace rnn;
+  if (args.batch == 0) return;
+  Layer layer(recorder, args);
+  layer.prepare();
+  log(TUFF_LOG_DISPATCH, "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once",
+      dtype_name(args.dtype), args.batch, args.steps, args.input_size, args.hidden_size, layer.steps_at_once);
+  layer.record_initial_state();
+  if (args.steps != 0) {
+    layer.record_bias();
+    if (args.dtype != TUFF_F32) {
+      const Buffer weights = layer.region(layer.weights), projection = layer.region(layer.projection);
+      record_cast(recorder, {args.dtype, TUFF_F32, args.r, &weights, layer.weights.count});
+      record_cast(recorder, {args.dtype, TUFF_F32, args.projection, &projection, layer.projection.count});
+    }
+    for (uint64_t done = 0; done < args.steps; done += layer.steps_at_once) {
+      const InputSteps inputs = layer.record_inputs(done);
+      for (uint64_t i = done; i < done + inputs.count; ++i) record_step(layer, inputs, i);
+    }
+  }
+  layer.record_final_state();
+}
+
+}  // namespace tuff

@@ -1,0 +1,263 @@
+"""Recurrent networks: LSTM, GRU and plain cells, of any number of layers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._checked import choice, real
+from ._error import check
+from ._operands import dtype_of, require_array, same_kind
+
+if TYPE_CHECKING:
+    from ._array import Array
+    from ._context import Context
+
+__all__ = ["RnnLayer", "gru", "lstm", "rnn", "rnn_layers"]
+
+
+class RnnLayer(NamedTuple):
+    """The weights of one layer, with D directions (1, or 2: forward and reverse) and G gates.
+
+    w           (D, G * hidden, input); if D is 1 it may be omitted in all of them
+    r           (D, G * hidden, proj or hidden)
+    bias_w, bias_r
+                (D, G * hidden)
+    peepholes   (D, 3 * hidden), of the input, output and forget gates of an LSTM
+    projection  (D, proj, hidden), of an LSTM
+    """
+
+    w: Array
+    r: Array
+    bias_w: Optional[Array] = None
+    bias_r: Optional[Array] = None
+    peepholes: Optional[Array] = None
+    projection: Optional[Array] = None
+
+
+Layers = Union[RnnLayer, Sequence[RnnLayer]]
+
+_GATES = {raw.RNN_CELL_LSTM: 4, raw.RNN_CELL_GRU: 3, raw.RNN_CELL_TANH: 1, raw.RNN_CELL_RELU: 1}
+_ORDERS = {"torch": raw.RNN_GATES_TORCH, "onnx": raw.RNN_GATES_ONNX}
+_ACTIVATIONS = {"tanh": raw.RNN_CELL_TANH, "relu": raw.RNN_CELL_RELU}
+
+
+def lstm(
+    x: Array,
+    layers: Layers,
+    *,
+    h0: Optional[Array] = None,
+    c0: Optional[Array] = None,
+    lengths: Optional[Array] = None,
+    batch_first: bool = False,
+    reverse: bool = False,
+    order: str = "torch",
+    clip: float = 0.0,
+) -> Tuple[Array, Tuple[Array, Array]]:
+    """Long short-term memory. Returns (y, (hn, cn)), as torch.nn.LSTM does.
+
+    x is (steps, batch, input), or (batch, steps, input) with batch_first, or (steps, input) without a batch. layers is
+    an RnnLayer, or one for each layer, of which every but the first has the outputs of the one before as its input; in
+    inference there is no dropout between them. y has the directions of the last layer side by side: (steps, batch,
+    D * hidden), in x's layout. h0 and hn are (layers * D, batch, hidden), with a projection (layers * D, batch, proj),
+    c0 and cn (layers * D, batch, hidden); None is zeros.
+
+    lengths  (batch,), int32: the steps of each sequence, which need not be sorted. Outputs beyond are 0
+    reverse  a layer with one direction goes from the end to the beginning
+    order    of the gates in the weights: "torch" (input, forget, cell, output) or "onnx" (input, output, forget, cell)
+    clip     sums are limited to -clip … clip; 0: they are not
+    """
+    y, hn, cn = _run(raw.RNN_CELL_LSTM, x, layers, h0, c0, lengths, batch_first, reverse, order, clip, False)
+    return y, (hn, cn)
+
+
+def gru(
+    x: Array,
+    layers: Layers,
+    *,
+    h0: Optional[Array] = None,
+    lengths: Optional[Array] = None,
+    batch_first: bool = False,
+    reverse: bool = False,
+    order: str = "torch",
+    linear_before_reset: bool = True,
+    clip: float = 0.0,
+) -> Tuple[Array, Array]:
+    """Gated recurrent units, with the arguments of lstm(). Returns (y, hn), as torch.nn.GRU does.
+
+    order is "torch" (reset, update, new) or "onnx" (update, reset, new). linear_before_reset: the reset gate multiplies
+    the product with h and its bias, as in PyTorch; without it h itself, as ONNX does by default.
+    """
+    y, hn, _ = _run(
+        raw.RNN_CELL_GRU, x, layers, h0, None, lengths, batch_first, reverse, order, clip, bool(linear_before_reset)
+    )
+    return y, hn
+
+
+def rnn(
+    x: Array,
+    layers: Layers,
+    *,
+    activation: str = "tanh",
+    h0: Optional[Array] = None,
+    lengths: Optional[Array] = None,
+    batch_first: bool = False,
+    reverse: bool = False,
+    clip: float = 0.0,
+) -> Tuple[Array, Array]:
+    """h = activation(w @ x + bias_w + r @ h + bias_r) from step to step, with the arguments of lstm(). Returns (y, hn),
+    as torch.nn.RNN does. activation is "tanh" or "relu".
+    """
+    cell = choice(activation, "activation", _ACTIVATIONS)
+    y, hn, _ = _run(cell, x, layers, h0, None, lengths, batch_first, reverse, "torch", clip, False)
+    return y, hn
+
+
+def rnn_layers(state: Mapping[str, object], context: Optional[Context] = None) -> List[RnnLayer]:
+    """The weights of a torch.nn.LSTM, GRU or RNN: state is what its state_dict() returns, or any mapping from those
+    names ("weight_ih_l0", "weight_hh_l0_reverse" …) to what numpy.asarray() takes."""
+    from ._default import default_context
+
+    context = default_context() if context is None else context
+    left = set(state)
+    layers: List[RnnLayer] = []
+    while f"weight_ih_l{len(layers)}" in state:
+        number = len(layers)
+        suffixes = [f"l{number}"] + ([f"l{number}_reverse"] if f"weight_ih_l{number}_reverse" in state else [])
+        fields: Dict[str, Array] = {}
+        for field, prefix in _NAMES.items():
+            names = [f"{prefix}_{suffix}" for suffix in suffixes]
+            if names[0] not in state:
+                continue
+            missing = [name for name in names if name not in state]
+            if missing:
+                raise ValueError(f"{missing[0]} is missing")
+            left.difference_update(names)
+            values = np.stack([np.asarray(state[name]) for name in names])
+            fields[field] = context.array(values, dtype=values.dtype)
+        if "r" not in fields:
+            raise ValueError(f"weight_hh_l{number} is missing")
+        layers.append(RnnLayer(**fields))
+    if not layers:
+        raise ValueError("weight_ih_l0 is missing")
+    if left:
+        raise ValueError(f"{min(left)} is not the name of a recurrent layer's weights")
+    return layers
+
+
+_NAMES = {"w": "weight_ih", "r": "weight_hh", "bias_w": "bias_ih", "bias_r": "bias_hh", "projection": "weight_hr"}
+
+
+def _run(
+    cell: int,
+    x: Array,
+    layers: Layers,
+    h0: Optional[Array],
+    c0: Optional[Array],
+    lengths: Optional[Array],
+    batch_first: bool,
+    reverse: bool,
+    order: str,
+    clip: float,
+    linear_before_reset: bool,
+) -> Tuple[Array, Array, Optional[Array]]:
+    require_array(x, "x")
+    if x.ndim not in (2, 3):
+        raise ValueError(f"x has shape {x.shape}, needs (steps, batch, input) or (steps, input)")
+    gates = choice(order, "order", _ORDERS)
+    listed = [layers] if isinstance(layers, RnnLayer) else [RnnLayer(*layer) for layer in layers]
+    if not listed:
+        raise ValueError("layers is empty, needs at least one")
+    directions, hidden, width = _sizes(listed[0], _GATES[cell])
+    batched = x.ndim == 3
+    steps, batch = (x.shape[1], x.shape[0]) if batched and batch_first else (x.shape[0], x.shape[1] if batched else 1)
+    if lengths is not None:
+        require_array(lengths, "lengths")
+        if lengths.shape != (batch,) or lengths.dtype != np.int32:
+            raise ValueError(f"lengths is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
+        if lengths.context is not x.context:
+            raise ValueError("operands are of different contexts")
+    rows = len(listed) * directions
+    shapes = {"h": (rows, batch, width) if batched else (rows, width), "c": (rows, batch, hidden) if batched else (rows, hidden)}
+    for given, name in ((h0, "h"), (c0, "c")):
+        if given is None:
+            continue
+        require_array(given, name + "0")
+        same_kind(x, given)
+        if given.shape != shapes[name]:
+            raise ValueError(f"{name}0 has shape {given.shape}, needs {shapes[name]}")
+    hn = x.context.empty(shapes["h"], x.dtype)
+    cn = x.context.empty(shapes["c"], x.dtype) if cell == raw.RNN_CELL_LSTM else None
+    size = x.dtype.itemsize
+    for number, layer in enumerate(listed):
+        if _sizes(layer, _GATES[cell]) != (directions, hidden, width):
+            raise ValueError(f"layer {number} has other sizes than layer 0: {_sizes(layer, _GATES[cell])}")
+        input_size = x.shape[-1]
+        y = x.context.empty(x.shape[:-1] + (directions * width,), x.dtype)
+        desc = raw.RnnDesc(
+            dtype=dtype_of(x),
+            cell=cell,
+            direction=raw.RNN_DIRECTION_BOTH if directions == 2 else int(bool(reverse)),
+            gate_order=gates,
+            linear_before_reset=int(linear_before_reset),
+            batch=batch,
+            steps=steps,
+            input_size=input_size,
+            hidden_size=hidden,
+            proj_size=0 if layer.projection is None else width,
+            clip=real(clip, "clip"),
+            x=x.buffer.handle,
+            y=y.buffer.handle,
+        )
+        if batched and batch_first:
+            desc.x_strides[:] = (input_size, steps * input_size)
+            desc.y_strides[:] = (directions * width, steps * directions * width, width)
+        for name, shape in _shapes(directions, _GATES[cell], hidden, width, input_size).items():
+            operand = getattr(layer, name)
+            if operand is None:
+                continue
+            require_array(operand, f"{name} of layer {number}")
+            same_kind(x, operand)
+            if operand.shape != shape and (directions != 1 or operand.shape != shape[1:]):
+                raise ValueError(f"{name} of layer {number} has shape {operand.shape}, needs {shape}")
+            setattr(desc, name, operand.buffer.handle)
+        if lengths is not None:
+            desc.lengths = lengths.buffer.handle
+        views = []  # live until the call has returned
+        for name, state, of in (("h0", h0, width), ("c0", c0, hidden), ("hn", hn, width), ("cn", cn, hidden)):
+            if state is not None:
+                each = directions * batch * of * size
+                views.append(state.buffer.view(number * each, each))
+                setattr(desc, name, views[-1].handle)
+        check(raw.tuff_rnn(x.context.stream_handle, desc))
+        x = y
+    return x, hn, cn
+
+
+def _shapes(directions: int, gates: int, hidden: int, width: int, inputs: int) -> Dict[str, Tuple[int, ...]]:
+    return {
+        "w": (directions, gates * hidden, inputs),
+        "r": (directions, gates * hidden, width),
+        "bias_w": (directions, gates * hidden),
+        "bias_r": (directions, gates * hidden),
+        "peepholes": (directions, 3 * hidden),
+        "projection": (directions, width, hidden),
+    }
+
+
+def _sizes(layer: RnnLayer, gates: int) -> Tuple[int, int, int]:
+    """The directions, hidden units and size of h of a layer."""
+    require_array(layer.w, "w")
+    require_array(layer.r, "r")
+    for array, name in ((layer.w, "w"), (layer.r, "r")):
+        if array.ndim not in (2, 3) or array.ndim == 3 and array.shape[0] not in (1, 2):
+            raise ValueError(f"{name} has shape {array.shape}, needs (directions, {gates} * hidden, columns)")
+    directions = layer.w.shape[0] if layer.w.ndim == 3 else 1
+    if layer.w.shape[-2] % gates != 0:
+        raise ValueError(f"w has shape {layer.w.shape}, its rows are not a multiple of {gates}")
+    hidden = layer.w.shape[-2] // gates
+    if layer.projection is None and layer.r.shape[-1] != hidden:
+        raise ValueError(f"r has shape {layer.r.shape}, needs {hidden} columns, or a projection")
+    return directions, hidden, layer.r.shape[-1]

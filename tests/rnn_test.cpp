@@ -1,0 +1,560 @@
+// Layers of recurrent networks against their equations in double, where each number carries the error that f32 and the
+// functions of tuff.h may have caused up to it; and exactly, where all sums are of small integers.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "support/bounds.hpp"
+#include "support/stored.hpp"
+
+namespace tuff_test::rnn_test {
+namespace {
+
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+constexpr int32_t kLstm = TUFF_RNN_CELL_LSTM, kGru = TUFF_RNN_CELL_GRU, kTanh = TUFF_RNN_CELL_TANH,
+                  kRelu = TUFF_RNN_CELL_RELU;
+constexpr int32_t kForward = TUFF_RNN_DIRECTION_FORWARD, kReverse = TUFF_RNN_DIRECTION_REVERSE,
+                  kBoth = TUFF_RNN_DIRECTION_BOTH;
+constexpr int32_t kTorch = TUFF_RNN_GATES_TORCH, kOnnx = TUFF_RNN_GATES_ONNX;
+
+enum class Rows : uint8_t { dense, batch_first, padded };
+
+struct RnnCase {
+  int32_t cell = kLstm, direction = kForward, order = kTorch;
+  bool linear_before_reset = false;
+  uint64_t batch = 2, steps = 4, inputs = 5, hidden = 6, proj = 0;
+  int32_t dtype = TUFF_F32;
+  double clip = 0;
+  bool bias_w = true, bias_r = true, peepholes = false, initial = true;
+  std::vector<int32_t> lengths{};
+  Rows rows = Rows::dense;
+  bool outputs = true, finals = true, in_place = false;
+  uint64_t shift = 0;
+  bool whole = false;  // small integers, for which relu is exact
+
+  uint64_t directions() const { return direction == kBoth ? 2 : 1; }
+  uint64_t gates() const { return cell == kLstm ? 4 : cell == kGru ? 3 : 1; }
+  uint64_t width() const { return proj != 0 ? proj : hidden; }
+  std::array<uint64_t, 2> x_strides() const {
+    const uint64_t row = inputs + (rows == Rows::padded ? 3 : 0);
+    if (rows == Rows::batch_first) return {row, steps * row};
+    return {batch * row + (rows == Rows::padded ? 2 : 0), row};
+  }
+  std::array<uint64_t, 3> y_strides() const {
+    const uint64_t row = directions() * width();
+    if (rows == Rows::batch_first) return {row, steps * row, width()};
+    // As ONNX has it: [steps][directions][batch][width].
+    if (rows == Rows::padded) return {directions() * (batch * width() + 1), width(), batch * width() + 1};
+    return {batch * row, row, width()};
+  }
+  uint64_t x_elements() const {
+    if (batch == 0 || steps == 0) return 0;
+    return (steps - 1) * x_strides()[0] + (batch - 1) * x_strides()[1] + inputs;
+  }
+  uint64_t y_elements() const {
+    if (batch == 0 || steps == 0) return 0;
+    return (steps - 1) * y_strides()[0] + (batch - 1) * y_strides()[1] + (directions() - 1) * y_strides()[2] + width();
+  }
+  uint64_t bias_stride() const { return gates() * hidden + (rows == Rows::padded ? 5 : 0); }
+
+  std::string name() const {
+    static const char* const kCells[] = {"lstm", "gru", "tanh", "relu"};
+    std::string text = kCells[cell];
+    text += direction == kBoth ? "_both" : direction == kReverse ? "_reverse" : "";
+    text += (order == kOnnx ? "_onnx" : "") + std::string(linear_before_reset ? "_linear" : "");
+    for (const uint64_t size : {batch, steps, inputs, hidden}) text += "_" + std::to_string(size);
+    if (proj != 0) text += "_to" + std::to_string(proj);
+    text += std::string("_") + name_of(dtype) + (clip > 0 ? "_clip" : "") + (bias_w ? "" : "_no_bw");
+    text += std::string(bias_r ? "" : "_no_br") + (peepholes ? "_peep" : "") + (initial ? "" : "_zeros");
+    text += std::string(lengths.empty() ? "" : "_lengths") + (rows == Rows::batch_first ? "_first" : "");
+    text += std::string(rows == Rows::padded ? "_padded" : "") + (outputs ? "" : "_no_y") + (finals ? "" : "_no_n");
+    return text + (in_place ? "_in_place" : "") + (shift != 0 ? "_shift" : "") + (whole ? "_whole" : "");
+  }
+  double work() const {
+    return static_cast<double>(directions() * batch * steps * gates() * hidden * (inputs + width()));
+  }
+};
+
+// A number with a bound of its error.
+struct Number {
+  double value = 0, error = 0;
+};
+Number operator+(Number a, Number b) {
+  const double value = a.value + b.value;
+  return {value, a.error + b.error + kU * (std::fabs(value) + a.error + b.error)};
+}
+Number operator*(Number a, Number b) {
+  const double value = a.value * b.value;
+  const double error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+  return {value, error + kU * (std::fabs(value) + error)};
+}
+// Functions of at most 4 ULP (docs/accuracy.md), each at most 2 u of the value; the derivatives are at most 1/4 and 1.
+Number sigma(Number x) {
+  const double value = 1 / (1 + std::exp(-x.value));
+  return {value, x.error / 4 + 8 * kU * value};
+}
+Number hyperbolic(Number x) {
+  const double value = std::tanh(x.value);
+  return {value, x.error + 8 * kU * std::fabs(value)};
+}
+
+// The operands of a case, rounded to its type, and the equations.
+struct Problem {
+  explicit Problem(const RnnCase& c) : s(c) {
+    uint64_t seed = 1;
+    const auto draw = [&](uint64_t count, float scale) {
+      if (s.whole) return integers(count, 1, seed++);
+      return rounded(s.dtype, uniforms(count, -scale, scale, seed++));
+    };
+    const uint64_t d = s.directions(), rows = s.gates() * s.hidden;
+    x = draw(s.x_elements(), 1.5f);
+    w = draw(d * rows * s.inputs, 0.7f), r = draw(d * rows * s.width(), 0.7f);
+    const uint64_t bias = (d - 1) * s.bias_stride() + rows;
+    bias_w = draw(bias, 0.5f), bias_r = draw(bias, 0.5f);
+    peepholes = draw(d * 3 * s.hidden, 0.8f), projection = draw(d * s.proj * s.hidden, 0.7f);
+    h0 = draw(d * s.batch * s.width(), 1), c0 = draw(d * s.batch * s.hidden, 1);
+    const uint64_t state = d * s.batch;
+    y.value.assign(s.y_elements(), static_cast<double>(poison())), y.bound.assign(s.y_elements(), 0);
+    hn.value.resize(state * s.width()), hn.bound.resize(state * s.width());
+    cn.value.resize(state * s.hidden), cn.bound.resize(state * s.hidden);
+    for (uint64_t direction = 0; direction < d; ++direction) {
+      for (uint64_t b = 0; b < s.batch; ++b) run(direction, b);
+    }
+  }
+
+  const RnnCase& s;
+  std::vector<float> x, w, r, bias_w, bias_r, peepholes, projection, h0, c0;
+  Expected y, hn, cn;
+
+ private:
+  using Vector = std::vector<Number>;
+
+  Number clipped(Number sum) const {
+    if (s.clip > 0) sum.value = std::min(std::max(sum.value, -s.clip), s.clip);
+    return sum;
+  }
+  // A row of weights times a vector: GEMM's bound, and the errors of the vector itself.
+  static Number dot(const float* row, const Vector& v) {
+    double value = 0, magnitude = 0, error = 0;
+    for (size_t i = 0; i < v.size(); ++i) {
+      const double weight = row[i];
+      value += weight * v[i].value;
+      error += std::fabs(weight) * v[i].error;
+      magnitude += std::fabs(weight) * (std::fabs(v[i].value) + v[i].error);
+    }
+    return {value, error + gamma(static_cast<double>(v.size()) + 3) * magnitude};
+  }
+  // Where each order has a gate.
+  uint64_t place(char gate) const {
+    if (s.cell == kLstm) return std::string(s.order == kOnnx ? "iofg" : "ifgo").find(gate);
+    if (s.cell == kGru) return std::string(s.order == kOnnx ? "zrn" : "rzn").find(gate);
+    return 0;
+  }
+  Number of_input(uint64_t d, char gate, uint64_t j, const Vector& v) const {
+    const uint64_t row = place(gate) * s.hidden + j;
+    const Number bias{s.bias_w ? bias_w[d * s.bias_stride() + row] : 0};
+    return dot(&w[(d * s.gates() * s.hidden + row) * s.inputs], v) + bias;
+  }
+  Number of_state(uint64_t d, char gate, uint64_t j, const Vector& v) const {
+    const uint64_t row = place(gate) * s.hidden + j;
+    const Number bias{s.bias_r ? bias_r[d * s.bias_stride() + row] : 0};
+    return dot(&r[(d * s.gates() * s.hidden + row) * s.width()], v) + bias;
+  }
+  Number peephole(uint64_t d, uint64_t which, uint64_t j) const {
+    return {s.peepholes ? peepholes[(d * 3 + which) * s.hidden + j] : 0};
+  }
+
+  void step(uint64_t d, const Vector& in, Vector& h, Vector& c) const {
+    Vector next(s.hidden);
+    if (s.cell == kLstm) {
+      for (uint64_t j = 0; j < s.hidden; ++j) {
+        const auto sum = [&](char gate) { return of_input(d, gate, j, in) + of_state(d, gate, j, h); };
+        const Number i = sigma(clipped(sum('i') + peephole(d, 0, j) * c[j]));
+        const Number f = sigma(clipped(sum('f') + peephole(d, 2, j) * c[j]));
+        c[j] = f * c[j] + i * hyperbolic(clipped(sum('g')));
+        next[j] = sigma(clipped(sum('o') + peephole(d, 1, j) * c[j])) * hyperbolic(c[j]);
+      }
+      if (s.proj != 0) {
+        Vector projected(s.proj);
+        for (uint64_t j = 0; j < s.proj; ++j) projected[j] = dot(&projection[(d * s.proj + j) * s.hidden], next);
+        next = projected;
+      }
+    } else if (s.cell == kGru) {
+      Vector reset(s.hidden), gated(s.hidden);
+      for (uint64_t j = 0; j < s.hidden; ++j) {
+        reset[j] = sigma(clipped(of_input(d, 'r', j, in) + of_state(d, 'r', j, h)));
+        gated[j] = reset[j] * h[j];
+      }
+      for (uint64_t j = 0; j < s.hidden; ++j) {
+        const Number z = sigma(clipped(of_input(d, 'z', j, in) + of_state(d, 'z', j, h)));
+        const Number inner = s.linear_before_reset ? reset[j] * of_state(d, 'n', j, h) : of_state(d, 'n', j, gated);
+        const Number n = hyperbolic(clipped(of_input(d, 'n', j, in) + inner));
+        next[j] = (Number{1} + Number{-z.value, z.error}) * n + z * h[j];
+      }
+    } else {
+      for (uint64_t j = 0; j < s.hidden; ++j) {
+        const Number sum = clipped(of_input(d, 's', j, in) + of_state(d, 's', j, h));
+        next[j] = s.cell == kTanh ? hyperbolic(sum) : Number{std::max(sum.value, 0.0), sum.error};
+      }
+    }
+    h = next;
+  }
+
+  void run(uint64_t d, uint64_t b) {
+    Vector h(s.width()), c(s.hidden);
+    const uint64_t row = d * s.batch + b;
+    for (uint64_t j = 0; j < s.width() && s.initial; ++j) h[j].value = h0[row * s.width() + j];
+    for (uint64_t j = 0; j < s.hidden && s.initial; ++j) c[j].value = c0[row * s.hidden + j];
+    const auto steps = static_cast<int64_t>(s.steps);
+    const int64_t length = s.lengths.empty() ? steps : std::min<int64_t>(std::max(s.lengths[b], 0), steps);
+    const bool backwards = s.direction == kReverse || d == 1;
+    const auto put = [&](int64_t t, uint64_t j, Number n) {
+      const uint64_t at = static_cast<uint64_t>(t) * s.y_strides()[0] + b * s.y_strides()[1] + d * s.y_strides()[2] + j;
+      y.value[at] = n.value, y.bound[at] = s.whole ? 0 : n.error;
+    };
+    for (int64_t i = 0; i < length; ++i) {
+      const int64_t t = backwards ? length - 1 - i : i;
+      Vector in(s.inputs);
+      const uint64_t at = static_cast<uint64_t>(t) * s.x_strides()[0] + b * s.x_strides()[1];
+      for (uint64_t j = 0; j < s.inputs; ++j) in[j].value = x[at + j];
+      step(d, in, h, c);
+      for (uint64_t j = 0; j < s.width(); ++j) put(t, j, h[j]);
+    }
+    for (int64_t t = length; t < steps; ++t) {
+      for (uint64_t j = 0; j < s.width(); ++j) put(t, j, {});
+    }
+    for (uint64_t j = 0; j < s.width(); ++j) {
+      hn.value[row * s.width() + j] = h[j].value, hn.bound[row * s.width() + j] = s.whole ? 0 : h[j].error;
+    }
+    for (uint64_t j = 0; j < s.hidden; ++j) {
+      cn.value[row * s.hidden + j] = c[j].value, cn.bound[row * s.hidden + j] = c[j].error;
+    }
+  }
+};
+
+// The operands of a problem on the device.
+struct Operands {
+  Operands(tuff_context context, const Problem& p)
+      : s(p.s),
+        x(context, s.dtype, p.x, s.shift),
+        w(context, s.dtype, p.w, s.shift),
+        r(context, s.dtype, p.r, s.shift),
+        bias_w(context, s.dtype, p.bias_w, s.shift),
+        bias_r(context, s.dtype, p.bias_r, s.shift),
+        peepholes(context, s.dtype, p.peepholes, s.shift),
+        projection(context, s.dtype, p.projection, s.shift),
+        h0(context, s.dtype, p.h0, s.shift),
+        c0(context, s.dtype, p.c0, s.shift),
+        y(context, s.dtype, p.y.value.size(), s.shift),
+        hn(context, s.dtype, p.hn.value.size(), s.shift),
+        cn(context, s.dtype, p.cn.value.size(), s.shift),
+        lengths(context, TUFF_I32, length_bytes(s.lengths)) {}
+
+  static Bytes length_bytes(const std::vector<int32_t>& lengths) {
+    Bytes bytes(std::max<size_t>(lengths.size(), 1) * 4);
+    for (size_t i = 0; i < lengths.size(); ++i) set_element(TUFF_I32, bytes, i, lengths[i]);
+    return bytes;
+  }
+
+  tuff_rnn_desc desc() const {
+    tuff_rnn_desc d{};
+    d.struct_size = sizeof d;
+    d.dtype = s.dtype, d.cell = s.cell, d.direction = s.direction, d.gate_order = s.order;
+    d.linear_before_reset = s.linear_before_reset;
+    d.batch = s.batch, d.steps = s.steps, d.input_size = s.inputs, d.hidden_size = s.hidden, d.proj_size = s.proj;
+    d.clip = s.clip;
+    d.x = x, d.w = w, d.r = r;
+    if (s.bias_w) d.bias_w = bias_w;
+    if (s.bias_r) d.bias_r = bias_r;
+    if (s.peepholes) d.peepholes = peepholes;
+    if (s.proj != 0) d.projection = projection;
+    if (!s.lengths.empty()) d.lengths = lengths;
+    if (s.initial) d.h0 = h0;
+    if (s.initial && s.cell == kLstm) d.c0 = c0;
+    if (s.outputs) d.y = y;
+    if (s.finals) d.hn = s.in_place ? h0 : hn;
+    if (s.finals && s.cell == kLstm) d.cn = s.in_place ? c0 : cn;
+    if (s.rows != Rows::dense) {
+      std::ranges::copy(s.x_strides(), d.x_strides);
+      std::ranges::copy(s.y_strides(), d.y_strides);
+      d.bias_stride = s.bias_stride();
+    }
+    return d;
+  }
+
+  const RnnCase& s;
+  StoredTensor x, w, r, bias_w, bias_r, peepholes, projection, h0, c0, y, hn, cn;
+  TypedTensor lengths;
+};
+
+// Elements of y between its rows keep what they were.
+void expect_rows(const RnnCase& s, const std::vector<float>& got, Expected expected) {
+  std::vector<float> rows;
+  Expected wanted;
+  const auto strides = s.y_strides();
+  std::vector<bool> of_row(got.size());
+  for (uint64_t t = 0; t < s.steps; ++t) {
+    for (uint64_t b = 0; b < s.batch; ++b) {
+      for (uint64_t d = 0; d < s.directions(); ++d) {
+        for (uint64_t j = 0; j < s.width(); ++j) {
+          const uint64_t at = t * strides[0] + b * strides[1] + d * strides[2] + j;
+          of_row[at] = true;
+          rows.push_back(got[at]);
+          wanted.value.push_back(expected.value[at]), wanted.bound.push_back(expected.bound[at]);
+        }
+      }
+    }
+  }
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (!of_row[i]) EXPECT_EQ(bits(got[i]), kPoison) << "element " << i << " lies between rows";
+  }
+  if (s.dtype != TUFF_F32) add_storage(wanted, s.dtype);
+  expect_matches(rows, wanted);
+}
+
+std::vector<RnnCase> cases() {
+  std::vector<RnnCase> all;
+  const auto add = [&](RnnCase row) { all.push_back(row); };
+  const auto cells = [&](RnnCase row) {
+    for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
+      row.cell = cell;
+      add(row);
+      if (cell == kGru) {
+        row.linear_before_reset = true;
+        add(row);
+        row.linear_before_reset = false;
+      }
+    }
+  };
+  for (const int32_t direction : {kForward, kReverse, kBoth}) {
+    cells({.direction = direction});
+    cells({.direction = direction, .order = kOnnx, .batch = 3, .steps = 5, .lengths = {5, 0, 2}, .rows = Rows::padded});
+    cells({.direction = direction, .batch = 3, .steps = 4, .lengths = {-7, 3, 9}, .rows = Rows::batch_first});
+  }
+  // Sizes around those of blocks and workgroups.
+  for (const uint64_t hidden : {1, 3, 4, 8, 17, 64}) {
+    cells({.direction = kBoth, .batch = 1, .steps = 3, .inputs = 1, .hidden = hidden});
+    cells({.batch = 5, .steps = 2, .inputs = 33, .hidden = hidden, .shift = 1});
+  }
+  cells({.batch = 70, .steps = 3, .inputs = 20, .hidden = 37});
+  cells({.batch = 1, .steps = 40, .inputs = 12, .hidden = 13, .clip = 0.6});
+  cells({.direction = kBoth, .batch = 9, .steps = 3, .inputs = 100, .hidden = 130, .rows = Rows::batch_first});
+  // Nothing to do, and only the state.
+  cells({.batch = 0});
+  cells({.direction = kBoth, .steps = 0});
+  cells({.steps = 0, .initial = false});
+  cells({.outputs = false});
+  cells({.finals = false});
+  cells({.direction = kBoth, .in_place = true});
+  cells({.direction = kBoth, .bias_w = false});
+  cells({.bias_r = false, .initial = false});
+  cells({.bias_w = false, .bias_r = false, .initial = false, .shift = 3});
+  // What only an LSTM has.
+  for (const int32_t direction : {kForward, kReverse, kBoth}) {
+    add({.direction = direction, .peepholes = true});
+    add({.direction = direction, .order = kOnnx, .clip = 0.4, .peepholes = true, .shift = 1});
+    add({.direction = direction, .batch = 3, .proj = 4, .lengths = {1, 4, 2}});
+    add({.direction = direction, .order = kOnnx, .hidden = 21, .proj = 33, .peepholes = true, .rows = Rows::padded});
+  }
+  add({.batch = 1, .steps = 9, .hidden = 30, .proj = 1, .in_place = true});
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    cells({.direction = kBoth, .batch = 3, .dtype = dtype, .lengths = {4, 1, 3}, .shift = 1});
+    cells({.order = kOnnx, .inputs = 16, .hidden = 32, .dtype = dtype, .rows = Rows::padded});
+    add({.direction = kBoth, .proj = 3, .dtype = dtype, .peepholes = true, .in_place = true});
+  }
+  // Exactly: sums of integers, of which relu makes larger ones, below 2^24.
+  add({.cell = kRelu, .direction = kBoth, .batch = 3, .steps = 5, .hidden = 9, .lengths = {5, 2, 4}, .whole = true});
+  add({.cell = kRelu, .batch = 33, .steps = 3, .inputs = 64, .hidden = 48, .rows = Rows::padded, .whole = true});
+  return all;
+}
+
+using Rnn = Table<RnnCase>;
+
+TEST_P(Rnn, Matches) {
+  const RnnCase& s = row();
+  const Problem problem(s);
+  const Operands on(context(), problem);
+  const tuff_rnn_desc desc = on.desc();
+  ASSERT_OK(tuff_rnn(context(), &desc));
+  if (s.outputs) {
+    expect_rows(s, on.y.read(), problem.y);
+  } else if (s.y_elements() != 0) {
+    EXPECT_EQ(bits(on.y.read()[0]), kPoison);
+  }
+  const auto final_state = [&](const StoredTensor& got, Expected expected) {
+    // Without a step they are copies.
+    if (s.steps == 0) std::ranges::fill(expected.bound, 0);
+    if (s.dtype != TUFF_F32 && s.steps != 0) add_storage(expected, s.dtype);
+    expect_matches(got.read(), expected);
+  };
+  if (s.finals && s.batch != 0) {
+    final_state(s.in_place ? on.h0 : on.hn, problem.hn);
+    if (s.cell == kLstm) final_state(s.in_place ? on.c0 : on.cn, problem.cn);
+  }
+  on.x.expect_unchanged(problem.x);
+  on.w.expect_unchanged(problem.w);
+  on.r.expect_unchanged(problem.r);
+  if (!s.in_place) on.h0.expect_unchanged(problem.h0);
+}
+TUFF_TABLE(Rnn, RnnCase, cases());
+
+class RnnOnce : public OnBackend {};
+
+// A sequence does not depend on what follows its end, nor on the other sequences: NaN there does no harm.
+TEST_P(RnnOnce, NansStayInTheirSequence) {
+  for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
+    for (const double clip : {0.0, 0.5}) {
+      const RnnCase s{.cell = cell, .direction = kBoth, .batch = 3, .steps = 4, .clip = clip, .lengths = {4, 2, 4}};
+      Problem problem(s);
+      const float nan = std::numeric_limits<float>::quiet_NaN();
+      // Beyond the end of sequence 1, and in step 1 of sequence 2.
+      for (uint64_t j = 0; j < s.inputs; ++j) problem.x[(3 * s.batch + 1) * s.inputs + j] = nan;
+      problem.x[(1 * s.batch + 2) * s.inputs] = nan;
+      const Operands on(context(), problem);
+      const tuff_rnn_desc desc = on.desc();
+      ASSERT_OK(tuff_rnn(context(), &desc));
+      const std::vector<float> y = on.y.read(), hn = on.hn.read();
+      const uint64_t width = s.directions() * s.hidden;
+      for (uint64_t t = 0; t < s.steps; ++t) {
+        for (uint64_t b = 0; b < s.batch; ++b) {
+          for (uint64_t i = 0; i < width; ++i) {
+            const uint64_t at = (t * s.batch + b) * width + i;
+            const bool spoilt = b == 2 && (i < s.hidden ? t >= 1 : t <= 1);
+            EXPECT_EQ(std::isnan(y[at]), spoilt) << "cell " << cell << " t " << t << " b " << b << " i " << i;
+            if (!spoilt) EXPECT_NEAR(y[at], problem.y.value[at], problem.y.bound[at]);
+          }
+        }
+      }
+      for (uint64_t d = 0; d < 2; ++d) {
+        for (uint64_t b = 0; b < s.batch; ++b) EXPECT_EQ(std::isnan(hn[(d * s.batch + b) * s.hidden]), b == 2);
+      }
+    }
+  }
+}
+
+// Large sums: gates are 0 or 1, tanh -1 or 1, and nothing becomes NaN.
+TEST_P(RnnOnce, SaturatedGates) {
+  for (const int32_t cell : {kLstm, kGru, kTanh}) {
+    const RnnCase s{.cell = cell, .batch = 2, .steps = 3};
+    Problem problem(s);
+    for (float& v : problem.x) v = v < 0 ? -3e30f : 3e30f;
+    const Operands on(context(), problem);
+    const tuff_rnn_desc desc = on.desc();
+    ASSERT_OK(tuff_rnn(context(), &desc));
+    for (const float y : on.y.read()) EXPECT_LE(std::fabs(y), 1);
+  }
+}
+
+// The steps of a sequence in two calls, where the second goes on from the state of the first, and in one.
+TEST_P(RnnOnce, GoesOnFromAState) {
+  for (const int32_t cell : {kLstm, kGru}) {
+    const RnnCase s{.cell = cell, .linear_before_reset = cell == kGru, .batch = 3, .steps = 7, .in_place = true};
+    const Problem problem(s);
+    const Operands on(context(), problem);
+    tuff_rnn_desc desc = on.desc();
+    const auto part = [&](uint64_t first, uint64_t count) {
+      tuff_buffer x = 0, y = 0;
+      const uint64_t in = s.batch * s.inputs * 4, out = s.batch * s.hidden * 4;
+      ASSERT_OK(tuff_view(on.x, first * in, count * in, &x));
+      ASSERT_OK(tuff_view(on.y, first * out, count * out, &y));
+      const OwnBuffer own_x(x), own_y(y);
+      desc.x = x, desc.y = y, desc.steps = count;
+      ASSERT_OK(tuff_rnn(context(), &desc));
+    };
+    part(0, 3), part(3, 4);
+    expect_matches(on.y.read(), problem.y);
+    expect_matches(on.h0.read(), problem.hn);
+  }
+}
+
+TEST_P(RnnOnce, Misuse) {
+  const RnnCase s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true, .lengths = {1, 2}};
+  const Problem problem(s);
+  const Operands on(context(), problem);
+  const auto wrong = [&](const std::function<void(tuff_rnn_desc&)>& change, const char* word,
+                         tuff_status status = kArgument) {
+    tuff_rnn_desc desc = on.desc();
+    change(desc);
+    EXPECT_FAILS(tuff_rnn(context(), &desc), status, "tuff_rnn", word);
+  };
+  wrong([](auto& d) { d.dtype = TUFF_F64; }, "f64", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.dtype = 99; }, "dtype");
+  wrong([](auto& d) { d.cell = 4; }, "cell");
+  wrong([](auto& d) { d.cell = -1; }, "cell");
+  wrong([](auto& d) { d.direction = 3; }, "direction");
+  wrong([](auto& d) { d.gate_order = 2; }, "gate_order");
+  wrong([](auto& d) { d.linear_before_reset = 1; }, "linear_before_reset");
+  wrong([](auto& d) { d.linear_before_reset = 2; }, "linear_before_reset");
+  wrong([](auto& d) { d.input_size = 0; }, "input_size");
+  wrong([](auto& d) { d.hidden_size = 0; }, "hidden_size");
+  wrong([](auto& d) { d.clip = -1; }, "clip");
+  wrong([](auto& d) { d.clip = std::nan(""); }, "clip");
+  // What only an LSTM has.
+  wrong([](auto& d) { d.cell = kGru; }, "proj_size");
+  wrong([](auto& d) { d.cell = kGru, d.proj_size = 0, d.projection = 0; }, "peepholes");
+  wrong([](auto& d) { d.cell = kTanh, d.proj_size = 0, d.projection = d.peepholes = 0; }, "c0");
+  wrong([](auto& d) { d.cell = kTanh, d.proj_size = 0, d.projection = d.peepholes = d.c0 = 0; }, "cn");
+  wrong([](auto& d) { d.proj_size = 0; }, "projection");
+  wrong([](auto& d) { d.projection = 0; }, "projection");
+  // Sizes that do not fit, or wrap.
+  wrong([](auto& d) { d.steps = 4; }, "x");
+  wrong([](auto& d) { d.hidden_size = 7; }, "w");
+  wrong([](auto& d) { d.proj_size = 5; }, "r");
+  wrong([](auto& d) { d.batch = uint64_t{1} << 62; }, "x");
+  wrong([](auto& d) { d.hidden_size = uint64_t{1} << 62; }, "w");
+  wrong([](auto& d) { d.input_size = UINT64_MAX; }, "x");
+  wrong([](auto& d) { d.steps = uint64_t{1} << 31; }, "steps", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.bias_stride = UINT64_MAX; }, "bias_w");
+  wrong([](auto& d) { d.y_strides[0] = UINT64_MAX; }, "y");
+  wrong([](auto& d) { d.x_strides[1] = 4; }, "x_strides");
+  wrong([](auto& d) { d.y_strides[2] = 3; }, "y_strides");
+  wrong([](auto& d) { d.y_strides[1] = 7; }, "y_strides");
+  wrong([](auto& d) { d.x = 0; }, "x");
+  wrong([](auto& d) { d.w = 0; }, "w");
+  wrong([](auto& d) { d.r = 0; }, "r");
+  // Outputs that overlap an operand or each other.
+  wrong([](auto& d) { d.y = d.x; }, "y");
+  wrong([](auto& d) { d.hn = d.lengths, d.lengths = d.y; }, "hn");
+  wrong([](auto& d) { d.hn = d.c0; }, "hn");
+  wrong([](auto& d) { d.cn = d.h0; }, "cn");
+  wrong([](auto& d) { d.y = d.h0; }, "y");
+  // None of them has written anything.
+  for (const StoredTensor* output : {&on.y, &on.hn, &on.cn}) {
+    for (const float value : output->read()) EXPECT_EQ(bits(value), kPoison);
+  }
+  // Without steps, or without sequences, weights are not needed.
+  tuff_rnn_desc desc = on.desc();
+  desc.steps = 0, desc.x = desc.w = desc.r = desc.y = desc.lengths = desc.projection = 0;
+  EXPECT_OK(tuff_rnn(context(), &desc));
+  EXPECT_EQ(on.hn.read(), problem.h0);
+  EXPECT_EQ(on.cn.read(), problem.c0);
+  desc = on.desc();
+  desc.batch = 0, desc.x = desc.y = desc.h0 = desc.c0 = desc.hn = desc.cn = 0;
+  EXPECT_OK(tuff_rnn(context(), &desc));
+}
+
+// A graph has the same steps, which follow new inputs and states.
+TEST_P(RnnOnce, InAGraph) {
+  const RnnCase s{.batch = 2, .steps = 5, .in_place = true};
+  const Problem problem(s);
+  const Operands captured(context(), problem), eager(context(), problem);
+  const tuff_rnn_desc desc = captured.desc(), again = eager.desc();
+  tuff_graph graph = 0;
+  ASSERT_OK(tuff_graph_begin(context()));
+  ASSERT_OK(tuff_rnn(context(), &desc));
+  ASSERT_OK(tuff_graph_end(context(), &graph));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK(tuff_graph_launch(context(), graph));
+    ASSERT_OK(tuff_rnn(context(), &again));
+  }
+  EXPECT_EQ(captured.y.read(), eager.y.read());
+  EXPECT_EQ(captured.c0.read(), eager.c0.read());
+  EXPECT_OK(tuff_graph_destroy(graph));
+}
+
+TUFF_ON_BACKENDS(RnnOnce);
+
+}  // namespace
+}  // namespace tuff_test::rnn_test
