@@ -83,7 +83,7 @@ void complete_rnn(RnnArgs& args) {
   stride(args.y_strides[0], {args.batch, args.directions(), args.state_size()}, "y");
   stride(args.y_strides[1], {args.directions(), args.state_size()}, "y");
   stride(args.y_strides[2], {args.state_size()}, "y");
-  stride(args.bias_stride, {args.gates(), args.hidden_size}, "bias_w");
+  stride(args.bias_stride, {args.gates(), args.hidden_size}, "hidden_size");
 }
 
 void check_rnn(const RnnArgs& args) {
@@ -109,7 +109,7 @@ void check_rnn(const RnnArgs& args) {
   require((args.steps <= 1 || args.x_strides[0] >= args.input_size) &&
               (args.batch == 1 || args.x_strides[1] >= args.input_size),
           "x_strides {} {}: must be at least input_size={}", args.x_strides[0], args.x_strides[1], args.input_size);
-  const uint64_t rows = checked_mul(args.gates(), h, "w");
+  const uint64_t rows = checked_mul(args.gates(), h, "hidden_size");
   const uint64_t bias = runs ? checked_add(checked_mul(d - 1, args.bias_stride, "bias_w"), rows, "bias_w") : 0;
   const uint64_t of_h = dense({d, args.batch, p}, "h0"), of_c = dense({d, args.batch, h}, "c0");
   const Checked read[] = {

@@ -6,7 +6,6 @@
 // reset gate multiplies h that product and the update gate.
 //
 //# TUFF_PART : 0..2 : 0: the step; 1: what precedes its second product; 2: what follows
-//# TUFF_AFTER : 0|1 : GRU: 1: the reset gate multiplies the product; the bias has a row more, that of this product
 //# TUFF_PROJECTED : 0|1 : LSTM: 1: h is a product, which part 2 reads
 //# TUFF_BIAS : 0|1 : 1: there is a bias
 //# TUFF_PEEPHOLES : 0|1 : 1: there are peepholes
@@ -43,15 +42,6 @@ TUFF_READ(5, Lengths, int, 4)
 TUFF_WRITE(6, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 #endif
 
-#define BIAS_ROWS (GATES + TUFF_AFTER)
-
-// Four elements, of which the last ones may be missing.
-#define LOAD4(result, name, at, count)                        \
-  vec4 result = vec4(0);                                      \
-  [[unroll]] for (uint e = 0; e < 4; ++e) {                   \
-    if (e < (count)) result[e] = TUFF_AT(name, (at) + e);     \
-  }
-
 vec4 state(uint at, uint count) {
   LOAD4(v, State, at, count)
   return v;
@@ -77,16 +67,14 @@ vec4 bias(uint direction, uint row, uint j, uint count) {
   return vec4(0);
 #endif
 }
-vec4 peephole(uint direction, uint which, uint j, uint count, vec4 c) {
-#if TUFF_PEEPHOLES
+vec4 peephole(uint direction, uint which, uint j, uint count) {
   vec4 p = vec4(0);
+#if TUFF_PEEPHOLES
   [[unroll]] for (uint e = 0; e < 4; ++e) {
     if (e < count) p[e] = TUFF_LOADED(TUFF_TYPE, TUFF_AT(Peepholes, (direction * 3 + which) * push.hidden + j + e));
   }
-  return p * c;
-#else
-  return vec4(0);
 #endif
+  return p;
 }
 
 void main() {
@@ -101,6 +89,7 @@ void main() {
   const uint direction = row / push.batch, b = row - direction * push.batch;
   const uint at_h = row * push.width + j;
   const uint at_c = push.rows * push.width + row * push.hidden + j;  // of a GRU: what it passes on
+  const uint passed = push.rows * push.hidden;                       // from c to the next
 #if TUFF_LENGTHS
   const bool runs = int(push.t[direction]) < TUFF_AT(Lengths, b);
 #else
@@ -109,51 +98,43 @@ void main() {
   vec4 h = vec4(0);
   if (runs) {
     const uint x = push.x_at[direction] + b * push.x_batch + j, product = row * (GATES * push.hidden) + j;
-#define SUM(gate)                                                                                       \
-  (of_input(x + (gate) * push.hidden, count) + of_state(product + (gate) * push.hidden, count) +        \
-   bias(direction, gate, j, count))
-#if TUFF_CELL == 0 && TUFF_PART != 2
-    vec4 c = state(at_c, count);
-    const vec4 i = tuff_sigmoid(limited(SUM(INPUT) + peephole(direction, 0, j, count, c), push.clip));
-    const vec4 f = tuff_sigmoid(limited(SUM(FORGET) + peephole(direction, 2, j, count, c), push.clip));
-    const vec4 g = tuff_tanh(limited(SUM(CELL), push.clip));
-    c = f * c + i * g;
-    h = tuff_sigmoid(limited(SUM(OUTPUT) + peephole(direction, 1, j, count, c), push.clip)) * tuff_tanh(c);
-    keep(at_c, count, c);
-#if TUFF_PART == 1
-    keep(at_c + push.rows * push.hidden, count, h);
-    return;
-#endif
-#elif TUFF_CELL == 0
-    h = of_state(row * push.width + j, count);
-#elif TUFF_CELL == 1
+#define SUM(row)                                                                                     \
+  (of_input(x + (row) * push.hidden, count) + of_state(product + (row) * push.hidden, count) + \
+   bias(direction, row, j, count))
+#if TUFF_PROJECTED && TUFF_PART == 2
+    h = of_state(at_h, count);
+#elif TUFF_CELL == 1 && TUFF_PART == 1
     h = state(at_h, count);
-#if TUFF_PART != 2
-    const vec4 r = tuff_sigmoid(limited(SUM(RESET), push.clip)), z = tuff_sigmoid(limited(SUM(UPDATE), push.clip));
-#endif
-#if TUFF_PART == 1
-    keep(at_c, count, r * h);
-    keep(at_c + push.rows * push.hidden, count, z);
-    return;
-#elif TUFF_PART == 2
-    const vec4 z = state(at_c + push.rows * push.hidden, count);
-    const vec4 n = tuff_tanh(limited(SUM(NEW), push.clip));
+    keep(at_c, count, tuff_sigmoid(limited(SUM(RESET), push.clip)) * h);
+    keep(at_c + passed, count, tuff_sigmoid(limited(SUM(UPDATE), push.clip)));
+#elif TUFF_CELL == 1 && TUFF_PART == 2
+    h = updated(state(at_c + passed, count), tuff_tanh(limited(SUM(NEW), push.clip)), state(at_h, count));
 #else
-    const vec4 inner = of_state(product + NEW * push.hidden, count) + bias(direction, 3, j, count);
-    const vec4 n = tuff_tanh(limited(of_input(x + NEW * push.hidden, count) + bias(direction, NEW, j, count) + r * inner,
-                                     push.clip));
+    Sums sums;
+    [[unroll]] for (uint gate = 0; gate < GATES; ++gate) sums.gate[gate] = SUM(gate);
+    sums.inner = vec4(0);
+    vec4 peepholes[3] = vec4[3](vec4(0), vec4(0), vec4(0)), c = vec4(0);
+#if TUFF_CELL == 0
+    [[unroll]] for (uint which = 0; which < 3; ++which) peepholes[which] = peephole(direction, which, j, count);
+    c = state(at_c, count);
+#elif TUFF_CELL == 1
+    sums.gate[NEW] = of_input(x + NEW * push.hidden, count) + bias(direction, NEW, j, count);
+    sums.inner = of_state(product + NEW * push.hidden, count) + bias(direction, GATES, j, count);
+    h = state(at_h, count);
+#endif
+    h = stepped(sums, peepholes, push.clip, h, c);
+#if TUFF_CELL == 0
+    keep(at_c, count, c);
+#endif
+#if TUFF_CELL == 0 && TUFF_PART == 1
+    keep(at_c + passed, count, h);
+#endif
 #endif
 #if TUFF_PART != 1
-    h = updated(z, n, h);
-#endif
-#elif TUFF_CELL == 2
-    h = tuff_tanh(limited(SUM(0), push.clip));
-#else
-    h = tuff_relu(limited(SUM(0), push.clip));
-#endif
     keep(at_h, count, h);
+#endif
   }
-#if TUFF_OUTPUT && TUFF_PART != 1
+#if TUFF_OUTPUT
   const TUFF_INDEX y = push.y_at[direction] + TUFF_INDEX(b) * push.y_batch + j;
   [[unroll]] for (uint e = 0; e < 4; ++e) {
     if (e < count) TUFF_AT(Y, y + e) = TUFF_ROUNDED(TUFF_TYPE, h[e]);

@@ -38,7 +38,9 @@ struct Layer {
   Recorder& recorder;
   const RnnArgs& args;
   StreamDevice device;
-  uint64_t steps_at_once;
+  uint64_t steps_at_once = 1;
+  bool by_rows = false;     // record_rows() computes the steps
+  bool wants_rows = false;  // wherever it can
   // In scratch memory. `weights` and `projection`: r and projection in f32, if they are of another type.
   Region inputs, sums, projected, state, bias, weights, projection;
   Buffer scratch;
@@ -59,6 +61,14 @@ struct Layer {
   void record_final_state() const;
   InputSteps record_inputs(uint64_t done) const;
 };
+
+// For CPU devices, all units of a sequence from step to step in one dispatch (rnn_rows_vulkan.cpp). layer.weights has r
+// as packed_numbers() numbers, in rows of packed_width() values of k.
+bool takes_rows(const Layer& layer);
+uint64_t packed_width(const Layer& layer);
+uint64_t packed_numbers(const Layer& layer);
+void record_pack(const Layer& layer);
+void record_rows(const Layer& layer, const InputSteps& inputs);
 
 // Where a direction finds the product of its i-th step, in elements from the region's first on.
 uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t direction, uint64_t i);

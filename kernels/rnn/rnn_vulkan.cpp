@@ -198,7 +198,8 @@ void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
 Layer::Layer(Recorder& to, const RnnArgs& call)
     : recorder(to),
       args(call),
-      device(stream_device(to.traits(), forced_variant<"TUFF_RNN_VARIANT">(), sizeof(float))) {}
+      device(stream_device(to.traits(), forced_variant<"TUFF_RNN_VARIANT">(), sizeof(float))),
+      wants_rows(forced_variant<"TUFF_RNN_VARIANT">() == "cpu") {}
 
 Buffer Layer::region(const Region& of) const {
   Buffer buffer = scratch;
@@ -229,9 +230,10 @@ void Layer::prepare() {
   state = take(args.h_elements() + args.c_elements() + (two_parts ? hidden : 0) + (args.resets_first() ? hidden : 0));
   if (args.steps != 0) {
     bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
-    sums = take(args.batch * row);
+    by_rows = takes_rows(*this);
+    sums = take(by_rows ? 0 : args.batch * row);
     projected = take(args.proj_size != 0 ? args.h_elements() : 0);
-    weights = take(cast ? row * args.state_size() : 0);
+    weights = take(by_rows ? packed_numbers(*this) : cast ? row * args.state_size() : 0);
     projection = take(cast ? d * args.proj_size * args.hidden_size : 0);
     inputs = take(steps_at_once * args.batch * row);
   }
@@ -356,13 +358,19 @@ void record_rnn(Recorder& recorder, const RnnArgs& args) {
   layer.record_initial_state();
   if (args.steps != 0) {
     layer.record_bias();
-    if (args.dtype != TUFF_F32) {
+    if (layer.by_rows) {
+      record_pack(layer);
+    } else if (args.dtype != TUFF_F32) {
       const Buffer weights = layer.region(layer.weights), projection = layer.region(layer.projection);
       record_cast(recorder, {args.dtype, TUFF_F32, args.r, &weights, layer.weights.count});
       record_cast(recorder, {args.dtype, TUFF_F32, args.projection, &projection, layer.projection.count});
     }
     for (uint64_t done = 0; done < args.steps; done += layer.steps_at_once) {
       const InputSteps inputs = layer.record_inputs(done);
+      if (layer.by_rows) {
+        record_rows(layer, inputs);
+        continue;
+      }
       for (uint64_t i = done; i < done + inputs.count; ++i) record_step(layer, inputs, i);
     }
   }

@@ -33,6 +33,9 @@ GROUPS = {
     ("random", "distribution"): ("tuff_random_distribution",),
     ("fft", "kind"): ("tuff_fft_kind",),
     ("fft", "norm"): ("tuff_fft_norm",),
+    ("rnn", "cell"): ("tuff_rnn_cell",),
+    ("rnn", "direction"): ("tuff_rnn_direction",),
+    ("rnn", "gate_order"): ("tuff_rnn_gates",),
     ("cholesky", "triangle"): ("tuff_triangle",),
     ("triangular_solve", "side"): ("tuff_side",),
     ("triangular_solve", "triangle"): ("tuff_triangle",),
@@ -40,7 +43,7 @@ GROUPS = {
     ("lu_solve", "transpose"): ("tuff_transpose",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Linear algebra")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 
