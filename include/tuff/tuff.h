@@ -2144,7 +2144,7 @@ typedef struct tuff_rnn_desc {
  * cn is rounded once. (The host backend computes in f64.) NaN in a sequence stays in that sequence.
  * Errors: INVALID_ARGUMENT for an input_size or hidden_size of 0, for options of another cell, for strides of x below
  * input_size, for rows of y that overlap, and for outputs that overlap an operand otherwise. UNSUPPORTED for other types,
- * for more than 2^31 - 1 steps, and on devices for sizes beyond 2^26 or more than 2^28 elements of h or c. */
+ * for more than 2^31 - 1 steps, and on devices for sizes of inputs, units or projection beyond 2^26. */
 TUFF_API tuff_status tuff_rnn(tuff_stream stream, const tuff_rnn_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------

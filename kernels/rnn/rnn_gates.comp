@@ -97,7 +97,9 @@ void main() {
 #endif
   vec4 h = vec4(0);
   if (runs) {
-    const uint x = push.x_at[direction] + b * push.x_batch + j, product = row * (GATES * push.hidden) + j;
+    // A GRU's step in two parts has the sums of two gates in the first, and of one in the second.
+    const uint gates = TUFF_CELL == 1 && TUFF_PART != 0 ? 2 : GATES;
+    const uint x = push.x_at[direction] + b * push.x_batch + j, product = row * (gates * push.hidden) + j;
 #define SUM(row)                                                                                     \
   (of_input(x + (row) * push.hidden, count) + of_state(product + (row) * push.hidden, count) + \
    bias(direction, row, j, count))
@@ -108,7 +110,8 @@ void main() {
     keep(at_c, count, tuff_sigmoid(limited(SUM(RESET), push.clip)) * h);
     keep(at_c + passed, count, tuff_sigmoid(limited(SUM(UPDATE), push.clip)));
 #elif TUFF_CELL == 1 && TUFF_PART == 2
-    h = updated(state(at_c + passed, count), tuff_tanh(limited(SUM(NEW), push.clip)), state(at_h, count));
+    const vec4 sum = of_input(x + NEW * push.hidden, count) + of_state(at_h, count) + bias(direction, NEW, j, count);
+    h = updated(state(at_c + passed, count), tuff_tanh(limited(sum, push.clip)), state(at_h, count));
 #else
     Sums sums;
     [[unroll]] for (uint gate = 0; gate < GATES; ++gate) sums.gate[gate] = SUM(gate);

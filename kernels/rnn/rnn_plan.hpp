@@ -13,8 +13,9 @@
 
 namespace tuff::rnn {
 
-// Limits of sizes, so that elements of the state and sums of a step are numbered in 32 bits.
-constexpr uint64_t kMaxSize = uint64_t{1} << 26, kMaxState = uint64_t{1} << 28;
+// Limits of sizes and of a step's numbers in scratch memory, so that they are numbered in 32 bits. A batch with more is
+// computed in parts.
+constexpr uint64_t kMaxSize = uint64_t{1} << 26, kMaxNumbers = uint64_t{1} << 27;
 // Scratch memory for products of the input, which are computed for as many steps at once as fit: but at least for one.
 constexpr uint64_t kInputBytes = uint64_t{256} << 20;
 
@@ -31,21 +32,27 @@ struct InputSteps {
   uint64_t columns;      // of a row
 };
 
-// A call while it is recorded.
+// A call, or some of its sequences, while it is recorded.
 struct Layer {
-  Layer(Recorder& recorder, const RnnArgs& args);
+  // args: of sequences first ... first + args.batch - 1 of `all`.
+  Layer(Recorder& recorder, const RnnArgs& args, uint64_t first, uint64_t all);
 
   Recorder& recorder;
   const RnnArgs& args;
+  uint64_t first, all;
   StreamDevice device;
   uint64_t steps_at_once = 1;
   bool by_rows = false;     // record_rows() computes the steps
   bool wants_rows = false;  // wherever it can
-  // In scratch memory. `weights` and `projection`: r and projection in f32, if they are of another type.
-  Region inputs, sums, projected, state, bias, weights, projection;
+  // In scratch memory. `sums` and `second`: the products of a step. `weights` and `projection`: r and projection in
+  // f32, if they are of another type.
+  Region inputs, sums, second, state, bias, weights, projection;
   Buffer scratch;
 
   bool has_bias() const { return args.bias_w != nullptr || args.bias_r != nullptr; }
+  bool two_parts() const { return args.resets_first() || args.proj_size != 0; }
+  // Rows of r whose products come first: without a GRU's new gate if it waits for the reset gate.
+  uint64_t first_rows() const { return args.resets_first() ? 2 * args.hidden_size : args.gate_rows(); }
   uint64_t rows() const { return args.directions() * args.batch; }
   uint64_t bias_rows() const { return args.gates() + (args.linear_before_reset ? 1 : 0); }
   // The part of the state behind h: c, or the halves of a step in two parts.

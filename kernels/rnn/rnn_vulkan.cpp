@@ -56,18 +56,27 @@ void record_zeros(const Layer& layer, const Buffer& to, uint64_t count) {
   if (count != 0) record_fill(layer.recorder, to, 0, count * sizeof(float), {});
 }
 
-// The state from the caller's type, or zeros.
-void record_given(const Layer& layer, const Buffer* given, const Region& to) {
-  const Buffer target = layer.region(to);
-  if (to.count == 0) return;
-  if (given == nullptr) return record_zeros(layer, target, to.count);
-  record_cast(layer.recorder, {layer.args.dtype, TUFF_F32, given, &target, to.count});
+// The state, `width` numbers of each sequence and direction, from the caller's type, or zeros.
+void record_given(const Layer& layer, const Buffer* given, uint64_t at, uint64_t width) {
+  const RnnArgs& args = layer.args;
+  const uint64_t d = args.directions(), each = args.batch * width;
+  if (given == nullptr) return record_zeros(layer, layer.region({at, d * each}), d * each);
+  for (uint64_t direction = 0; direction < d; ++direction) {
+    const Buffer from = part(given, (direction * layer.all + layer.first) * width, args.dtype),
+                 to = layer.region({at + direction * each, each});
+    record_cast(layer.recorder, {args.dtype, TUFF_F32, &from, &to, each});
+  }
 }
 
-void record_result(const Layer& layer, const Region& from, const Buffer* wanted) {
-  if (wanted == nullptr || from.count == 0) return;
-  const Buffer source = layer.region(from);
-  record_cast(layer.recorder, {TUFF_F32, layer.args.dtype, &source, wanted, from.count});
+void record_result(const Layer& layer, uint64_t at, uint64_t width, const Buffer* wanted) {
+  if (wanted == nullptr) return;
+  const RnnArgs& args = layer.args;
+  const uint64_t each = args.batch * width;
+  for (uint64_t direction = 0; direction < args.directions(); ++direction) {
+    const Buffer from = layer.region({at + direction * each, each}),
+                 to = part(wanted, (direction * layer.all + layer.first) * width, args.dtype);
+    record_cast(layer.recorder, {TUFF_F32, args.dtype, &from, &to, each});
+  }
 }
 
 // The kernel of a step, for its first or second part or both.
@@ -137,67 +146,46 @@ void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
                  rows = args.gate_rows();
   const bool cast = args.dtype != TUFF_F32;
   const Buffer weights = cast ? layer.region(layer.weights) : *args.r;
-  const Buffer sums = layer.region(layer.sums);
-  const uint64_t first_rows = args.resets_first() ? 2 * hidden : rows;
-  record(layer, {.a = layer.region(layer.state),
-                 .b = weights,
-                 .c = sums,
-                 .a_type = TUFF_F32,
-                 .b_type = TUFF_F32,
-                 .m = batch,
-                 .n = first_rows,
-                 .k = width,
-                 .lda = width,
-                 .ldb = width,
-                 .ldc = rows,
-                 .stride_a = batch * width,
-                 .stride_b = rows * width,
-                 .stride_c = batch * rows,
-                 .count = d});
-  if (!args.resets_first() && args.proj_size == 0) return record_gates(layer, inputs, i, 0, layer.sums);
-  record_gates(layer, inputs, i, 1, layer.sums);
-  const Region passed{layer.at_c() + args.c_elements(), d * batch * hidden};
-  if (args.resets_first()) {
-    record(layer, {.a = layer.region(passed),
-                   .b = part(&weights, 2 * hidden * width, TUFF_F32),
-                   .c = part(&sums, 2 * hidden, TUFF_F32),
+  // Of one direction after the other.
+  const auto product = [&](const Region& a, const Buffer& b, uint64_t stride_b, const Region& c, uint64_t n,
+                           uint64_t k) {
+    record(layer, {.a = layer.region(a),
+                   .b = b,
+                   .c = layer.region(c),
                    .a_type = TUFF_F32,
                    .b_type = TUFF_F32,
                    .m = batch,
-                   .n = hidden,
-                   .k = hidden,
-                   .lda = hidden,
-                   .ldb = hidden,
-                   .ldc = rows,
-                   .stride_a = batch * hidden,
-                   .stride_b = rows * width,
-                   .stride_c = batch * rows,
+                   .n = n,
+                   .k = k,
+                   .lda = k,
+                   .ldb = k,
+                   .ldc = n,
+                   .stride_a = batch * k,
+                   .stride_b = stride_b,
+                   .stride_c = batch * n,
                    .count = d});
-    return record_gates(layer, inputs, i, 2, layer.sums);
+  };
+  product(layer.state, weights, rows * width, layer.sums, layer.first_rows(), width);
+  if (!layer.two_parts()) return record_gates(layer, inputs, i, 0, layer.sums);
+  record_gates(layer, inputs, i, 1, layer.sums);
+  const Region passed{layer.at_c() + args.c_elements(), d * batch * hidden};
+  if (args.resets_first()) {
+    const Buffer of_new = part(&weights, layer.first_rows() * width, TUFF_F32);
+    product(passed, of_new, rows * width, layer.second, hidden, hidden);
+  } else {
+    const Buffer projection = cast ? layer.region(layer.projection) : *args.projection;
+    product(passed, projection, width * hidden, layer.second, width, hidden);
   }
-  record(layer, {.a = layer.region(passed),
-                 .b = cast ? layer.region(layer.projection) : *args.projection,
-                 .c = layer.region(layer.projected),
-                 .a_type = TUFF_F32,
-                 .b_type = TUFF_F32,
-                 .m = batch,
-                 .n = width,
-                 .k = hidden,
-                 .lda = hidden,
-                 .ldb = hidden,
-                 .ldc = width,
-                 .stride_a = batch * hidden,
-                 .stride_b = width * hidden,
-                 .stride_c = batch * width,
-                 .count = d});
-  record_gates(layer, inputs, i, 2, layer.projected);
+  record_gates(layer, inputs, i, 2, layer.second);
 }
 
 }  // namespace
 
-Layer::Layer(Recorder& to, const RnnArgs& call)
+Layer::Layer(Recorder& to, const RnnArgs& call, uint64_t first_sequence, uint64_t sequences)
     : recorder(to),
       args(call),
+      first(first_sequence),
+      all(sequences),
       device(stream_device(to.traits(), forced_variant<"TUFF_RNN_VARIANT">(), sizeof(float))),
       wants_rows(forced_variant<"TUFF_RNN_VARIANT">() == "cpu") {}
 
@@ -214,8 +202,6 @@ void Layer::prepare() {
   require_size(args.input_size, kMaxSize, "input_size");
   require_size(args.hidden_size, kMaxSize, "hidden_size");
   require_size(args.proj_size, kMaxSize, "proj_size");
-  const uint64_t largest = std::max(args.hidden_size, args.state_size());
-  require_size(args.batch, kMaxState / args.directions() / largest, "batch, for these sizes,");
   const uint64_t d = args.directions(), row = d * args.gate_rows(), hidden = rows() * args.hidden_size;
   const uint64_t most = traits.addresses ? kInputBytes : std::min(kInputBytes, traits.max_range / 2);
   steps_at_once = std::clamp<uint64_t>(most / (args.batch * row * sizeof(float)), 1, std::max<uint64_t>(args.steps, 1));
@@ -226,13 +212,12 @@ void Layer::prepare() {
     used += round_up(count, kAligned);
     return region;
   };
-  const bool two_parts = args.resets_first() || args.proj_size != 0;
-  state = take(args.h_elements() + args.c_elements() + (two_parts ? hidden : 0) + (args.resets_first() ? hidden : 0));
+  state = take(args.h_elements() + args.c_elements() + (two_parts() ? hidden : 0) + (args.resets_first() ? hidden : 0));
   if (args.steps != 0) {
     bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
     by_rows = takes_rows(*this);
-    sums = take(by_rows ? 0 : args.batch * row);
-    projected = take(args.proj_size != 0 ? args.h_elements() : 0);
+    sums = take(by_rows ? 0 : rows() * first_rows());
+    second = take(two_parts() ? args.h_elements() : 0);
     weights = take(by_rows ? packed_numbers(*this) : cast ? row * args.state_size() : 0);
     projection = take(cast ? d * args.proj_size * args.hidden_size : 0);
     inputs = take(steps_at_once * args.batch * row);
@@ -291,13 +276,13 @@ void Layer::record_bias() const {
 }
 
 void Layer::record_initial_state() const {
-  record_given(*this, args.h0, {state.first, args.h_elements()});
-  record_given(*this, args.c0, {at_c(), args.c_elements()});
+  record_given(*this, args.h0, state.first, args.state_size());
+  if (args.cell == TUFF_RNN_CELL_LSTM) record_given(*this, args.c0, at_c(), args.hidden_size);
 }
 
 void Layer::record_final_state() const {
-  record_result(*this, {state.first, args.h_elements()}, args.hn);
-  record_result(*this, {at_c(), args.c_elements()}, args.cn);
+  record_result(*this, state.first, args.state_size(), args.hn);
+  record_result(*this, at_c(), args.hidden_size, args.cn);
 }
 
 InputSteps Layer::record_inputs(uint64_t done) const {
@@ -348,13 +333,23 @@ uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t directi
 
 }  // namespace rnn
 
-void record_rnn(Recorder& recorder, const RnnArgs& args) {
-  using namespace rnn;
-  if (args.batch == 0) return;
-  Layer layer(recorder, args);
+namespace rnn {
+namespace {
+
+// The sequences first ... first + count - 1 of a call.
+void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64_t count) {
+  const Buffer x = moved(call.x, first * call.x_strides[1], call.dtype),
+               y = moved(call.y, first * call.y_strides[1], call.dtype), lengths = moved(call.lengths, first, TUFF_I32);
+  RnnArgs args = call;
+  args.batch = count;
+  args.x = &x;
+  if (call.y != nullptr) args.y = &y;
+  if (call.lengths != nullptr) args.lengths = &lengths;
+  Layer layer(recorder, args, first, call.batch);
   layer.prepare();
-  log(TUFF_LOG_DISPATCH, "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once",
-      dtype_name(args.dtype), args.batch, args.steps, args.input_size, args.hidden_size, layer.steps_at_once);
+  log(TUFF_LOG_DISPATCH, "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once, then {}",
+      dtype_name(args.dtype), args.batch, args.steps, args.input_size, args.hidden_size, layer.steps_at_once,
+      layer.by_rows ? "many steps in a dispatch" : "a product for each step");
   layer.record_initial_state();
   if (args.steps != 0) {
     layer.record_bias();
@@ -375,6 +370,21 @@ void record_rnn(Recorder& recorder, const RnnArgs& args) {
     }
   }
   layer.record_final_state();
+}
+
+}  // namespace
+}  // namespace rnn
+
+void record_rnn(Recorder& recorder, const RnnArgs& args) {
+  // Of a sequence: products of the input and of the state, h, c and what else a step keeps.
+  const uint64_t each = args.directions() * 2 * (args.gate_rows() + args.hidden_size + args.state_size());
+  const DeviceTraits& traits = recorder.traits();
+  const uint64_t numbers =
+      traits.addresses ? rnn::kMaxNumbers : std::min(rnn::kMaxNumbers, traits.max_range / sizeof(float));
+  const uint64_t most = std::max<uint64_t>(numbers / each, 1);
+  for (uint64_t first = 0; first < args.batch; first += most) {
+    rnn::record_part(recorder, args, first, std::min(most, args.batch - first));
+  }
 }
 
 }  // namespace tuff
