@@ -17,7 +17,7 @@ run(2 "did you mean softmax" ${TOOL} bench --filter sotfmax)
 run(2 "tuff bench on this device has nothing with \"8192 x 8192\"" ${TOOL} bench --backend host --filter "8192 x 8192")
 # Feature names that tuff info lists select rows.
 foreach(name reduce unary layer_norm)
-  run(0 "\"feature\": \"${name}\"" ${TOOL} bench --seconds 0.01 --filter ${name} --json)
+  run(0 "\"feature\": \"${name}\"" ${TOOL} bench --backend host --seconds 0.01 --filter ${name} --json)
 endforeach()
 
 # --- other invalid values ---------------------------------------------------------------------------------
