@@ -6,6 +6,7 @@
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "kernels/elementwise/elementwise.hpp"
+#include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
@@ -106,6 +107,12 @@ tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc) {
                  [&] { scan(stream, read_structure(desc, "desc"), tuff::ScanOp::minimum, tuff::operations::cummin); });
 }
 
+tuff_status tuff_cumlogsumexp(tuff_stream stream, const tuff_scan_desc* desc) {
+  return guarded("tuff_cumlogsumexp", [&] {
+    scan(stream, read_structure(desc, "desc"), tuff::ScanOp::log_sum_exp, tuff::operations::cumlogsumexp);
+  });
+}
+
 tuff_status tuff_sort(tuff_stream stream, const tuff_sort_desc* desc) {
   return guarded("tuff_sort", [&] {
     const tuff_sort_desc wanted = read_structure(desc, "desc");
@@ -177,6 +184,17 @@ tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc) {
     target->run(tuff::operations::random(
         {wanted.dtype, wanted.distribution, output, wanted.n, wanted.seed, wanted.sequence, wanted.offset, wanted.low,
          wanted.high, wanted.mean, wanted.deviation, wanted.scale, wanted.probability, wanted.least, wanted.most}));
+  });
+}
+
+tuff_status tuff_dropout(tuff_stream stream, const tuff_dropout_desc* desc) {
+  return guarded("tuff_dropout", [&] {
+    const tuff_dropout_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand input(target, wanted.input, "input"), output(target, wanted.output, "output"),
+        mask(target, wanted.mask, "mask");
+    target->run(tuff::operations::dropout({wanted.dtype, input, output, mask, wanted.n, wanted.seed, wanted.sequence,
+                                           wanted.offset, wanted.probability}));
   });
 }
 

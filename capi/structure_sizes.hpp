@@ -104,6 +104,10 @@ struct Released<tuff_random_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
 };
 template <>
+struct Released<tuff_dropout_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {72};  // 0.9.0
+};
+template <>
 struct Released<tuff_layer_norm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.3.0
 };

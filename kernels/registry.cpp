@@ -15,6 +15,7 @@
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
@@ -40,9 +41,11 @@ const OperationInfo* const kOperations[] = {
     &operations::cumprod.info(),
     &operations::cummax.info(),
     &operations::cummin.info(),
+    &operations::cumlogsumexp.info(),
     &operations::sort.info(),
     &operations::softmax.info(),
     &operations::random.info(),
+    &operations::dropout.info(),
     &operations::unary.info(),
     &operations::binary.info(),
     &operations::permute.info(),

@@ -326,6 +326,8 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_cumprod", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumprod(context(), d); });
   expect_checked("tuff_cummax", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummax(context(), d); });
   expect_checked("tuff_cummin", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummin(context(), d); });
+  expect_checked("tuff_cumlogsumexp", scan, false,
+                 [&](const tuff_scan_desc* d) { return tuff_cumlogsumexp(context(), d); });
   auto sort = operation(tuff_sort_desc{});
   sort.rank = 1;
   expect_checked("tuff_sort", sort, false, [&](const tuff_sort_desc* d) { return tuff_sort(context(), d); });
@@ -334,6 +336,9 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_random", random, false, [&](const tuff_random_desc* d) { return tuff_random(context(), d); });
   random.reserved = 1;
   EXPECT_FAILS(tuff_random(context(), &random), kArgument, "tuff_random", "reserved");
+  auto dropout = operation(tuff_dropout_desc{});
+  expect_checked("tuff_dropout", dropout, false,
+                 [&](const tuff_dropout_desc* d) { return tuff_dropout(context(), d); });
   auto fft = operation(tuff_fft_desc{});
   fft.kind = TUFF_FFT_COMPLEX, fft.rank = 2, fft.shape[1] = 1;
   expect_checked("tuff_fft", fft, false, [&](const tuff_fft_desc* d) { return tuff_fft(context(), d); });

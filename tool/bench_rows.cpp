@@ -103,14 +103,20 @@ Row scan_row(const char* operation, const std::string& text, const std::vector<u
   });
 }
 
-Row best_scan_row(const char* operation, uint64_t rows, uint64_t columns, bool largest) {
+enum class Scanned { largest, smallest, logarithms };
+
+Row other_scan_row(const char* operation, uint64_t rows, uint64_t columns, Scanned what) {
   const uint64_t n = rows * columns;
   return memory_row(operation, operation, fmt::format("{} x {}", rows, columns), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) {
                       tuff_scan_desc desc{};
                       desc.dtype = TUFF_F32, desc.input = b[0].handle(), desc.output = b[1].handle();
                       desc.shape[0] = rows, desc.shape[1] = columns, desc.rank = 2, desc.axis = 1;
-                      largest ? context.cummax(desc) : context.cummin(desc);
+                      switch (what) {
+                        case Scanned::largest: context.cummax(desc); break;
+                        case Scanned::smallest: context.cummin(desc); break;
+                        case Scanned::logarithms: context.cumlogsumexp(desc); break;
+                      }
                     });
 }
 
@@ -501,8 +507,9 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   all.push_back(sum_row("sum of rows", {rows, kColumns}, rows));
   all.push_back(scan_row("cumsum", fmt::format("{}", values), {values}, false));
   all.push_back(scan_row("cumprod", fmt::format("{} x {}", rows, kColumns), {rows, kColumns}, true));
-  all.push_back(best_scan_row("cummax", rows, kColumns, true));
-  all.push_back(best_scan_row("cummin", rows, kColumns, false));
+  all.push_back(other_scan_row("cummax", rows, kColumns, Scanned::largest));
+  all.push_back(other_scan_row("cummin", rows, kColumns, Scanned::smallest));
+  all.push_back(other_scan_row("cumlogsumexp", rows, kColumns, Scanned::logarithms));
   all.push_back(memory_row("sort", "sort", fmt::format("{} values", format_count(values)), 8 * values, {values, values},
                            [=](const tuff::Context& context, Buffers& b) {
                              tuff_sort_desc desc{};
@@ -516,6 +523,13 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.dtype = TUFF_F32, desc.distribution = TUFF_RANDOM_NORMAL;
                              desc.output = b[0].handle(), desc.n = values;
                              context.random(desc);
+                           }));
+  all.push_back(memory_row("dropout", "dropout", fmt::format("{} values", format_count(values)), 8 * values,
+                           {values, values}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_dropout_desc desc{};
+                             desc.dtype = TUFF_F32, desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.n = values, desc.probability = 0.25;
+                             context.dropout(desc);
                            }));
   all.push_back(memory_row("fft", "fft", fmt::format("{} x 1024 complex", values / 2048), 8 * values, {values, values},
                            [=](const tuff::Context& context, Buffers& b) {

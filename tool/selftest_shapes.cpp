@@ -150,6 +150,15 @@ void add_shape_cases(std::vector<Case>& cases) {
           largest ? context.cummax(desc) : context.cummin(desc);
         });
   }
+  add("cumlogsumexp", "120x100 axis 1", 12'000, 12'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_scan_desc desc{};
+        desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
+        desc.shape[0] = 120, desc.shape[1] = 100, desc.rank = 2, desc.axis = 1;
+        context.cumlogsumexp(desc);
+      });
+  // 16 roundings for each of 100 terms, and of the result and the largest element, of magnitude at most 300 + ln 100.
+  cases.back() = within(cases.back(), 16 * (100.0 + 2 * 305) * kRounding);
   // Integers, computed exactly: sums of 100 rows' and columns' numbers, and what is even of them.
   add("expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
@@ -169,6 +178,14 @@ void add_shape_cases(std::vector<Case>& cases) {
     desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
     context.random(desc);
   });
+  // The product of an element with 4 / 3, correctly rounded.
+  add("dropout", "10001 values", 10'001, 10'001,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_dropout_desc desc{};
+        desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
+        desc.n = 10'001, desc.seed = 5, desc.probability = 0.25;
+        context.dropout(desc);
+      });
   add("fft", "30x100 complex", 6'000, 6'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
     tuff_fft_desc desc{};
     desc.dtype = TUFF_F32, desc.kind = TUFF_FFT_COMPLEX, desc.rank = 2;

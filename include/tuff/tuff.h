@@ -1263,8 +1263,8 @@ typedef struct tuff_reduce_desc {
  * 0 with another operation. */
 TUFF_API tuff_status tuff_reduce_ex(tuff_stream stream, const tuff_reduce_desc* desc);
 
-/* Options of tuff_cumsum(), tuff_cumprod(), tuff_cummax() and tuff_cummin(). dtype is any real type but bool and 8-bit
- * floats, where tuff_supports() says so ("cumsum.i64"). Since 0.9.0. */
+/* Options of tuff_cumsum(), tuff_cumprod(), tuff_cummax(), tuff_cummin() and tuff_cumlogsumexp(). dtype is any real type
+ * but bool and 8-bit floats, where tuff_supports() says so ("cumsum.i64"). Since 0.9.0. */
 typedef struct tuff_scan_desc {
   uint32_t struct_size;
   int32_t dtype;
@@ -1274,7 +1274,7 @@ typedef struct tuff_scan_desc {
   uint32_t axis;     /* less than rank */
   int32_t exclusive; /* not 0: an element does not count in its own result; the first result is 0 for sums, 1 for
                         products, the type's lowest value for maxima and its highest one for minima (of floats: -infinity
-                        and infinity) */
+                        and infinity), and -infinity for tuff_cumlogsumexp() */
   int32_t reverse;   /* not 0: scans from the end of the axis to its beginning */
 } tuff_scan_desc;
 /* Cumulative sum along an axis: output[..., i, ...] = input[..., 0, ...] + ... + input[..., i, ...]. output has the
@@ -1294,6 +1294,13 @@ TUFF_API tuff_status tuff_cummax(tuff_stream stream, const tuff_scan_desc* desc)
 /* Cumulative minimum along an axis, with the arguments of tuff_cumsum(): the smallest element so far. Exact. Results from
  * the position of a NaN onwards are NaN. Since 0.9.0. */
 TUFF_API tuff_status tuff_cummin(tuff_stream stream, const tuff_scan_desc* desc);
+/* Cumulative logarithm of sums of exponentials, with the arguments of tuff_cumsum(), of TUFF_F32, TUFF_F16, TUFF_BF16 and
+ * TUFF_F64: output[..., i, ...] = log(exp(input[..., 0, ...]) + ... + exp(input[..., i, ...])). What is carried along is
+ * the largest element so far and a sum of exponentials relative to it, so that nothing overflows, and the error of a
+ * result y with the largest element m is at most 2^-20 (c + |y| + |m|), where c is the smaller of the number of elements
+ * so far and 6000 (f64: 2^-49 instead of 2^-20), before it is rounded to dtype. Results from the position of a NaN
+ * onwards are NaN, and infinite from that of infinity. Since 0.9.0. Errors: UNSUPPORTED for other types. */
+TUFF_API tuff_status tuff_cumlogsumexp(tuff_stream stream, const tuff_scan_desc* desc);
 
 /* Options of tuff_sort(). Since 0.9.0. */
 typedef struct tuff_sort_desc {
@@ -1419,6 +1426,26 @@ typedef struct tuff_random_desc {
  * f32.
  * Errors: INVALID_ARGUMENT for parameters that are not finite in f32; UNSUPPORTED for other types. Since 0.9.0. */
 TUFF_API tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc);
+
+/* Options of tuff_dropout(). Since 0.9.0. */
+typedef struct tuff_dropout_desc {
+  uint32_t struct_size;
+  int32_t dtype; /* TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  tuff_buffer input, output;
+  tuff_buffer mask;   /* n bytes: 1 where an element is kept, otherwise 0; TUFF_NULL_HANDLE: none */
+  uint64_t n;
+  uint64_t seed;      /* seed, sequence and offset say which elements are dropped: those where tuff_random() with them */
+  uint64_t sequence;  /* and TUFF_RANDOM_BERNOULLI has a 1. offset + n < 2^64 */
+  uint64_t offset;
+  double probability; /* of being dropped: 0 ... 1, rounded to a multiple of 2^-32 */
+} tuff_dropout_desc;
+/* Sets elements to 0 at random and scales the others: output[i] = input[i] / (1 - probability), or 0 where the element is
+ * dropped, even if it is infinite or NaN. output may be exactly the input. 1 / (1 - probability) is rounded to f32, its
+ * product with the element too, and the result once to dtype. The same arguments give the same bits on every device and
+ * on the host (a device that flushes denormals of f32 may give 0 for them). With the same seed, sequence and offset, the
+ * gradient of the input is tuff_dropout() of the output's.
+ * Errors: UNSUPPORTED for other types. Since 0.9.0. */
+TUFF_API tuff_status tuff_dropout(tuff_stream stream, const tuff_dropout_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Normalisations. Since 0.3.0.

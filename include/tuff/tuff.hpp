@@ -1037,11 +1037,13 @@ class Operations {
   Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }
   Outcome cummax(tuff_scan_desc desc) const { return with_size(tuff_cummax, desc); }
   Outcome cummin(tuff_scan_desc desc) const { return with_size(tuff_cummin, desc); }
+  Outcome cumlogsumexp(tuff_scan_desc desc) const { return with_size(tuff_cumlogsumexp, desc); }
   Outcome sort(tuff_sort_desc desc) const { return with_size(tuff_sort, desc); }
   Outcome unary(tuff_unary_desc desc) const { return with_size(tuff_unary_ex, desc); }
   Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
   Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
   Outcome random(tuff_random_desc desc) const { return with_size(tuff_random, desc); }
+  Outcome dropout(tuff_dropout_desc desc) const { return with_size(tuff_dropout, desc); }
   Outcome layer_norm(tuff_layer_norm_desc desc) const { return with_size(tuff_layer_norm_ex, desc); }
   Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }
   Outcome group_norm(tuff_group_norm_desc desc) const { return with_size(tuff_group_norm_ex, desc); }

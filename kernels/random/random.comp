@@ -13,6 +13,7 @@
 //# TUFF_WHOLE : 0|1 : 1: the output begins with a block and is aligned for four elements, which are stored together
 //# TUFF_RUN : 0.. : blocks that a lane processes one after another; 0: push.run says
 #include "kernels/common/types.glsl"
+#include "kernels/random/philox.glsl"
 
 layout(local_size_x_id = 0) in;
 
@@ -51,17 +52,7 @@ TUFF_WRITE(0, Y, ELEMENT, BYTES)
 #define UNIFORM 4
 #define NORMAL 5
 
-uvec4 philox(uvec4 c) {
-  uvec2 k = uvec2(push.key[0], push.key[1]);
-  for (uint i = 0; i < 10; ++i) {
-    uint high0, low0, high1, low1;
-    umulExtended(0xD2511F53u, c.x, high0, low0);
-    umulExtended(0xCD9E8D57u, c.z, high1, low1);
-    c = uvec4(high1 ^ c.y ^ k.x, low1, high0 ^ c.w ^ k.y, low0);
-    k += uvec2(0x9E3779B9u, 0xBB67AE85u);
-  }
-  return c;
-}
+uvec4 philox(uvec4 c) { return tuff_philox(c, uvec2(push.key[0], push.key[1])); }
 
 // -ln((2 w + 1) / 2^33) from the fraction's first 24 bits, m 2^e with m in [sqrt(1/2), sqrt(2)):
 // ln m = f - f^2 / 2 + f^3 P(f), f = m - 1. P is within 8e-10 of the relative error, by a weighted least-squares fit

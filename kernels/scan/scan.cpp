@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -14,7 +15,7 @@ namespace tuff {
 namespace {
 
 void check_scan(const ScanArgs& args) {
-  check_type(args.dtype, scan::kTypes, name_of(args.op));
+  check_type(args.dtype, args.op == ScanOp::log_sum_exp ? scan::kLogTypes : scan::kTypes, name_of(args.op));
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const uint64_t elements = checked_mul(checked_mul(view.outer, view.inner, "shape"), view.axis, "shape");
   const auto detail = [&] { return fmt::format("outer={} axis={} inner={}", view.outer, view.axis, view.inner); };
@@ -46,9 +47,21 @@ Value identity() {
   if constexpr (op == ScanOp::sum) return 0;
   if constexpr (op == ScanOp::product) return 1;
   if constexpr (!std::is_integral_v<T>)
-    return static_cast<Value>(op == ScanOp::maximum ? -INFINITY : INFINITY);
+    return static_cast<Value>(op == ScanOp::minimum ? INFINITY : -INFINITY);
   else
     return op == ScanOp::maximum ? Limits::min() : Limits::max();
+}
+
+// log(e^a + e^b). Only floats have it.
+template <typename Value>
+Value log_sum(Value a, Value b) {
+  if constexpr (std::is_integral_v<Value>) {
+    return a;
+  } else {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) ? a : b;
+    const Value larger = std::max(a, b), smaller = std::min(a, b);
+    return std::isinf(larger) ? larger : larger + std::log1p(std::exp(smaller - larger));
+  }
 }
 
 template <ScanOp op, typename Value>
@@ -58,6 +71,7 @@ Value combined(Value a, Value b) {
     case ScanOp::product: return a * b;
     case ScanOp::maximum: return is_nan(a) || a > b ? a : b;
     case ScanOp::minimum: return is_nan(a) || a < b ? a : b;
+    case ScanOp::log_sum_exp: return log_sum(a, b);
   }
 }
 
@@ -89,6 +103,7 @@ void host_scan(const ScanArgs& args) {
       case ScanOp::product: return scan_host<ScanOp::product, T>(args, view);
       case ScanOp::maximum: return scan_host<ScanOp::maximum, T>(args, view);
       case ScanOp::minimum: return scan_host<ScanOp::minimum, T>(args, view);
+      case ScanOp::log_sum_exp: return scan_host<ScanOp::log_sum_exp, T>(args, view);
     }
   });
 }
@@ -110,6 +125,8 @@ const OperationOf<ScanArgs> cummax =
     define_operation<ScanArgs, check_scan, host_scan, record_scan, describe>("cummax", scan::kTypes);
 const OperationOf<ScanArgs> cummin =
     define_operation<ScanArgs, check_scan, host_scan, record_scan, describe>("cummin", scan::kTypes);
+const OperationOf<ScanArgs> cumlogsumexp =
+    define_operation<ScanArgs, check_scan, host_scan, record_scan, describe>("cumlogsumexp", scan::kLogTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -1,4 +1,4 @@
-// Running sums, products, maxima and minima along one axis of a dense tensor.
+// Running sums, products, maxima, minima and logarithms of sums of exponentials along one axis of a dense tensor.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,17 @@ inline constexpr ElementTypes kTypes = {
 #include "kernels/scan/scan.def"
 };
 
+inline constexpr ElementTypes kLogTypes = kFloatTypes | ElementTypes{TUFF_F64};  // of cumlogsumexp
+
 // The type that values are computed in and kept as between dispatches.
 inline int32_t value_type(int32_t dtype) {
   return dtype_size(dtype) < 4 && !kFloatTypes.has(dtype) ? TUFF_I32 : computed_type(dtype);
 }
 }  // namespace scan
 
-enum class ScanOp : uint8_t { sum = 1, product = 2, maximum = 3, minimum = 4 };
+enum class ScanOp : uint8_t { sum = 1, product = 2, maximum = 3, minimum = 4, log_sum_exp = 5 };
 inline const char* name_of(ScanOp op) {
-  constexpr const char* kNames[] = {"cumsum", "cumprod", "cummax", "cummin"};
+  constexpr const char* kNames[] = {"cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"};
   return kNames[static_cast<int>(op) - 1];
 }
 
@@ -45,6 +47,7 @@ extern const OperationOf<ScanArgs> cumsum;
 extern const OperationOf<ScanArgs> cumprod;
 extern const OperationOf<ScanArgs> cummax;
 extern const OperationOf<ScanArgs> cummin;
+extern const OperationOf<ScanArgs> cumlogsumexp;
 }  // namespace operations
 
 }  // namespace tuff

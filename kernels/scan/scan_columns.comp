@@ -1,7 +1,7 @@
-// Running sums, products, maxima or minima down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
+// Running sums, products, maxima, minima or logarithms down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
 // elements each, and each walks down the axis. Where lanes are few, the axis is cut into segments, which takes two
 // dispatches: TUFF_STAGE 1 stores the totals [outer][segments][inner], and TUFF_STAGE 2 starts from those of the
-// earlier segments.
+// earlier segments. Of logarithms, the sums follow the totals' maxima.
 //
 //# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
 //# TUFF_UNROLL : 1|4 : rows in flight
@@ -36,19 +36,76 @@ TUFF_BLOCKS_READ(2, Totals, TUFF_VALUE_TYPE)
 #define STORE(name, i, block) name##_store_block(i, block)
 #endif
 
-TuffBlock combined(TuffBlock a, TuffBlock b) {
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.part[p] = TUFF_COMBINE(a.part[p], b.part[p]);
+// What is combined.
+struct State {
+  TuffBlock value;
+#if TUFF_OP == 5
+  TuffBlock sum;
+#endif
+};
+
+State empty_state() {
+  State state;
+  state.value = tuff_block(TUFF_IDENTITY);
+#if TUFF_OP == 5
+  state.sum = tuff_block(TUFF_ZERO);
+#endif
+  return state;
+}
+
+State state_of(TuffBlock x) {
+  State state;
+  state.value = x;
+#if TUFF_OP == 5
+  state.sum = tuff_block(TUFF_ONE);
+#endif
+  return state;
+}
+
+State combined(State a, State b) {
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+#if TUFF_OP == 5
+    combine_pairs(a.value.part[p], a.sum.part[p], b.value.part[p], b.sum.part[p]);
+#else
+    a.value.part[p] = TUFF_COMBINE(a.value.part[p], b.value.part[p]);
+#endif
+  }
   return a;
 }
 
+TuffBlock result(State a) {
+#if TUFF_OP == 5
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) a.value.part[p] = pairs_logarithm(a.value.part[p], a.sum.part[p]);
+#endif
+  return a.value;
+}
+
+#if TUFF_STAGE == 1
+void store_total(uint i, State state) {
+  STORE(Totals, i, state.value);
+#if TUFF_OP == 5
+  STORE(Totals, i + push.lanes, state.sum);
+#endif
+}
+#elif TUFF_STAGE == 2
+State load_total(uint i) {
+  State state;
+  state.value = LOAD(Totals, i);
+#if TUFF_OP == 5
+  state.sum = LOAD(Totals, i + push.lanes);
+#endif
+  return state;
+}
+#endif
+
 // Combines row `at` into `run` and stores its result.
-void take(inout TuffBlock run, TuffBlock x, TUFF_INDEX at) {
-  TuffBlock through = combined(run, x);
+void take(inout State run, TuffBlock x, TUFF_INDEX at) {
+  State through = combined(run, state_of(x));
 #if TUFF_STAGE != 1
 #if TUFF_EXCLUSIVE
-  STORE(Y, at, run);
+  STORE(Y, at, result(run));
 #else
-  STORE(Y, at, through);
+  STORE(Y, at, result(through));
 #endif
 #endif
   run = through;
@@ -64,13 +121,13 @@ void main() {
 #endif
   uint begin = segment * push.segment;
   uint rows = min(push.segment, push.extent - begin);
-  TuffBlock run = tuff_block(TUFF_IDENTITY);
+  State run = empty_state();
 #if TUFF_STAGE == 2
   // In groups of 64, so that there are few serial additions where segments are many.
   for (uint s = 0; s < segment;) {
-    TuffBlock some = tuff_block(TUFF_IDENTITY);
+    State some = empty_state();
     for (uint end = min(s + 64, segment); s < end; ++s) {
-      some = combined(some, LOAD(Totals, (slice - segment + s) * push.columns + column));
+      some = combined(some, load_total((slice - segment + s) * push.columns + column));
     }
     run = combined(run, some);
   }
@@ -96,6 +153,6 @@ void main() {
     at = STEP(1);
   }
 #if TUFF_STAGE == 1
-  STORE(Totals, t, run);
+  store_total(t, run);
 #endif
 }

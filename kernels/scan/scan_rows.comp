@@ -1,4 +1,4 @@
-// Running sums, products, maxima or minima of rows. TUFF_LANES invocations share a piece, which is a whole row or one of its segments,
+// Running sums, products, maxima, minima or logarithms of rows. TUFF_LANES invocations share a piece, which is a whole row or one of its segments,
 // and process it in steps. In each step lane l has item l of W elements. A lane combines its elements, the lanes'
 // totals are scanned by shuffles (and through shared memory beyond a subgroup), and the total of the earlier steps is
 // carried along:
@@ -23,14 +23,41 @@ layout(push_constant, std430) uniform Push {
   uint segment;   // items of each, a multiple of LANES; the last has the rest
 } push;
 
+// What is combined, from an element and to a result.
+#if TUFF_OP == 5
+#define STATE TUFF_VALUE2
+#define STATE_BYTES (2 * TUFF_VALUE_BYTES)
+#define EMPTY STATE(TUFF_IDENTITY, TUFF_ZERO)
+#define STATE_OF(x) STATE(x, TUFF_ONE)
+#define SHUFFLE(state, lane) STATE(TUFF_SHUFFLE(state.x, lane), TUFF_SHUFFLE(state.y, lane))
+STATE both(STATE a, STATE b) {
+  TUFF_VALUE4 m = TUFF_VALUE4(a.x), s = TUFF_VALUE4(a.y);
+  combine_pairs(m, s, TUFF_VALUE4(b.x), TUFF_VALUE4(b.y));
+  return STATE(m.x, s.x);
+}
+TUFF_VALUE result(STATE a) { return pairs_logarithm(TUFF_VALUE4(a.x), TUFF_VALUE4(a.y)).x; }
+#if TUFF_SHARED
+shared STATE states[TUFF_LANES];
+#endif
+#else
+#define STATE TUFF_VALUE
+#define STATE_BYTES TUFF_VALUE_BYTES
+#define EMPTY TUFF_IDENTITY
+#define STATE_OF(x) (x)
+#define SHUFFLE(state, lane) TUFF_SHUFFLE(state, lane)
+#define both(a, b) TUFF_COMBINE(a, b)
+#define result(a) (a)
+#define states parts
+#endif
+
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 #if TUFF_STAGE != 1
 TUFF_BLOCKS_WRITE(1, Y, TUFF_TYPE)
 #endif
 #if TUFF_STAGE == 1
-TUFF_WRITE(2, Totals, TUFF_VALUE, TUFF_VALUE_BYTES)
+TUFF_WRITE(2, Totals, STATE, STATE_BYTES)
 #elif TUFF_STAGE == 2
-TUFF_READ(2, Totals, TUFF_VALUE, TUFF_VALUE_BYTES)
+TUFF_READ(2, Totals, STATE, STATE_BYTES)
 #endif
 
 #if TUFF_BLOCKED
@@ -74,10 +101,10 @@ void store_item(TUFF_INDEX i, Item item) {
 #endif
 
 // Combines the x of all lanes before this one. `total` combines the x of all lanes.
-TUFF_VALUE before_lane(TUFF_VALUE x, out TUFF_VALUE total) {
+STATE before_lane(STATE x, out STATE total) {
 #if TUFF_LANES == 1
   total = x;
-  return TUFF_IDENTITY;
+  return EMPTY;
 #else
 #if TUFF_SHARED
   uint width = gl_SubgroupSize;
@@ -85,24 +112,24 @@ TUFF_VALUE before_lane(TUFF_VALUE x, out TUFF_VALUE total) {
   const uint width = TUFF_LANES;
 #endif
   uint self = gl_SubgroupInvocationID, place = self % width;
-  TUFF_VALUE run = x;
+  STATE run = x;
   for (uint distance = 1; distance < width; distance *= 2) {
-    TUFF_VALUE other = TUFF_SHUFFLE(run, place >= distance ? self - distance : self);
-    run = place >= distance ? TUFF_COMBINE(other, run) : run;
+    STATE other = SHUFFLE(run, place >= distance ? self - distance : self);
+    run = place >= distance ? both(other, run) : run;
   }
-  TUFF_VALUE before = TUFF_SHUFFLE(run, place > 0 ? self - 1 : self);
-  before = place > 0 ? before : TUFF_IDENTITY;
-  total = TUFF_SHUFFLE(run, self - place + (width - 1));
+  STATE before = SHUFFLE(run, place > 0 ? self - 1 : self);
+  before = place > 0 ? before : EMPTY;
+  total = SHUFFLE(run, self - place + (width - 1));
 #if TUFF_SHARED
-  if (place == 0) parts[gl_SubgroupID] = total;
+  if (place == 0) states[gl_SubgroupID] = total;
   barrier();
-  TUFF_VALUE earlier = TUFF_IDENTITY, all = TUFF_IDENTITY;
+  STATE earlier = EMPTY, all = EMPTY;
   for (uint s = 0; s < gl_NumSubgroups; ++s) {
     earlier = s == gl_SubgroupID ? all : earlier;
-    all = TUFF_COMBINE(all, parts[s]);
+    all = both(all, states[s]);
   }
   barrier();
-  before = TUFF_COMBINE(earlier, before);
+  before = both(earlier, before);
   total = all;
 #endif
   return before;
@@ -125,11 +152,11 @@ void main() {
   uint end = min(begin + push.segment, push.extent);
   TUFF_INDEX first = TUFF_INDEX(row) * push.extent;
 
-  TUFF_VALUE carry = TUFF_IDENTITY;
+  STATE carry = EMPTY;
 #if TUFF_STAGE == 2
-  TUFF_VALUE own = TUFF_IDENTITY;
+  STATE own = EMPTY;
   for (uint s = lane; live && s < segment; s += TUFF_LANES) {
-    own = TUFF_COMBINE(own, TUFF_AT(Totals, piece - segment + s));
+    own = both(own, TUFF_AT(Totals, piece - segment + s));
   }
   before_lane(own, carry);
 #endif
@@ -145,24 +172,24 @@ void main() {
     Item item;
     [[unroll]] for (uint c = 0; c < WIDTH; ++c) item.value[c] = TUFF_IDENTITY;
     if (there) item = load_item(at);
-    TUFF_VALUE together = item.value[0];
-    [[unroll]] for (uint c = 1; c < WIDTH; ++c) together = TUFF_COMBINE(together, item.value[c]);
-    TUFF_VALUE total;
-    TUFF_VALUE before = before_lane(together, total);
+    STATE together = STATE_OF(item.value[0]);
+    [[unroll]] for (uint c = 1; c < WIDTH; ++c) together = both(together, STATE_OF(item.value[c]));
+    STATE total;
+    STATE before = before_lane(together, total);
 #if TUFF_STAGE != 1
-    TUFF_VALUE run = TUFF_COMBINE(carry, before);
+    STATE run = both(carry, before);
     [[unroll]] for (uint c = 0; c < WIDTH; ++c) {
-      TUFF_VALUE through = TUFF_COMBINE(run, item.value[c]);
+      STATE through = both(run, STATE_OF(item.value[c]));
 #if TUFF_EXCLUSIVE
-      item.value[c] = run;
+      item.value[c] = result(run);
 #else
-      item.value[c] = through;
+      item.value[c] = result(through);
 #endif
       run = through;
     }
     if (there) store_item(at, item);
 #endif
-    carry = TUFF_COMBINE(carry, total);
+    carry = both(carry, total);
   }
 #if TUFF_STAGE == 1
   if (live && lane == 0) TUFF_AT(Totals, piece) = carry;

@@ -36,9 +36,12 @@ struct Scan {
   StreamDevice device;
 
   const char* name() const { return name_of(args.op); }
+  // Values of a total: what is carried along for a logarithm is a pair.
+  uint64_t values() const { return args.op == ScanOp::log_sum_exp ? 2 : 1; }
   uint64_t element_bytes() const { return dtype_size(args.dtype); }
   shaders::Scan form(int stage) const {
-    return {.exclusive = args.exclusive,
+    return {.exact_arithmetic = args.op == ScanOp::log_sum_exp && recorder.traits().cpu,
+            .exclusive = args.exclusive,
             .op = static_cast<int>(args.op),
             .reverse = args.reverse,
             .stage = stage,
@@ -69,7 +72,7 @@ void dispatch_stages(const Scan& scan, Request request, const Push& push, uint32
                      uint64_t first, uint64_t elements, uint64_t segments, uint64_t totals, const char* what) {
   const DeviceTraits& traits = scan.recorder.traits();
   const uint64_t size = scan.element_bytes(), bytes = elements * size,
-                 total_bytes = totals * dtype_size(scan::value_type(scan.args.dtype));
+                 total_bytes = totals * scan.values() * dtype_size(scan::value_type(scan.args.dtype));
   const bool cut = segments > 1;
   const Buffer* scratch = cut ? &scan.recorder.scratch(total_bytes) : nullptr;
   for (int stage = cut ? 1 : 0; stage <= (cut ? 2 : 0); ++stage) {
@@ -140,6 +143,9 @@ void scan_columns(const Scan& scan, uint64_t first, uint64_t outer, uint64_t len
   if (std::max(length, lanes) > 0xffff0000u) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", length, inner,
          length, lanes);
+  }
+  if (scan.values() * lanes > UINT32_MAX) {
+    fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} lanes of {}, at most 2^31", length, inner, lanes, scan.name());
   }
   shaders::ScanColumns::Push push{.lanes = static_cast<uint32_t>(lanes),
                                   .extent = static_cast<uint32_t>(length),

@@ -22,6 +22,7 @@ def test_the_same_seed_gives_the_same_numbers_on_both_backends():
                 rng.choice(1000, 700, p=np.arange(1000) / 499500).numpy(),
                 rng.choice(1000, 700, replace=False, p=np.arange(1000) / 499500).numpy(),
                 rng.multinomial(1000, [0.2, 0.3, 0.1, 0.4], 9).numpy(),
+                rng.dropout(ctx.array(np.linspace(-1, 1, 1001)), 0.3).numpy(),
             ])  # fmt: skip
     for other in draws[1:]:
         for a, b in zip(draws[0], other):
@@ -246,3 +247,41 @@ def test_what_cannot_be_chosen_says_so(ctx):
         with pytest.raises(error, match=text):
             call()
     assert rng.offset == 0  # nothing was drawn
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_dropout(ctx, dtype):
+    x = np.random.default_rng(2).uniform(-1, 1, (40, 1001)).astype(dtype)
+    for p in (0.0, 0.25, 0.5, 0.9, 1.0):
+        array = ctx.array(x, dtype)
+        y, kept = tuff.Generator(ctx, 3).dropout(array, p, mask=True)
+        assert y.dtype == dtype and kept.dtype == np.bool_ and (array.numpy() == x).all()
+        mask = kept.numpy()
+        factor = np.float32(1 / (1 - p) if p < 1 else 0)
+        assert (y.numpy() == np.where(mask, x.astype(np.float32) * factor, 0).astype(dtype)).all()
+        # Five standard deviations.
+        assert abs((~mask).sum() - p * x.size) <= 5 * np.sqrt(x.size * p * (1 - p))
+        assert (mask.ravel() == 1 - tuff.Generator(ctx, 3).bernoulli(p, x.size).numpy()).all()
+        # The gradient of the same elements, in place, of a view, too.
+        rng = tuff.Generator(ctx, 3)
+        g = ctx.full(x.shape, 1, dtype)
+        assert rng.dropout(g, p, out=g) is g and (g.numpy() == np.where(mask, factor, 0).astype(dtype)).all()
+        assert rng.offset == x.size and rng.dropout(array[:, ::2], p).shape == (40, 501)
+
+
+def test_dropout_that_is_wrong_says_so(ctx):
+    rng = tuff.Generator(ctx, 3)
+    x = ctx.zeros((2, 3))
+    with pytest.raises(tuff.TuffError, match="probability is 2"):
+        rng.dropout(x, 2)
+    with pytest.raises(tuff.TuffError, match="dropout takes f32, f16 or bf16"):
+        rng.dropout(x.astype(np.int32))
+    with pytest.raises(ValueError, match="out has shape"):
+        rng.dropout(x, out=ctx.zeros(6))
+    with pytest.raises(TypeError, match="p is 'a'"):
+        rng.dropout(x, "a")
+    with tuff.Context(backend="host") as other:
+        with pytest.raises(ValueError, match="another context"):
+            rng.dropout(other.zeros(3))
+    assert rng.offset == 0
+    assert rng.dropout(ctx.zeros((0, 3))).shape == (0, 3)

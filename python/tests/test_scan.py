@@ -103,3 +103,49 @@ def test_what_cannot_be_scanned_says_so(ctx):
     with pytest.raises(tuff.TuffError, match="dtype"):
         tuff.cummax(ctx.array([True, False]), 0)
     assert tuff.cumsum(ctx.zeros((0, 3)), 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("shape, axis", [((1000,), 0), ((7, 33), 1), ((7, 33), 0), ((3, 4, 5), -2), ((2, 5000), 1), ((2, 3), None)])
+def test_cumlogsumexp_is_logaddexp_accumulated(ctx, dtype, shape, axis):
+    if dtype == np.float64 and not ctx.supports("cumlogsumexp.f64"):
+        pytest.skip("the device computes no float64")
+    x = np.random.default_rng(5).uniform(-50, 50, shape).astype(dtype)
+    wide = x.astype(np.longdouble) if axis is not None else x.astype(np.longdouble).ravel()
+    along = axis or 0
+    want, most = np.logaddexp.accumulate(wide, along), np.maximum.accumulate(wide, along)
+    n = wide.shape[along]
+    bound = (2.0**-49 if dtype == np.float64 else 2.0**-20) * (min(n, 6000) + abs(want) + abs(most))
+    bound += (2.0**-11 if dtype == np.float16 else 0) * abs(want)
+    array = ctx.array(x, dtype)
+    got = tuff.cumlogsumexp(array, axis)
+    assert got.dtype == dtype and got.shape == want.shape and (abs(got.numpy() - want) <= bound).all()
+    if axis is not None:
+        assert (np.logaddexp.accumulate(array, axis).numpy() == got.numpy()).all()
+        turned = tuff.cumlogsumexp(array, axis, exclusive=True, reverse=True).numpy()
+        flipped = tuff.cumlogsumexp(tuff.flip(array, axis), axis, exclusive=True)
+        assert (np.flip(flipped.numpy(), axis) == turned).all() and np.isneginf(np.take(turned, -1, axis)).all()
+
+
+def test_cumlogsumexp_of_other_types(ctx):
+    big = ctx.array(np.float32([5000, 5000, -5000]))
+    assert np.allclose(tuff.cumlogsumexp(big).numpy(), 5000 + np.log([1, 2, 2]), rtol=2.0**-20)
+    whole = tuff.cumlogsumexp(ctx.array(np.int32([0, 0, 0])))
+    assert whole.dtype == np.float32 and np.allclose(whole.numpy(), np.log([1, 2, 3]))
+    with pytest.raises(TypeError, match="no such scan"):
+        tuff.cumlogsumexp(ctx.array(np.complex64([1])))
+
+
+def test_accumulate(ctx, rng):
+    x = rng.integers(-5, 6, (4, 7)).astype(np.float32)
+    array = ctx.array(x)
+    for function in (np.add, np.multiply, np.maximum, np.minimum):
+        for axis in (0, 1, -1):
+            assert (function.accumulate(array, axis).numpy() == function.accumulate(x, axis)).all()
+        assert (function.accumulate(array).numpy() == function.accumulate(x)).all()
+    out = ctx.empty((4, 7))
+    assert np.add.accumulate(array, 1, out=out) is out
+    with pytest.raises(TypeError, match="subtract.accumulate does not run"):
+        np.subtract.accumulate(array)
+    with pytest.raises(TypeError, match="no dtype"):
+        np.add.accumulate(array, dtype=np.float64)

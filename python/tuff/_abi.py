@@ -863,6 +863,23 @@ class RandomDesc(Structure):
     ]
 
 
+class DropoutDesc(Structure):
+    """tuff_dropout_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("mask", c_uint64),
+        ("n", c_uint64),
+        ("seed", c_uint64),
+        ("sequence", c_uint64),
+        ("offset", c_uint64),
+        ("probability", c_double),
+    ]
+
+
 class LayerNormDesc(Structure):
     """tuff_layer_norm_desc"""
 
@@ -1630,6 +1647,7 @@ FUNCTIONS = {
     "tuff_cumprod": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_cummax": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_cummin": (c_int32, [c_uint64, POINTER(ScanDesc)]),
+    "tuff_cumlogsumexp": (c_int32, [c_uint64, POINTER(ScanDesc)]),
     "tuff_sort": (c_int32, [c_uint64, POINTER(SortDesc)]),
     "tuff_unary": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, c_uint64]),
     "tuff_unary_ex": (c_int32, [c_uint64, POINTER(UnaryDesc)]),
@@ -1638,6 +1656,7 @@ FUNCTIONS = {
     "tuff_softmax": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
     "tuff_softmax_ex": (c_int32, [c_uint64, POINTER(SoftmaxDesc)]),
     "tuff_random": (c_int32, [c_uint64, POINTER(RandomDesc)]),
+    "tuff_dropout": (c_int32, [c_uint64, POINTER(DropoutDesc)]),
     # Normalisations
     "tuff_layer_norm": (
         c_int32,

@@ -62,7 +62,7 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
 
 
 #: Ufuncs whose accumulate() is a scan.
-_ACCUMULATED = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_ACCUMULATED = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin", "logaddexp": "cumlogsumexp"}
 
 
 #: Ufuncs whose at() is a scatter.

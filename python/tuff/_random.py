@@ -16,7 +16,7 @@ from . import raw
 from ._array import Array
 from ._checked import U64, I32, I64, is_whole, real, whole, wholes
 from ._error import check
-from ._operands import dtype_of, require_array, require_dense, require_rank, whole_axis
+from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, whole_axis
 from ._storage import Storage
 
 if TYPE_CHECKING:
@@ -99,6 +99,30 @@ class Generator:
     def bernoulli(self, p: float = 0.5, size: Size = None, dtype: object = np.uint8, out: Optional[Array] = None) -> Array:
         """1 with probability p, otherwise 0."""
         return self._draw(raw.RANDOM_BERNOULLI, size, dtype, out, probability=real(p, "p"))
+
+    def dropout(self, x: Array, p: float = 0.5, *, mask: bool = False, out: Optional[Array] = None) -> Union[Array, Tuple[Array, Array]]:
+        """x / (1 - p), but 0 with probability p, for each element; out may be x. With mask, also bools which say what was
+        kept. The gradient with respect to x is g / (1 - p) where the mask is true, otherwise 0: a generator of the same seed,
+        sequence and offset makes it of g."""
+        require_array(x, "x")
+        result = result_of(out, x, x.shape)
+        kept = x.context.empty(x.shape, np.bool_) if mask else None
+        if x.context is not self._context:
+            raise ValueError("x is of another context")
+        desc = raw.DropoutDesc(
+            dtype=dtype_of(x),
+            input=x.buffer.handle,
+            output=result.buffer.handle,
+            mask=raw.NULL_HANDLE if kept is None else kept.buffer.handle,
+            n=x.size,
+            seed=self.seed,
+            sequence=self.sequence,
+            offset=self.offset,
+            probability=real(p, "p"),
+        )
+        check(raw.tuff_dropout(self._context.stream_handle, desc))
+        self.offset += (x.size + 3) // 4 * 4
+        return result if kept is None else (result, kept)
 
     # Orders. An element's place is that of its key of 64 random bits among all keys; of n elements, all orders are equally
     # likely to n^2 / 2^65, the probability that two keys are equal (their elements keep their order).

@@ -29,6 +29,7 @@ __all__ = [
     "cummax",
     "cummin",
     "cumprod",
+    "cumlogsumexp",
     "cumsum",
     "cumulative_prod",
     "cumulative_sum",
@@ -215,6 +216,22 @@ def cummin(
 ) -> Array:
     """Cumulative minima, with the arguments of cummax."""
     return _scan(raw.tuff_cummin, x, axis, exclusive, reverse, out)
+
+
+def cumlogsumexp(
+    x: Array,
+    axis: Optional[int] = None,
+    *,
+    exclusive: bool = False,
+    reverse: bool = False,
+    out: Optional[Array] = None,
+) -> Array:
+    """Cumulative log(sum(exp(x))), with the arguments of cumsum, computed from the largest element so far, so that nothing
+    overflows: numpy.logaddexp.accumulate. Integers give float32. With exclusive, the first result is -infinity."""
+    require_array(x, "x")
+    if x.dtype.kind in "biu":
+        x = shapes.cast(x, np.float32)
+    return _scan(raw.tuff_cumlogsumexp, x, axis, exclusive, reverse, out)
 
 
 def cumulative_sum(x: Array, *, axis: Optional[int] = None, dtype: Optional[object] = None, include_initial: bool = False) -> Array:

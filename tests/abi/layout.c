@@ -1168,3 +1168,15 @@ VALUE(TUFF_RNN_DIRECTION_BOTH, 2);
 VALUE(TUFF_RNN_GATES_INVALID, -1);
 VALUE(TUFF_RNN_GATES_TORCH, 0);
 VALUE(TUFF_RNN_GATES_ONNX, 1);
+
+SIZE(tuff_dropout_desc, 72);
+FIELD(tuff_dropout_desc, struct_size, 0);
+FIELD(tuff_dropout_desc, dtype, 4);
+FIELD(tuff_dropout_desc, input, 8);
+FIELD(tuff_dropout_desc, output, 16);
+FIELD(tuff_dropout_desc, mask, 24);
+FIELD(tuff_dropout_desc, n, 32);
+FIELD(tuff_dropout_desc, seed, 40);
+FIELD(tuff_dropout_desc, sequence, 48);
+FIELD(tuff_dropout_desc, offset, 56);
+FIELD(tuff_dropout_desc, probability, 64);

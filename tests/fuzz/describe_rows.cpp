@@ -338,6 +338,51 @@ void draw_random(Draft& d) {
   d.output("output", dtype, n).moved = true;
 }
 
+// Which elements are dropped is the same everywhere. The product and its rounding are correct ones.
+void draw_dropout(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 1);
+  d.set("dtype", dtype), d.set("n", n);
+  Draw& free = d.free;
+  d.set("seed", free.one_in(2) ? free.below(9) : free.below(UINT64_MAX));
+  d.set("sequence", free.one_in(2) ? 0 : free.below(UINT64_MAX));
+  d.set("offset", free.one_in(2)   ? free.below(9)
+                  : free.one_in(2) ? free.below(UINT64_MAX - n)
+                                   : 0xfffffffau + free.below(9));
+  d.real("probability", free.of({0.0, 0.5, 0.75, 1.0}));  // of which 1 / (1 - p) is a power of two
+  d.input("input", dtype, n, Fill::integers);
+  Operand& output = d.output("output", dtype, n);
+  if (free.one_in(4)) output.same = 0;
+  if (draw.one_in(2)) d.output("mask", TUFF_U8, n);
+  d.suits = [&d] {
+    const Seen& seen = d.of("input").seen;
+    return seen.integral && seen.most < 0x1p8;
+  };
+}
+
+// Sums of exponentials of numbers of moderate size; the result's error is relative to the terms and the largest element.
+void draw_logarithms(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64});
+  const std::vector<uint64_t> shape = draw_shape(d, 2000);
+  const uint64_t axis = draw.below(shape.size()), length = shape[axis];
+  d.set("dtype", dtype), d.set("axis", axis);
+  d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
+  set_shape(d, shape);
+  d.input("input", dtype, product(shape), Fill::integers);
+  Operand& output = d.output("output", dtype, product(shape));
+  if (d.free.one_in(4)) output.same = 0;
+  output.allowed = [&d, dtype, length](uint64_t, double y) {
+    if (std::isinf(y)) return 0.0;
+    return rounded(dtype, 1, y) + 0x1p-20 * (static_cast<double>(length) + std::fabs(y) + d.of("input").seen.most);
+  };
+  d.suits = [&d] {
+    const Seen& seen = d.of("input").seen;
+    return seen.integral && seen.most < 0x1p20;
+  };
+}
+
 // An axis in three or so is transformed, at least one. Sizes that are transformed are small more often than not,
 // because each of them is a kernel.
 void draw_fft(Draft& d) {
@@ -552,6 +597,7 @@ constexpr Description kRows[] = {
     {"tuff_unary", "elementwise", draw_unary},      {"tuff_unary_ex", "elementwise", draw_unary},
     {"tuff_binary", "elementwise", draw_binary},    {"tuff_binary_ex", "elementwise", draw_binary},
     {"tuff_random", "random", draw_random},         {"tuff_fft", "fft", draw_fft},
+    {"tuff_dropout", "random", draw_dropout},       {"tuff_cumlogsumexp", "scan", draw_logarithms},
     {"tuff_softmax", "softmax", draw_softmax},      {"tuff_softmax_ex", "softmax", draw_softmax},
     {"tuff_layer_norm", "norm", draw_row_norm},     {"tuff_layer_norm_ex", "norm", draw_row_norm},
     {"tuff_rms_norm", "norm", draw_row_norm},       {"tuff_rms_norm_ex", "norm", draw_row_norm},

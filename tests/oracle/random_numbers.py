@@ -1,4 +1,4 @@
-"""Random numbers against Philox4x32-10 in NumPy's 64-bit integers, and distributions of its words in float64."""
+"""Random numbers and dropout against Philox4x32-10 in NumPy's 64-bit integers, and distributions of its words in float64."""
 
 from __future__ import annotations
 
@@ -88,3 +88,39 @@ def random(draw: Draw, kind: str, form: str) -> Case:
         return {"output": Near(value, factor * (error + 2 * U32 * np.abs(z)) + U32 * np.abs(value))}
 
     return Case("tuff_random", arguments, operands, {"numpy": reference})
+
+
+@oracle("dropout", ["tuff_dropout"], ("f32", "f16", "bf16"))
+def dropout(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    n = draw.size(2000, 0.02)
+    seed, sequence = (draw.pick([0, 1, draw.between(0, 2**64 - 1)]) for _ in range(2))
+    offset = draw.pick([0, draw.between(0, 9), draw.between(0, 2**64 - 1 - n)])
+    probability = draw.pick([0.0, 0.5, 1.0, draw.between(0, 1000) / 1000])
+    in_place, masked = draw.flip(0.25), draw.maybe(0.5)
+    operands = {"input": operand(draw, t, draw.values([n], draw.pick(["whole", "normal"])), output=in_place)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, [n], output=True)
+    if masked:
+        operands["mask"] = operand(draw, TYPES["u8"], [n], output=True)
+    target = "input" if in_place else "output"
+    arguments = dict(dtype=t.code, input=Handle("input"), output=Handle(target), n=n, seed=seed, sequence=sequence,
+                     offset=offset, probability=probability)  # fmt: skip
+    if masked:
+        arguments["mask"] = Handle("mask")
+
+    def reference() -> dict:
+        index = np.uint64(offset) + np.arange(n, dtype=np.uint64)
+        place = (index % np.uint64(4)).astype(np.int64)[:, None]
+        words = np.take_along_axis(_philox(index >> np.uint64(2), sequence, seed), place, axis=1)[:, 0].astype(np.int64)
+        kept = words >= round(probability * 2**32)
+        # 1 / (1 - p) and the product, each rounded to f32.
+        factor = np.float32(1 / (1 - probability) if probability < 1 else 0)
+        y = np.where(kept, np.asarray(x, np.float32) * factor, np.float32(0)).astype(np.float64)
+        found = {target: Near(y, 0.0)}
+        if masked:
+            found["mask"] = Near(kept.astype(np.int64))
+        return found
+
+    return Case("tuff_dropout", arguments, operands, {"numpy": reference})

@@ -331,6 +331,43 @@ def cummin(draw: Draw, kind: str, form: str) -> Case:
     return _scan("tuff_cummin", draw, kind)
 
 
+@oracle("cumlogsumexp", ["tuff_cumlogsumexp"], ("f32", "f16", "bf16", "f64"))
+def cumlogsumexp(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    exclusive, reverse, in_place = draw.maybe(0.5), draw.maybe(0.5), draw.flip(0.25)
+    shape, axis = _shape(draw, 0.02)
+    n = shape[axis]
+    x = draw.values(shape, draw.pick(["whole", "normal", "spread"]))
+    if draw.flip(0.3):
+        x = draw.sprinkled(x, [np.nan, np.inf, -np.inf, 0.0, -0.0])
+    operands = {"input": operand(draw, t, x, output=in_place)}
+    x = operands["input"].values
+    if not in_place:
+        operands["output"] = operand(draw, t, shape, output=True)
+
+    def reference() -> dict:
+        along = (np.flip(x, axis) if reverse else x).astype(np.longdouble)
+        with np.errstate(all="ignore"):
+            y = np.logaddexp.accumulate(along, axis=axis)
+            most = np.maximum.accumulate(along, axis=axis)
+        # tuff.h: 2^-20 (2^-49) for each of at most 6000 terms, and relative to the result and the largest element.
+        count = np.arange(1, n + 1).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        with np.errstate(all="ignore"):
+            bound = (2.0**-49 if t.name == "f64" else 2.0**-20) * (np.minimum(count, 6000) + np.abs(y) + np.abs(most))
+        if exclusive and n:
+            start = np.full([1 if i == axis else size for i, size in enumerate(shape)], -np.inf, y.dtype)
+            keep = tuple(slice(0, n - 1) if i == axis else slice(None) for i in range(len(shape)))
+            y, bound = np.concatenate([start, y[keep]], axis), np.concatenate([np.zeros(start.shape), bound[keep]], axis)
+        if reverse:
+            y, bound = np.flip(y, axis), np.flip(bound, axis)
+        return {"input" if in_place else "output": Near(y, np.where(np.isfinite(y), bound, 0.0))}
+
+    target = Handle("input" if in_place else "output")
+    desc = {"dtype": t.code, "input": Handle("input"), "output": target, "shape": shape, "rank": len(shape), "axis": axis,
+            "exclusive": int(exclusive), "reverse": int(reverse)}  # fmt: skip
+    return Case("tuff_cumlogsumexp", desc, operands, {"numpy": reference})
+
+
 def _scan(function: str, draw: Draw, kind: str) -> Case:
     t, product, best = TYPES[kind], function == "tuff_cumprod", function in ("tuff_cummax", "tuff_cummin")
     exclusive, reverse, in_place = draw.maybe(0.5), draw.maybe(0.5), draw.flip(0.25)

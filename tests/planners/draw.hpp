@@ -159,6 +159,7 @@ void draw_reduce(Call& call);
 void draw_scan(Call& call);
 void draw_sort(Call& call);
 void draw_random(Call& call);
+void draw_dropout(Call& call);
 void draw_fft(Call& call);
 void draw_expression(Call& call);
 void draw_softmax(Call& call);

@@ -596,6 +596,7 @@ constexpr DrawnOperation kOperations[] = {
     {"resize", 6, draw_resize},
     {"rope", 4, draw_rope},
     {"random", 2, draw_random},
+    {"dropout", 1, draw_dropout},
     {"fft", 6, draw_fft},
     {"rnn", 6, draw_rnn},
     {"unary", 2, draw_unary},

@@ -5,6 +5,7 @@
 #include "kernels/expression/expression.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
@@ -45,15 +46,16 @@ void draw_scan(Call& call) {
   Numbers& n = call.numbers;
   Shape& shape = draw_shape(call);
   tuff::ScanArgs& args = call.keep(tuff::ScanArgs{});
-  args.op = static_cast<tuff::ScanOp>(1 + n.below(4));
-  args.dtype = call.type_of(tuff::scan::kTypes);
+  args.op = static_cast<tuff::ScanOp>(1 + n.below(5));
+  args.dtype = call.type_of(args.op == tuff::ScanOp::log_sum_exp ? tuff::scan::kLogTypes : tuff::scan::kTypes);
   args.shape = shape.sizes.data(), args.rank = shape.rank, args.axis = shape.axis;
   args.exclusive = n.coin(), args.reverse = n.coin();
   call.tell("dtype", args.dtype), call.tell("exclusive", args.exclusive), call.tell("reverse", args.reverse);
   args.input = call.input("input", shape.elements(), dtype_size(args.dtype));
   args.output = call.output_or(args.input, "output", shape.elements(), dtype_size(args.dtype));
   const tuff::OperationOf<tuff::ScanArgs>* const operations[] = {&tuff::operations::cumsum, &tuff::operations::cumprod,
-                                                                 &tuff::operations::cummax, &tuff::operations::cummin};
+                                                                 &tuff::operations::cummax, &tuff::operations::cummin,
+                                                                 &tuff::operations::cumlogsumexp};
   set(call, *operations[static_cast<int>(args.op) - 1], args);
 }
 
@@ -90,6 +92,20 @@ void draw_random(Call& call) {
   call.tell("dtype", args.dtype), call.tell("distribution", args.distribution), call.tell("offset", args.offset);
   args.output = call.output("output", args.n, dtype_size(args.dtype));
   set(call, tuff::operations::random, args);
+}
+
+void draw_dropout(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::DropoutArgs& args = call.keep(tuff::DropoutArgs{});
+  args.dtype = call.float_type();
+  args.n = call.size();
+  args.offset = n.coin() ? n.below(5) : n.next();
+  args.probability = 0.5;
+  call.tell("dtype", args.dtype), call.tell("offset", args.offset);
+  args.input = call.input("input", args.n, dtype_size(args.dtype));
+  args.output = call.output_or(args.input, "output", args.n, dtype_size(args.dtype));
+  if (n.coin()) args.mask = call.output("mask", args.n, 1);
+  set(call, tuff::operations::dropout, args);
 }
 
 void draw_fft(Call& call) {
