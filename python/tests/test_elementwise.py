@@ -242,3 +242,13 @@ def test_numpys_functions_run_on_the_device_or_refuse(ctx):
         np.add(a, a, out=x)
     with pytest.raises(TypeError, match="takes no where"):
         np.add(x, x, where=True)
+
+
+def test_ufuncs_with_a_dtype(ctx):
+    x = np.arange(1, 4, dtype=np.int8)
+    for function in (np.add, np.multiply):
+        got = function(ctx.array(x), ctx.array(100 * np.ones(3), np.uint8), dtype=np.float32)
+        assert got.dtype == np.float32 and (got.numpy() == function(x, np.uint8(100), dtype=np.float32)).all()
+    assert np.add(ctx.array(x), 1, dtype=None).dtype == np.int8
+    with pytest.raises(TypeError, match="takes no where"):
+        np.add(ctx.array(x), 1, where=True)

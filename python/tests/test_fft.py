@@ -142,3 +142,13 @@ def test_misuse(ctx):
         tuff.fft.fft(ctx.zeros((4, 2), np.int32))
     with pytest.raises(TypeError):
         tuff.fft.pairs(["a"], context=ctx)
+
+
+def test_numpys_functions_run_on_the_device(ctx, rng):
+    x = rng.standard_normal((4, 12)).astype(np.float32)
+    array = ctx.array(x)
+    for name in ("fft", "ifft", "rfft", "fft2", "fftn", "rfftn", "fftshift", "ihfft"):
+        function = getattr(np.fft, name)
+        got = function(array)
+        assert isinstance(got, tuff.Array) and np.allclose(got.numpy(), function(x), atol=1e-4), name
+    assert np.allclose(np.fft.irfft(np.fft.rfft(array, axis=0), 4, axis=0).numpy(), x, atol=1e-5)

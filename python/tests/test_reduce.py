@@ -175,3 +175,20 @@ def test_sums_and_products_of_another_type(ctx):
     assert np.trace(array, dtype=np.float32).dtype == np.float32
     cube = np.arange(24).reshape(2, 3, 4)
     assert (np.trace(ctx.array(cube), 1, 2, 0).numpy() == np.trace(cube, 1, 2, 0)).all()
+
+
+def test_numpys_sums_with_a_dtype(ctx):
+    x = np.arange(1, 7, dtype=np.int8).reshape(2, 3)
+    array = ctx.array(x)
+    for function in (np.sum, np.prod, np.mean):
+        got = function(array, axis=0, dtype=np.float32, keepdims=True)
+        assert got.dtype == np.float32 and (got.numpy() == function(x, axis=0, dtype=np.float32, keepdims=True)).all()
+        with pytest.raises(TypeError, match="no out"):
+            function(array, out=array)
+    for function in (np.cumsum, np.cumprod):
+        for axis in (None, 0, 1):
+            got = function(array, axis, dtype=np.int16)
+            assert got.dtype == np.int16 and (got.numpy() == function(x, axis, dtype=np.int16)).all()
+    assert array.reshape(1, 2, 1, 3).squeeze().shape == (2, 3) and array.reshape(1, 2, 3, 1).squeeze(0).shape == (2, 3, 1)
+    with pytest.raises(ValueError, match="not 1"):
+        array.squeeze(1)

@@ -38,6 +38,9 @@ class Array(Functions, Storage):
 
     __slots__ = ()
 
+    #: Dask's choice among arrays.
+    __array_priority__ = 20.0
+
     # NumPy's functions run on the device or raise an error; none downloads.
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: object, **options: object) -> object:
@@ -117,6 +120,10 @@ class Array(Functions, Storage):
         return super().prod(axis, keepdims) if dtype is None else protocol.FUNCTIONS_OF_TYPES["prod"](self, axis, keepdims, dtype=dtype)
 
     # Axes.
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        """A view without these axes, which have size 1; without all such axes if axis is None."""
+        return protocol.FUNCTIONS["squeeze"](self, axis)
 
     def transpose(self, *axes: Union[None, int, Sequence[int]]) -> Array:
         """Returns a new array with the axes in another order, by default reversed: a.transpose(0, 2, 1)."""

@@ -298,4 +298,8 @@ def _trace(array: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype:
     return total(protocol.FUNCTIONS["diagonal"](array, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-protocol.FUNCTIONS.update(trace=_trace, cross=_cross, einsum=einsum, kron=kron, outer=outer, tensordot=tensordot)
+def _numpys_einsum(subscripts: str, *operands: Array, dtype: object = None, **options: object) -> Array:
+    return einsum(subscripts, *(operands if dtype is None else [one.astype(dtype) for one in operands]), **options)
+
+
+protocol.FUNCTIONS.update(trace=_trace, cross=_cross, einsum=_numpys_einsum, kron=kron, outer=outer, tensordot=tensordot)

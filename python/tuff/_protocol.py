@@ -54,7 +54,9 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
     known = _UFUNCS.get(name, name)
     for module in (elementwise, functions, operations):
         if known in module.__all__:
-            out = options.pop("out", (None,))
+            out, dtype = options.pop("out", (None,)), options.pop("dtype", None)
+            if dtype is not None:
+                inputs = tuple(one.astype(dtype) if isinstance(one, Storage) else one for one in inputs)
             if options:
                 raise TypeError(f"numpy.{name} on a device takes no {', '.join(options)}")
             return getattr(module, known)(*inputs, **({} if out[0] is None else {"out": out[0]}))
@@ -114,6 +116,32 @@ def _reduction(name: str) -> Callable[..., Array]:
     return call
 
 
+def _folded(name: str) -> Callable[..., Array]:
+    """sum, prod and mean, whose dtype comes before out."""
+
+    def call(array: Array, axis: object = None, dtype: object = None, out: object = None, keepdims: object = False) -> Array:
+        if out is not None:
+            raise TypeError(f"numpy.{name} on a device takes no out")
+        keeps = bool(keepdims) if isinstance(keepdims, (bool, np.bool_)) else False
+        if dtype is None:
+            return getattr(array, name)(axis, keeps)
+        return array.astype(dtype).mean(axis, keeps) if name == "mean" else getattr(array, name)(axis, keeps, dtype=dtype)
+
+    return call
+
+
+def _cumulated(name: str) -> Callable[..., Array]:
+    def call(array: Array, axis: object = None, dtype: object = None, out: object = None) -> Array:
+        if dtype is None:
+            return getattr(reductions, name)(array, axis, out=out)
+        if out is not None:
+            raise TypeError(f"numpy.{name} on a device takes dtype or out, not both")
+        same = reductions.cumulative_sum if name == "cumsum" else reductions.cumulative_prod
+        return same(array.ravel() if axis is None else array, axis=0 if axis is None else axis, dtype=dtype)
+
+    return call
+
+
 def _spread(name: str) -> Callable[..., Array]:
     def call(array: Array, axis: object = None, dtype: object = None, out: object = None, ddof: float = 0, keepdims: object = False) -> Array:
         if dtype is not None or out is not None:
@@ -155,7 +183,8 @@ PARTS: Dict[str, Callable[..., Any]] = {}
 
 #: By the names after "numpy.". Modules that import this one add theirs.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
-    **{name: _reduction(name) for name in ("sum", "prod", "mean", "max", "min", "any", "all", "argmax", "argmin")},
+    **{name: _reduction(name) for name in ("max", "min", "any", "all", "argmax", "argmin")},
+    **{name: _folded(name) for name in ("sum", "prod", "mean")},
     "amax": _reduction("max"),
     "amin": _reduction("min"),
     "var": _spread("var"),
@@ -171,8 +200,8 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "concatenate": _concatenate,
     "copy": lambda array: array.copy(),
     "count_nonzero": lambda array, axis=None, keepdims=False: reductions.count_nonzero(array, axis, keepdims),
-    "cumprod": lambda array, axis=None, out=None: reductions.cumprod(array, axis, out=out),
-    "cumsum": lambda array, axis=None, out=None: reductions.cumsum(array, axis, out=out),
+    "cumprod": _cumulated("cumprod"),
+    "cumsum": _cumulated("cumsum"),
     "empty_like": lambda array, dtype=None: array.context.empty(array.shape, array.dtype if dtype is None else dtype),
     "expand_dims": expand_dims,
     "extract": searching.extract,

@@ -8,10 +8,11 @@ numbers are wanted, and the result has pairs too. `pairs` uploads NumPy's comple
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from . import _protocol as protocol
 from . import raw
 from ._array import Array
 from ._checked import real, whole, wholes
@@ -279,3 +280,19 @@ def _strides(sizes: Sequence[int]) -> Tuple[int, ...]:
         result.append(step)
         step *= size
     return tuple(reversed(result))
+
+
+def _numpys(name: str) -> Callable[..., Array]:
+    """numpy.fft's function of this name, which takes real numbers where complex ones are wanted."""
+    own = globals()[name]
+    if name in ("rfft", "rfft2", "rfftn", "ihfft", "fftshift", "ifftshift"):
+        return own
+
+    def call(a: Array, *arguments: object, **options: object) -> Array:
+        require_array(a, "a")
+        return own(a if is_complex(a.dtype) else a.astype(complex_of(a.dtype)), *arguments, **options)
+
+    return call
+
+
+protocol.FUNCTIONS.update({f"fft.{name}": _numpys(name) for name in __all__ if hasattr(np.fft, name) and name not in ("fftfreq", "rfftfreq")})

@@ -242,8 +242,8 @@ def page() -> str:
     for name in ("linalg", "fft"):
         path = PACKAGE / f"{name}.py"
         own = exported(path) if path.is_file() else set()
-        # linalg.py adds whatever it exports to _protocol.FUNCTIONS.
-        parts.append((f"numpy.{name}", f"tuff.{name}", own, own if name == "linalg" else set(), numpy[f"numpy.{name}"]))
+        # Both modules add what they export to _protocol.FUNCTIONS; frequencies are of no array.
+        parts.append((f"numpy.{name}", f"tuff.{name}", own, own - {"fftfreq", "rfftfreq"}, numpy[f"numpy.{name}"]))
     generator = "numpy.random.Generator"
     parts.append((generator, "Generator", methods("_random.py", "Generator"), set(), numpy[generator]))
     summary, body = "", ""
