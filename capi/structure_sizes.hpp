@@ -208,6 +208,14 @@ struct Released<tuff_rnn_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.9.0
 };
 template <>
+struct Released<tuff_spmm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
+};
+template <>
+struct Released<tuff_sparse_convert_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
+};
+template <>
 struct Released<tuff_expr_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.9.0
 };

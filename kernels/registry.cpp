@@ -24,6 +24,7 @@
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
 #include "kernels/sort/sort.hpp"
+#include "kernels/sparse/sparse.hpp"
 
 namespace tuff {
 namespace {
@@ -74,6 +75,8 @@ const OperationInfo* const kOperations[] = {
     &operations::copy_strided.info(),
     &operations::fft.info(),
     &operations::rnn.info(),
+    &operations::spmm.info(),
+    &operations::sparse_convert.info(),
     &operations::expr.info(),
 };
 

@@ -42,7 +42,7 @@ class DryRun : public Recorder {
 
  private:
   Recorder& recorder_;
-  std::array<Buffer, 2> scratch_;
+  std::array<Buffer, 3> scratch_;
   Buffer parameters_;
 };
 

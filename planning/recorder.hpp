@@ -18,9 +18,9 @@ namespace tuff {
 
 class TuningTable;
 
-// Scratch memory has two places: a planner that calls other planners keeps its own data in `outer`, so that theirs in
-// `inner` does not overwrite it.
-enum class Scratch : uint8_t { inner, outer };
+// Scratch memory has three places: a planner that calls other planners keeps its own data in `outer`, so that theirs in
+// `inner` does not overwrite it. One that calls such planners keeps its own in `outermost`.
+enum class Scratch : uint8_t { inner, outer, outermost };
 
 class Recorder {
  public:

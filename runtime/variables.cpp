@@ -70,6 +70,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_SHAPE_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SOFTMAX_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_SORT_VARIANT", kKind, is_kind, nullptr},
+    {"TUFF_SPARSE_VARIANT", kKind, is_kind, nullptr},
     // End of what is generated.
 };
 

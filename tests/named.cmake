@@ -23,7 +23,7 @@ endmacro()
 read(header include/tuff/tuff.h)
 read(wrapper include/tuff/tuff.hpp)
 read(selftest tool/selftest_elementwise.cpp tool/selftest_linalg.cpp tool/selftest_products.cpp tool/selftest_rows.cpp
-     tool/selftest_shapes.cpp tool/selftest_types.cpp tool/matrix_rows.cpp)
+     tool/selftest_shapes.cpp tool/selftest_sparse.cpp tool/selftest_types.cpp tool/matrix_rows.cpp)
 read(bench tool/bench_rows.cpp tool/matrix_rows.cpp)
 read(raw python/tuff/_abi.py)
 file(GLOB modules RELATIVE ${SOURCE} ${SOURCE}/python/tuff/_*.py)

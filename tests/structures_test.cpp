@@ -365,6 +365,17 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_qr_desc* d) { return tuff_qr(context(), d); });
   expect_checked("tuff_eigh", operation(tuff_eigh_desc{}), false,
                  [&](const tuff_eigh_desc* d) { return tuff_eigh(context(), d); });
+  auto spmm = operation(tuff_spmm_desc{});
+  spmm.index_type = TUFF_I32;
+  expect_checked("tuff_spmm", spmm, false, [&](const tuff_spmm_desc* d) { return tuff_spmm(context(), d); });
+  spmm.reserved = 1;
+  EXPECT_FAILS(tuff_spmm(context(), &spmm), kArgument, "tuff_spmm", "reserved");
+  auto convert = operation(tuff_sparse_convert_desc{});
+  convert.index_type = TUFF_I32, convert.from_format = convert.to_format = TUFF_SPARSE_COO;
+  expect_checked("tuff_sparse_convert", convert, false,
+                 [&](const tuff_sparse_convert_desc* d) { return tuff_sparse_convert(context(), d); });
+  convert.reserved = 1;
+  EXPECT_FAILS(tuff_sparse_convert(context(), &convert), kArgument, "tuff_sparse_convert", "reserved");
   expect_checked("tuff_svd", operation(tuff_svd_desc{}), false,
                  [&](const tuff_svd_desc* d) { return tuff_svd(context(), d); });
 }

@@ -354,6 +354,61 @@ void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_
 }
 
 // Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.
+// The matrix of Poisson's equation on a grid of n x n points: itself and four neighbours in each row. Those beyond the
+// grid's edge have the index -1, which is ignored.
+struct Grid {
+  tuff::Buffer offsets, indices, values;
+};
+Grid grid_of(const tuff::Context& context, uint64_t n) {
+  const auto points = static_cast<int32_t>(n * n), width = static_cast<int32_t>(n);
+  std::vector<int32_t> offsets, indices;
+  std::vector<float> values;
+  for (int32_t i = 0; i <= points; ++i) offsets.push_back(5 * i);
+  for (int32_t i = 0; i < points; ++i) {
+    const int32_t x = i % width;
+    const int32_t near[5] = {i - width, x > 0 ? i - 1 : -1, i, x + 1 < width ? i + 1 : -1, i + width};
+    for (const int32_t j : near) indices.push_back(j < points ? j : -1), values.push_back(j == i ? 4.0f : -1.0f);
+  }
+  Grid grid{context.alloc<int32_t>(offsets.size()), context.alloc<int32_t>(indices.size()),
+            context.alloc<float>(values.size())};
+  grid.offsets.upload(offsets), grid.indices.upload(indices), grid.values.upload(values);
+  return grid;
+}
+
+void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
+  const uint64_t points = n * n, entries = 5 * points;
+  const std::string shape = fmt::format("{} points, 5 entries each", format_count(points));
+  const auto prepare_product = [=](const tuff::Context& context) {
+    const auto grid = std::make_shared<Grid>(grid_of(context, n));
+    const auto x = std::make_shared<tuff::Buffer>(context.alloc<float>(points)),
+               y = std::make_shared<tuff::Buffer>(context.alloc<float>(points));
+    return [=, &context] {
+      tuff_spmm_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.rows = desc.columns = points, desc.nnz = entries;
+      desc.n = desc.batch_count = 1, desc.alpha = 1, desc.offsets = grid->offsets.handle();
+      desc.indices = grid->indices.handle(), desc.values = grid->values.handle();
+      desc.b = x->handle(), desc.c = y->handle();
+      context.spmm(desc);
+    };
+  };
+  all.push_back({"spmm", "spmm", shape, Unit::bytes, Limit::copy, static_cast<double>(8 * entries + 12 * points),
+                 prepare_product});
+  const auto prepare_conversion = [=](const tuff::Context& context) {
+    const auto from = std::make_shared<Grid>(grid_of(context, n)), to = std::make_shared<Grid>(grid_of(context, n));
+    return [=, &context] {
+      tuff_sparse_convert_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.from_format = TUFF_SPARSE_CSR;
+      desc.to_format = TUFF_SPARSE_CSC, desc.rows = desc.columns = points, desc.nnz = desc.capacity = entries;
+      desc.from_rows = from->offsets.handle(), desc.from_columns = from->indices.handle();
+      desc.from_values = from->values.handle(), desc.to_columns = to->offsets.handle();
+      desc.to_rows = to->indices.handle(), desc.to_values = to->values.handle();
+      context.sparse_convert(desc);
+    };
+  };
+  all.push_back({"sparse_convert", "sparse_convert", shape + ", CSR to CSC", Unit::bytes, Limit::copy,
+                 static_cast<double>(16 * entries + 8 * points), prepare_conversion});
+}
+
 void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
   const uint64_t count = n * n;
   const double cube = static_cast<double>(count) * static_cast<double>(n);
@@ -496,6 +551,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     add_rnn_rows(all, 8, 32, 128);
   }
   add_linalg_rows(all, large ? 4096 : 512);
+  add_sparse_rows(all, large ? 4096 : 512);
   all.push_back(unary_row("relu", tuff::Unary::relu, values));
   all.push_back(unary_row("exp", tuff::Unary::exp, values));
   all.push_back(unary_row("tanh", tuff::Unary::tanh, values));

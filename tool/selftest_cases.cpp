@@ -84,6 +84,7 @@ std::vector<Case> selftest_cases() {
   add_shape_cases(cases);
   add_type_cases(cases);
   add_linalg_cases(cases);
+  add_sparse_cases(cases);
   std::stable_sort(cases.begin(), cases.end(), [](const Case& a, const Case& b) { return a.operation < b.operation; });
   return cases;
 }

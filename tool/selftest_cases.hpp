@@ -82,5 +82,6 @@ void add_elementwise_cases(std::vector<Case>& cases);
 void add_shape_cases(std::vector<Case>& cases);
 void add_type_cases(std::vector<Case>& cases);
 void add_linalg_cases(std::vector<Case>& cases);
+void add_sparse_cases(std::vector<Case>& cases);
 
 }  // namespace tool

@@ -2175,6 +2175,100 @@ typedef struct tuff_rnn_desc {
 TUFF_API tuff_status tuff_rnn(tuff_stream stream, const tuff_rnn_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
+ * Sparse matrices. Since 0.9.0. docs/sparse.md has examples.
+ *
+ * A sparse matrix is described by buffers. Its entries have an index of a row, one of a column and a value:
+ *
+ *   TUFF_SPARSE_COO    rows, columns and values: nnz of each, in any order; entries of the same place are summed
+ *   TUFF_SPARSE_CSR    rows is rows + 1 offsets: row i has the entries rows[i] to rows[i + 1] - 1 of columns and values,
+ *                      in any order within the row; entries of the same place are summed
+ *   TUFF_SPARSE_CSC    columns is columns + 1 offsets: column j has the entries columns[j] to columns[j + 1] - 1 of rows
+ *                      and values. These are the buffers of the transposed matrix in CSR
+ *   TUFF_SPARSE_DENSE  values is a dense row-major matrix, with a leading dimension
+ *
+ * Indices and offsets are all TUFF_I32 or all TUFF_I64. The contents of buffers are not checked by the call, because they
+ * are on the device, and no content reads or writes anything outside the operands: an entry with an index out of range
+ * is ignored, and an offset is taken as the nearest number from 0 to nnz. Offsets that decrease are an error that is not
+ * reported: which entries the rows then have is not specified. Offsets need not begin at 0 nor end at nnz, so the
+ * offsets of some consecutive rows, as a view, describe those rows with the indices and values of the whole matrix.
+ *
+ * Sums are made in an order that depends on sizes, offsets and the device only: the same bits run after run.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Formats of sparse matrices. Since 0.9.0. */
+typedef int32_t tuff_sparse_format;
+enum {
+  TUFF_SPARSE_INVALID = -1,
+  TUFF_SPARSE_COO = 0,
+  TUFF_SPARSE_CSR = 1,
+  TUFF_SPARSE_CSC = 2,
+  TUFF_SPARSE_DENSE = 3
+};
+
+/* Options of tuff_spmm(). Since 0.9.0. */
+typedef struct tuff_spmm_desc {
+  uint32_t struct_size;
+  int32_t dtype;          /* of values, B and C: TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_F64 */
+  int32_t index_type;     /* of offsets and indices: TUFF_I32 or TUFF_I64 */
+  int32_t transpose;      /* TUFF_NO_TRANS ...: op(A) is A or its transpose */
+  int32_t side;           /* TUFF_SIDE_LEFT: op(A) * B; TUFF_SIDE_RIGHT: B * op(A) */
+  int32_t reserved;       /* zero */
+  uint64_t rows, columns; /* of A, as it is stored */
+  uint64_t nnz;           /* entries that indices and values hold */
+  uint64_t n;             /* the columns of B and C on the left, their rows on the right; 1: a vector */
+  double alpha, beta;
+  tuff_buffer offsets;    /* rows + 1 */
+  tuff_buffer indices;    /* the column of each entry */
+  tuff_buffer values;
+  tuff_buffer b, c;       /* dense, row-major */
+  uint64_t ldb, ldc;      /* 0: dense */
+  uint64_t stride_values; /* 0: one matrix for all; offsets and indices are always shared */
+  uint64_t stride_b;      /* 0: one B for all */
+  uint64_t stride_c;      /* at least one C if batch_count > 1 */
+  uint64_t batch_count;
+} tuff_spmm_desc;
+
+/* Multiplies a sparse matrix in CSR with dense ones: C = alpha * op(A) * B + beta * C, or C = alpha * B * op(A) +
+ * beta * C. A matrix in CSC is the transpose of the one in CSR with the same buffers.
+ *
+ * Work is divided by rows and entries together (Merrill and Garland's merge path), so that a long row, and many empty
+ * ones, cost what they have. f16 and bf16 are summed in f32 and rounded once. If beta is 0, C is not read; if alpha is 0,
+ * A and B are not read. A^T * B and B * A sort the entries by column in every call, which takes several times as long as
+ * the product itself: programs that repeat it convert the matrix once, by tuff_sparse_convert() to TUFF_SPARSE_CSC.
+ * Errors: INVALID_ARGUMENT if C overlaps another operand. UNSUPPORTED on a device for 2^32 - 1 or more rows of the
+ * product, and where entries are sorted for 2^31 or more of them. */
+TUFF_API tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc);
+
+/* Options of tuff_sparse_convert(). Since 0.9.0. */
+typedef struct tuff_sparse_convert_desc {
+  uint32_t struct_size;
+  int32_t dtype;            /* TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_F64 */
+  int32_t index_type;       /* of all indices and offsets: TUFF_I32 or TUFF_I64 */
+  int32_t from_format;      /* TUFF_SPARSE_* */
+  int32_t to_format;        /* TUFF_SPARSE_* */
+  int32_t reserved;         /* zero */
+  uint64_t rows, columns;   /* of the matrix */
+  uint64_t nnz;             /* entries of the source; ignored for TUFF_SPARSE_DENSE */
+  uint64_t capacity;        /* entries that the result's buffers hold; ignored for TUFF_SPARSE_DENSE */
+  tuff_buffer from_rows, from_columns, from_values; /* as the format says; TUFF_NULL_HANDLE where it has none */
+  tuff_buffer to_rows, to_columns, to_values;
+  uint64_t from_ld, to_ld;  /* of dense matrices; 0: columns */
+  tuff_buffer count;        /* TUFF_I64, one: the entries of the whole result; TUFF_NULL_HANDLE: not wanted */
+} tuff_sparse_convert_desc;
+
+/* Converts a matrix from one format to another, or to the same. The result is sorted: by row and then column, in CSC by
+ * column and then row. Entries of the same place become one, their sum in the order of the source, also if it is zero;
+ * entries out of range are left out. From a dense matrix the elements other than zero are taken (NaN is one).
+ *
+ * How many entries there are is known on the device only: count receives it. Offsets are those of the whole result, of
+ * which the first `capacity` entries are written; nnz of the source, or rows * columns of a dense one, is always enough.
+ * If there are fewer, the indices of the remaining entries are -1 and their values 0, so that `capacity` may be passed
+ * as the nnz of later calls.
+ * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more entries or
+ * elements, and for 2^31 or more rows or columns. */
+TUFF_API tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
  * Expressions. Since 0.9.0.
  *
  * An expression is a formula over named inputs that one kernel computes for each element: "gelu(a * x + b)". It is

@@ -1070,6 +1070,8 @@ class Operations {
   Outcome svd(tuff_svd_desc desc) const { return with_size(tuff_svd, desc); }
   Outcome fft(tuff_fft_desc desc) const { return with_size(tuff_fft, desc); }
   Outcome rnn(tuff_rnn_desc desc) const { return with_size(tuff_rnn, desc); }
+  Outcome spmm(tuff_spmm_desc desc) const { return with_size(tuff_spmm, desc); }
+  Outcome sparse_convert(tuff_sparse_convert_desc desc) const { return with_size(tuff_sparse_convert, desc); }
   // End of what is generated.
 
  protected:

@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw
+from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw, sparse
 from ._array import Array
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -87,6 +87,7 @@ __all__ = [
     "linalg",
     "raw",
     "set_log",
+    "sparse",
     "version",
 ]
 for _module in (_attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views):

@@ -302,6 +302,13 @@ PAD_REFLECT = 2
 PAD_SYMMETRIC = 3
 PAD_WRAP = 4
 
+# tuff_sparse_format
+SPARSE_INVALID = -1
+SPARSE_COO = 0
+SPARSE_CSR = 1
+SPARSE_CSC = 2
+SPARSE_DENSE = 3
+
 # tuff_expr_flags
 EXPR_SCALAR = 1
 
@@ -1390,6 +1397,62 @@ class RnnDesc(Structure):
     ]
 
 
+class SpmmDesc(Structure):
+    """tuff_spmm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("transpose", c_int32),
+        ("side", c_int32),
+        ("reserved", c_int32),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("nnz", c_uint64),
+        ("n", c_uint64),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("offsets", c_uint64),
+        ("indices", c_uint64),
+        ("values", c_uint64),
+        ("b", c_uint64),
+        ("c", c_uint64),
+        ("ldb", c_uint64),
+        ("ldc", c_uint64),
+        ("stride_values", c_uint64),
+        ("stride_b", c_uint64),
+        ("stride_c", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
+class SparseConvertDesc(Structure):
+    """tuff_sparse_convert_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("from_format", c_int32),
+        ("to_format", c_int32),
+        ("reserved", c_int32),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("nnz", c_uint64),
+        ("capacity", c_uint64),
+        ("from_rows", c_uint64),
+        ("from_columns", c_uint64),
+        ("from_values", c_uint64),
+        ("to_rows", c_uint64),
+        ("to_columns", c_uint64),
+        ("to_values", c_uint64),
+        ("from_ld", c_uint64),
+        ("to_ld", c_uint64),
+        ("count", c_uint64),
+    ]
+
+
 class ExprVariable(ctypes.Structure):
     """tuff_expr_variable"""
 
@@ -1741,6 +1804,9 @@ FUNCTIONS = {
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
     # Recurrent networks
     "tuff_rnn": (c_int32, [c_uint64, POINTER(RnnDesc)]),
+    # Sparse matrices
+    "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
+    "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),
     # Expressions
     "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
     "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),

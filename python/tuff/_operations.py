@@ -18,7 +18,7 @@ from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
 from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_kind
-from ._storage import DTYPES, Storage, TransposedStorage, as_shape
+from ._storage import DTYPES, SparseStorage, Storage, TransposedStorage, as_shape
 from ._tracing import RULES, any_traced, differentiable, is_traced
 
 if TYPE_CHECKING:
@@ -312,6 +312,8 @@ def matmul(
         done = core.matmul(a.base if a_trans else a, a_trans, b.base if b_trans else b, b_trans)
         if done is not None:
             return done
+    if isinstance(b, SparseStorage) and plain and alpha == 1 and beta == 0:
+        return b.__rmatmul__(a)
     if any_traced((a, b, bias, residual, scale_a, scale_b, scale_out)):
         options = dict(bias=bias, residual=residual, activation=activation, precision=precision, scale_a=scale_a, scale_b=scale_b,
                        scale_out=scale_out)  # fmt: skip

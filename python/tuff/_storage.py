@@ -290,6 +290,12 @@ class Strided:
     __slots__ = ()
 
 
+class SparseStorage:
+    """Mark of sparse matrices (sparse.py), which multiply arrays from either side."""
+
+    __slots__ = ()
+
+
 class TransposedStorage:
     """Mark of transposed matrices (_views.Transposed), which @ reads in place: `base` is what they are the transposed of."""
 

@@ -95,7 +95,7 @@ class DeviceRecorder : public Recorder {
   template <typename Visit>
   void each_buffer(const Dispatch& dispatch, const Visit& visit);
 
-  std::array<Buffer, 2> scratch_;
+  std::array<Buffer, 3> scratch_;
 };
 
 }  // namespace tuff

@@ -11,6 +11,8 @@ VALUES = {
     **dict.fromkeys("ta tb transpose".split(), "tuff_transpose"),
     "triangle": "tuff_triangle",
     "side": "tuff_side",
+    "from_format": "tuff_sparse_format",
+    "to_format": "tuff_sparse_format",
     "causal": "tuff_causal",
     "tuff_unary.op": "tuff_unary_op",
     "tuff_unary_desc.op": "tuff_unary_op",

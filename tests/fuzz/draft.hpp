@@ -18,6 +18,7 @@ enum class Fill : uint8_t {
   positive,  // from 1 to most
   powers,    // -2, -1, 1, 2
   indices,   // integers from -1 to most: one beyond each end
+  offsets,   // integers from 0 to most, in ascending order
   booleans,  // 0 and 1
   odd,       // any odd integers: products of them wrap, but do not become 0
   anything   // any bits at all
@@ -130,6 +131,7 @@ std::span<const Description> describe_shapes();
 std::span<const Description> describe_attention();
 std::span<const Description> describe_linalg();
 std::span<const Description> describe_recurrent();
+std::span<const Description> describe_sparse();
 const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.

@@ -29,6 +29,17 @@ double draw_value(const Operand& operand, Draw& draw) {
 }
 
 bool fill_bits(const Operand& operand, Draw& draw, uint8_t* to) {
+  if (operand.fill == Fill::offsets) {
+    std::vector<double> numbers(operand.elements);
+    for (double& number : numbers) {
+      number = static_cast<double>(draw.below(static_cast<uint64_t>(operand.most) + 1));
+    }
+    std::sort(numbers.begin(), numbers.end());
+    for (uint64_t i = 0; i < operand.elements; ++i) {
+      encode(operand.dtype, numbers[i], to + i * size_of(operand.dtype));
+    }
+    return true;
+  }
   if (operand.fill != Fill::anything && operand.fill != Fill::odd) return false;
   for (uint64_t i = 0; i < bytes_of(operand); ++i) to[i] = static_cast<uint8_t>(draw.next());
   const uint64_t unit = size_of(operand.dtype);

@@ -111,7 +111,7 @@ void fill(World& world, Operand& operand, Draw& draw, int stream) {
   uint8_t* const to = root.mirror.data() + operand.offset;
   uint64_t pattern = 16;
   while ((operand.offset - root.begin) % pattern != 0 || bytes % pattern != 0) pattern /= 2;
-  const bool bits = operand.fill == Fill::anything || operand.fill == Fill::odd;
+  const bool bits = operand.fill == Fill::anything || operand.fill == Fill::odd || operand.fill == Fill::offsets;
   const bool repeated = !bits && pattern >= unit && draw.one_in(3);
   const uint64_t count = repeated ? pattern / unit : operand.elements;
   if (!fill_bits(operand, draw, to)) {

@@ -62,7 +62,7 @@ class FakeRecorder final : public Recorder {
 
  private:
   DeviceTraits device_;
-  std::array<Buffer, 2> scratch_;
+  std::array<Buffer, 3> scratch_;
   Buffer parameters_;
 };
 

@@ -41,9 +41,13 @@ GROUPS = {
     ("triangular_solve", "triangle"): ("tuff_triangle",),
     ("triangular_solve", "transpose"): ("tuff_transpose",),
     ("lu_solve", "transpose"): ("tuff_transpose",),
+    ("spmm", "side"): ("tuff_side",),
+    ("spmm", "transpose"): ("tuff_transpose",),
+    ("sparse_convert", "from_format"): ("tuff_sparse_format",),
+    ("sparse_convert", "to_format"): ("tuff_sparse_format",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra", "Sparse matrices")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 

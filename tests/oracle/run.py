@@ -35,6 +35,7 @@ import recurrent  # noqa: E402, F401
 import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
 import sorting  # noqa: E402, F401
+import sparse  # noqa: E402, F401
 import transforms  # noqa: E402, F401
 import windows  # noqa: E402, F401
 

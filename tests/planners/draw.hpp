@@ -189,4 +189,8 @@ void draw_svd(Call& call);
 // operations_recurrent.cpp
 void draw_rnn(Call& call);
 
+// operations_sparse.cpp
+void draw_spmm(Call& call);
+void draw_sparse_convert(Call& call);
+
 }  // namespace tuff_test

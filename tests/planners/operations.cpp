@@ -617,6 +617,8 @@ constexpr DrawnOperation kOperations[] = {
     {"qr", 5, draw_qr},
     {"eigh", 4, draw_eigh},
     {"svd", 4, draw_svd},
+    {"spmm", 6, draw_spmm},
+    {"sparse_convert", 6, draw_sparse_convert},
     {"fill", 1, draw_fill},
     {"copy", 1, draw_copy},
 };

@@ -207,7 +207,7 @@ CheckingRecorder::CheckingRecorder(const TestDevice& device, const tuff::TuningT
     : device_(device),
       table_(table),
       facts_(facts),
-      scratch_{scratch_buffer("scratch"), scratch_buffer("outer scratch")},
+      scratch_{scratch_buffer("scratch"), scratch_buffer("outer scratch"), scratch_buffer("outermost scratch")},
       parameters_(scratch_buffer("parameters")) {}
 
 bool CheckingRecorder::fits_descriptors(const tuff::Dispatch& dispatch) const noexcept {

@@ -65,7 +65,7 @@ class CheckingRecorder final : public tuff::Recorder {
   TestDevice device_;
   const tuff::TuningTable* table_;
   KernelFacts* facts_;
-  std::array<tuff::Buffer, 2> scratch_;
+  std::array<tuff::Buffer, 3> scratch_;
   tuff::Buffer parameters_;
   bool parameters_valid_ = false, wrote_ = false;
   uint64_t dispatches_ = 0, largest_scratch_ = 0;

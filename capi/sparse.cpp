@@ -1,0 +1,69 @@
+// Entry points of the header's "Sparse matrices" group.
+#include "kernels/sparse/sparse.hpp"
+
+#include "capi/guard.hpp"
+#include "capi/objects.hpp"
+#include "capi/structures.hpp"
+#include "planning/status.hpp"
+
+using tuff::capi::acquire_stream;
+using tuff::capi::guarded;
+using tuff::capi::Operand;
+using tuff::capi::read_structure;
+
+extern "C" {
+
+tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc) {
+  return guarded("tuff_spmm", [&] {
+    const tuff_spmm_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand offsets(target, wanted.offsets, "offsets"), indices(target, wanted.indices, "indices"),
+        values(target, wanted.values, "values"), b(target, wanted.b, "b"), c(target, wanted.c, "c");
+    tuff::SpmmArgs args{wanted.dtype,
+                        wanted.index_type,
+                        wanted.transpose,
+                        wanted.side,
+                        wanted.rows,
+                        wanted.columns,
+                        wanted.nnz,
+                        wanted.n,
+                        wanted.alpha,
+                        wanted.beta,
+                        offsets,
+                        indices,
+                        values,
+                        b,
+                        c,
+                        wanted.ldb,
+                        wanted.ldc,
+                        wanted.stride_values,
+                        wanted.stride_b,
+                        wanted.stride_c,
+                        wanted.batch_count};
+    // Dense rows.
+    if (args.ldb == 0) args.ldb = args.on_right() ? args.op_rows() : args.n;
+    if (args.ldc == 0) args.ldc = args.on_right() ? args.op_columns() : args.n;
+    target->run(tuff::operations::spmm(args));
+  });
+}
+
+tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc) {
+  return guarded("tuff_sparse_convert", [&] {
+    const tuff_sparse_convert_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand from_rows(target, wanted.from_rows, "from_rows"),
+        from_columns(target, wanted.from_columns, "from_columns"),
+        from_values(target, wanted.from_values, "from_values"), to_rows(target, wanted.to_rows, "to_rows"),
+        to_columns(target, wanted.to_columns, "to_columns"), to_values(target, wanted.to_values, "to_values"),
+        count(target, wanted.count, "count");
+    target->run(tuff::operations::sparse_convert({wanted.dtype, wanted.index_type, wanted.from_format, wanted.to_format,
+                                                  wanted.rows, wanted.columns, wanted.nnz, wanted.capacity, from_rows,
+                                                  from_columns, from_values, to_rows, to_columns, to_values,
+                                                  wanted.from_ld != 0 ? wanted.from_ld : wanted.columns,
+                                                  wanted.to_ld != 0 ? wanted.to_ld : wanted.columns, count}));
+  });
+}
+
+}  // extern "C"

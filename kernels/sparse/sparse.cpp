@@ -1,0 +1,37 @@
+#include "kernels/sparse/sparse.hpp"
+
+#include <fmt/format.h>
+
+namespace tuff {
+namespace {
+
+const char* name_of_format(int32_t format) {
+  constexpr const char* kNames[] = {"coo", "csr", "csc", "dense"};
+  return kNames[format];
+}
+
+CallText describe(const SpmmArgs& args) {
+  return {fmt::format("{} {}x{}{} {} entries {} {}{}", dtype_name(args.dtype), args.rows, args.columns,
+                      args.transposed() ? " transposed" : "", args.nnz, args.on_right() ? "right n" : "n", args.n,
+                      args.batch_count != 1 ? fmt::format(" batch {}", args.batch_count) : ""),
+          args.dtype};
+}
+CallText describe(const SparseConvertArgs& args) {
+  const std::string entries =
+      args.from_format != TUFF_SPARSE_DENSE ? fmt::format(" {} entries", args.nnz) : std::string();
+  return {fmt::format("{} {}x{}{} {} to {}", dtype_name(args.dtype), args.rows, args.columns, entries,
+                      name_of_format(args.from_format), name_of_format(args.to_format)),
+          args.dtype};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<SpmmArgs> spmm =
+    define_operation<SpmmArgs, check_spmm, host_spmm, record_spmm, describe>("spmm", sparse::kTypes);
+const OperationOf<SparseConvertArgs> sparse_convert =
+    define_operation<SparseConvertArgs, check_sparse_convert, host_sparse_convert, record_sparse_convert, describe>(
+        "sparse_convert", sparse::kTypes);
+}  // namespace operations
+
+}  // namespace tuff

@@ -1,0 +1,74 @@
+// Sparse matrices: products with dense ones, and conversions between formats.
+#pragma once
+
+#include <cstdint>
+
+#include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
+#include "planning/operation.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+// C = alpha * op(A) * B + beta * C, or C = alpha * B * op(A) + beta * C on the right.
+struct SpmmArgs {
+  int32_t dtype, index_type, transpose, side;
+  uint64_t rows, columns;  // of A as stored
+  uint64_t nnz, n;
+  double alpha, beta;
+  const Buffer *offsets, *indices, *values;
+  const Buffer *b, *c;
+  uint64_t ldb, ldc;
+  uint64_t stride_values, stride_b, stride_c;
+  uint64_t batch_count;
+
+  // op(A), which is transposed once more where it is on the right: C^T = op(A)^T * B^T.
+  bool on_right() const { return side == TUFF_SIDE_RIGHT; }
+  bool transposed() const { return transpose != TUFF_NO_TRANS; }
+  uint64_t op_rows() const { return transposed() ? columns : rows; }
+  uint64_t op_columns() const { return transposed() ? rows : columns; }
+  // The product as one of a matrix on the left: whether its entries must be sorted, its rows, and the extent of the
+  // sums.
+  bool sorts() const { return transposed() != on_right(); }
+  uint64_t product_rows() const { return sorts() ? columns : rows; }
+  uint64_t extent() const { return sorts() ? rows : columns; }
+};
+
+struct SparseConvertArgs {
+  int32_t dtype, index_type, from_format, to_format;
+  uint64_t rows, columns, nnz, capacity;
+  const Buffer *from_rows, *from_columns, *from_values;
+  const Buffer *to_rows, *to_columns, *to_values;
+  uint64_t from_ld, to_ld;
+  const Buffer* count;
+};
+
+namespace sparse {
+inline constexpr ElementTypes kTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64};
+inline constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_I64};
+
+// Rows and columns of a dense operand as they are stored.
+struct Dense {
+  uint64_t rows, columns, ld, stride;
+  uint64_t one() const { return rows == 0 || columns == 0 ? 0 : (rows - 1) * ld + columns; }
+};
+Dense dense_b(const SpmmArgs& args);
+Dense dense_c(const SpmmArgs& args);
+}  // namespace sparse
+
+void check_spmm(const SpmmArgs& args);
+void check_sparse_convert(const SparseConvertArgs& args);
+
+void host_spmm(const SpmmArgs& args);
+void host_sparse_convert(const SparseConvertArgs& args);
+
+void record_spmm(Recorder& recorder, const SpmmArgs& args);
+void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args);
+
+namespace operations {
+extern const OperationOf<SpmmArgs> spmm;
+extern const OperationOf<SparseConvertArgs> sparse_convert;
+}  // namespace operations
+
+}  // namespace tuff

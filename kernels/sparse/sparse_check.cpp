@@ -1,0 +1,150 @@
+// Argument checks of sparse matrices. What is in the buffers is not known here: host and device take indices and
+// offsets as the header says.
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string>
+
+#include "kernels/common/check.hpp"
+#include "kernels/sparse/sparse.hpp"
+
+namespace tuff {
+namespace {
+
+// An operand as far as the call uses it.
+struct Used {
+  const char* name;
+  const Buffer* buffer;
+  uint64_t bytes;
+};
+
+template <typename Detail>
+Used use(const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype, const Detail& detail) {
+  const uint64_t bytes = checked_mul(elements, dtype_size(dtype), name);
+  check_operand(buffer, name, elements, dtype, detail);
+  return {name, elements == 0 ? nullptr : buffer, bytes};
+}
+
+void check_apart(const Used& output, std::initializer_list<Used> others) {
+  for (const Used& other : others) {
+    check_overlap(output.buffer, output.name, output.bytes, other.buffer, other.name, other.bytes, false);
+  }
+}
+
+void check_types(int32_t dtype, int32_t index_type, const char* what) {
+  check_known_type(dtype, "dtype");
+  check_type(dtype, sparse::kTypes, what);
+  check_known_type(index_type, "index_type");
+  if (!sparse::kIndexTypes.has(index_type)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "index_type is {}, needs {}", dtype_name(index_type), names_of(sparse::kIndexTypes));
+  }
+}
+
+// Numbers below `extent` are indices, and those up to nnz offsets.
+void check_extent(uint64_t extent, const char* name, int32_t index_type, uint64_t most32 = uint64_t{1} << 31) {
+  require(index_type != TUFF_I32 || extent <= most32, "index_type is i32, and {} is {}, at most {}", name, extent,
+          most32);
+}
+
+// Elements of a dense matrix and a batch of them.
+uint64_t footprint(const sparse::Dense& dense, uint64_t batch_count, const char* name) {
+  if (dense.rows == 0 || dense.columns == 0 || batch_count == 0) return 0;
+  const uint64_t one = checked_add(checked_mul(dense.rows - 1, dense.ld, name), dense.columns, name);
+  return checked_add(checked_mul(batch_count - 1, dense.stride, name), one, name);
+}
+
+void check_ld(uint64_t ld, uint64_t columns, const char* name) {
+  require(ld >= columns, "{} is {}, must be at least {}", name, ld, columns);
+}
+
+void check_format(int32_t format, const char* name) {
+  require(format >= TUFF_SPARSE_COO && format <= TUFF_SPARSE_DENSE, "{} is {}, needs a TUFF_SPARSE_*", name, format);
+}
+
+}  // namespace
+
+sparse::Dense sparse::dense_b(const SpmmArgs& args) {
+  return args.on_right() ? Dense{args.n, args.op_rows(), args.ldb, args.stride_b}
+                         : Dense{args.op_columns(), args.n, args.ldb, args.stride_b};
+}
+sparse::Dense sparse::dense_c(const SpmmArgs& args) {
+  return args.on_right() ? Dense{args.n, args.op_columns(), args.ldc, args.stride_c}
+                         : Dense{args.op_rows(), args.n, args.ldc, args.stride_c};
+}
+
+void check_spmm(const SpmmArgs& args) {
+  check_types(args.dtype, args.index_type, "spmm");
+  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
+          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  require(args.side == TUFF_SIDE_LEFT || args.side == TUFF_SIDE_RIGHT, "side is {}, must be TUFF_SIDE_LEFT or _RIGHT",
+          args.side);
+  check_extent(args.columns, "columns", args.index_type);
+  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  const sparse::Dense b = sparse::dense_b(args), c = sparse::dense_c(args);
+  check_ld(args.ldb, b.columns, "ldb");
+  check_ld(args.ldc, c.columns, "ldc");
+  const uint64_t results = footprint(c, args.batch_count, "c");
+  if (results == 0) return;
+  require(args.batch_count == 1 || args.stride_c >= c.one(), "stride_c is {}, must be at least {}", args.stride_c,
+          c.one());
+  const auto detail = [&] {
+    return fmt::format("rows={} columns={} nnz={} n={} ldb={} ldc={} batch_count={}", args.rows, args.columns, args.nnz,
+                       args.n, args.ldb, args.ldc, args.batch_count);
+  };
+  const Used used_c = use(args.c, "c", results, args.dtype, detail);
+  if (args.nnz == 0) return;
+  const uint64_t offsets = checked_add(args.rows, 1, "rows");
+  const uint64_t values =
+      checked_add(checked_mul(args.batch_count - 1, args.stride_values, "stride_values"), args.nnz, "stride_values");
+  check_apart(used_c, {use(args.offsets, "offsets", offsets, args.index_type, detail),
+                       use(args.indices, "indices", args.nnz, args.index_type, detail),
+                       use(args.values, "values", values, args.dtype, detail),
+                       use(args.b, "b", footprint(b, args.batch_count, "b"), args.dtype, detail)});
+}
+
+void check_sparse_convert(const SparseConvertArgs& args) {
+  check_types(args.dtype, args.index_type, "sparse_convert");
+  check_format(args.from_format, "from_format");
+  check_format(args.to_format, "to_format");
+  check_extent(args.rows, "rows", args.index_type);
+  check_extent(args.columns, "columns", args.index_type);
+  const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
+  const uint64_t most = from_dense ? checked_mul(args.rows, args.columns, "rows") : args.nnz;
+  check_extent(most, from_dense ? "rows * columns" : "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  if (!to_dense) check_extent(args.capacity, "capacity", args.index_type, (uint64_t{1} << 31) - 1);
+  const auto detail = [&] {
+    return fmt::format("rows={} columns={} nnz={} capacity={}", args.rows, args.columns, args.nnz, args.capacity);
+  };
+  // The buffers of a matrix, by its format.
+  const auto matrix = [&](int32_t format, const Buffer* rows, const Buffer* columns, const Buffer* values,
+                          const char* const names[3], uint64_t entries, uint64_t ld, const char* ld_name,
+                          Used used[3]) {
+    const uint64_t all_rows = checked_add(args.rows, 1, "rows"), all_columns = checked_add(args.columns, 1, "columns");
+    if (format == TUFF_SPARSE_DENSE) {
+      check_ld(ld, args.columns, ld_name);
+      require(rows == nullptr && columns == nullptr, "{} and {} must be TUFF_NULL_HANDLE for a dense matrix", names[0],
+              names[1]);
+      const uint64_t elements = footprint({args.rows, args.columns, ld, 0}, 1, names[2]);
+      used[0] = {names[0], nullptr, 0}, used[1] = {names[1], nullptr, 0};
+      used[2] = use(values, names[2], elements, args.dtype, detail);
+      return;
+    }
+    used[0] = use(rows, names[0], format == TUFF_SPARSE_CSR ? all_rows : entries, args.index_type, detail);
+    used[1] = use(columns, names[1], format == TUFF_SPARSE_CSC ? all_columns : entries, args.index_type, detail);
+    used[2] = use(values, names[2], entries, args.dtype, detail);
+  };
+  constexpr const char* kFrom[3] = {"from_rows", "from_columns", "from_values"};
+  constexpr const char* kTo[3] = {"to_rows", "to_columns", "to_values"};
+  Used from[3], to[3];
+  matrix(args.from_format, args.from_rows, args.from_columns, args.from_values, kFrom, args.nnz, args.from_ld,
+         "from_ld", from);
+  matrix(args.to_format, args.to_rows, args.to_columns, args.to_values, kTo, args.capacity, args.to_ld, "to_ld", to);
+  Used count{"count", nullptr, 0};
+  if (args.count != nullptr) count = use(args.count, "count", 1, TUFF_I64, detail);
+  check_apart(to[0], {from[0], from[1], from[2]});
+  check_apart(to[1], {from[0], from[1], from[2], to[0]});
+  check_apart(to[2], {from[0], from[1], from[2], to[0], to[1]});
+  check_apart(count, {from[0], from[1], from[2], to[0], to[1], to[2]});
+}
+
+}  // namespace tuff

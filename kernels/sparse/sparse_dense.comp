@@ -1,0 +1,49 @@
+// A dense matrix from one in CSR whose columns ascend within each row: each element is looked up in its row.
+//
+//# TUFF_TYPE : 1..4 : element type, as in tuff.h
+//# TUFF_RUN : 0.. : elements that a lane writes; 0: push.run says
+#define TUFF_VALUE_OF TUFF_TYPE
+#include "kernels/common/types.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(4)
+  uint n, run;  // elements
+  uint columns;
+  uint ld, ld_high;
+} push;
+
+TUFF_READ(0, O, uint, 4)
+TUFF_READ(1, I, uint, 4)
+TUFF_READ(2, A, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+TUFF_WRITE(3, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+
+#if TUFF_WIDE
+#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
+#else
+#define JOINED(name) push.name
+#endif
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) {
+    const uint row = i / push.columns, column = i - row * push.columns;
+    uint low = TUFF_AT(O, TUFF_INDEX(row)), high = TUFF_AT(O, TUFF_INDEX(row + 1u));
+    const uint end = high;
+    while (low < high) {
+      const uint middle = (low + high) / 2u;
+      if (TUFF_AT(I, TUFF_INDEX(middle)) < column) {
+        low = middle + 1u;
+      } else {
+        high = middle;
+      }
+    }
+    TUFF_VALUE value = TUFF_ZERO;
+    if (low < end) {
+      if (TUFF_AT(I, TUFF_INDEX(low)) == column) value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(A, TUFF_INDEX(low)))));
+    }
+    TUFF_AT(Y, row * JOINED(ld) + column) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));
+  }
+}

@@ -1,0 +1,171 @@
+// Reference implementations of sparse matrices: entries one after another, in double precision.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/common/elements.hpp"
+#include "kernels/sparse/sparse.hpp"
+
+namespace tuff {
+namespace {
+
+// Calls body(T{}) with the C++ type of the elements.
+template <typename Body>
+void with_type(int32_t dtype, const Body& body) {
+  dtype == TUFF_F64 ? body(double{}) : with_float_type(dtype, body);
+}
+
+int64_t number_at(const Buffer* buffer, int32_t index_type, uint64_t i) {
+  return index_type == TUFF_I64 ? buffer->host<int64_t>()[i] : int64_t{buffer->host<int32_t>()[i]};
+}
+void set_number(const Buffer* buffer, int32_t index_type, uint64_t i, int64_t number) {
+  if (index_type == TUFF_I64) {
+    buffer->host<int64_t>()[i] = number;
+  } else {
+    buffer->host<int32_t>()[i] = static_cast<int32_t>(number);
+  }
+}
+
+// An offset as the nearest number from 0 to nnz.
+uint64_t offset_at(const Buffer* offsets, int32_t index_type, uint64_t i, uint64_t nnz) {
+  const int64_t offset = number_at(offsets, index_type, i);
+  return offset < 0 ? 0 : std::min(static_cast<uint64_t>(offset), nnz);
+}
+
+bool in_range(int64_t index, uint64_t extent) { return index >= 0 && static_cast<uint64_t>(index) < extent; }
+
+template <typename T>
+void spmm(const SpmmArgs& args, uint64_t matrix) {
+  const sparse::Dense dense_c = sparse::dense_c(args);
+  const uint64_t rows = args.product_rows(), n = args.n;
+  T* c = args.c->host<T>() + matrix * args.stride_c;
+  const auto place = [&](uint64_t row, uint64_t column, uint64_t ld) {
+    return args.on_right() ? column * ld + row : row * ld + column;
+  };
+  std::vector<double> sums(rows * n);
+  if (args.nnz != 0 && args.alpha != 0) {
+    const T* values = args.values->host<T>() + matrix * args.stride_values;
+    const T* b = args.extent() == 0 ? nullptr : args.b->host<T>() + matrix * args.stride_b;
+    for (uint64_t i = 0; i < args.rows; ++i) {
+      const uint64_t end = offset_at(args.offsets, args.index_type, i + 1, args.nnz);
+      for (uint64_t e = offset_at(args.offsets, args.index_type, i, args.nnz); e < end; ++e) {
+        const int64_t j = number_at(args.indices, args.index_type, e);
+        if (!in_range(j, args.columns)) continue;
+        const uint64_t row = args.sorts() ? static_cast<uint64_t>(j) : i;
+        const uint64_t inner = args.sorts() ? i : static_cast<uint64_t>(j);
+        for (uint64_t k = 0; k < n; ++k) {
+          sums[row * n + k] += double{values[e]} * double{b[place(inner, k, args.ldb)]};
+        }
+      }
+    }
+  }
+  if (dense_c.one() == 0) return;
+  for (uint64_t i = 0; i < rows; ++i) {
+    for (uint64_t k = 0; k < n; ++k) {
+      T& result = c[place(i, k, args.ldc)];
+      const double old = args.beta == 0 ? 0 : args.beta * double{result};
+      result = T(args.alpha * sums[i * n + k] + old);
+    }
+  }
+}
+
+struct Entry {
+  uint64_t row, column;
+  double value;
+};
+
+// The entries of the source that are in range, in its order.
+template <typename T>
+std::vector<Entry> entries_of(const SparseConvertArgs& args) {
+  std::vector<Entry> entries;
+  if (args.from_format == TUFF_SPARSE_DENSE) {
+    for (uint64_t i = 0; i < args.rows; ++i) {
+      for (uint64_t j = 0; j < args.columns; ++j) {
+        const double value{args.from_values->host<T>()[i * args.from_ld + j]};
+        if (value != 0) entries.push_back({i, j, value});  // NaN is not zero
+      }
+    }
+    return entries;
+  }
+  const auto add = [&](int64_t row, int64_t column, uint64_t e) {
+    if (!in_range(row, args.rows) || !in_range(column, args.columns)) return;
+    entries.push_back(
+        {static_cast<uint64_t>(row), static_cast<uint64_t>(column), double{args.from_values->host<T>()[e]}});
+  };
+  if (args.nnz == 0) return entries;
+  if (args.from_format == TUFF_SPARSE_COO) {
+    for (uint64_t e = 0; e < args.nnz; ++e) {
+      add(number_at(args.from_rows, args.index_type, e), number_at(args.from_columns, args.index_type, e), e);
+    }
+    return entries;
+  }
+  const bool csr = args.from_format == TUFF_SPARSE_CSR;
+  const Buffer* const offsets = csr ? args.from_rows : args.from_columns;
+  const Buffer* const indices = csr ? args.from_columns : args.from_rows;
+  for (uint64_t i = 0; i < (csr ? args.rows : args.columns); ++i) {
+    const uint64_t end = offset_at(offsets, args.index_type, i + 1, args.nnz);
+    for (uint64_t e = offset_at(offsets, args.index_type, i, args.nnz); e < end; ++e) {
+      const int64_t index = number_at(indices, args.index_type, e), line = static_cast<int64_t>(i);
+      csr ? add(line, index, e) : add(index, line, e);
+    }
+  }
+  return entries;
+}
+
+template <typename T>
+void convert(const SparseConvertArgs& args) {
+  std::vector<Entry> entries = entries_of<T>(args);
+  const bool csc = args.to_format == TUFF_SPARSE_CSC;
+  const auto major = [&](const Entry& e) { return csc ? e.column : e.row; };
+  const auto minor = [&](const Entry& e) { return csc ? e.row : e.column; };
+  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    return major(a) != major(b) ? major(a) < major(b) : minor(a) < minor(b);
+  });
+  size_t count = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (count != 0 && entries[count - 1].row == entries[i].row && entries[count - 1].column == entries[i].column) {
+      entries[count - 1].value += entries[i].value;
+    } else {
+      entries[count++] = entries[i];
+    }
+  }
+  entries.resize(count);
+  if (args.count != nullptr) args.count->host<int64_t>()[0] = static_cast<int64_t>(count);
+  if (args.to_format == TUFF_SPARSE_DENSE) {
+    for (uint64_t i = 0; i < args.rows && args.columns != 0; ++i) {
+      std::fill_n(args.to_values->host<T>() + i * args.to_ld, args.columns, T(0.0));
+    }
+    for (const Entry& e : entries) args.to_values->host<T>()[e.row * args.to_ld + e.column] = T(e.value);
+    return;
+  }
+  const Buffer* const offsets = args.to_format == TUFF_SPARSE_CSR ? args.to_rows : csc ? args.to_columns : nullptr;
+  const Buffer* const rows = args.to_format == TUFF_SPARSE_CSR ? nullptr : args.to_rows;
+  const Buffer* const columns = csc ? nullptr : args.to_columns;
+  for (uint64_t i = 0; i < args.capacity; ++i) {
+    const bool is = i < count;
+    if (rows != nullptr) set_number(rows, args.index_type, i, is ? static_cast<int64_t>(entries[i].row) : -1);
+    if (columns != nullptr) set_number(columns, args.index_type, i, is ? static_cast<int64_t>(entries[i].column) : -1);
+    args.to_values->host<T>()[i] = T(is ? entries[i].value : 0.0);
+  }
+  if (offsets == nullptr) return;
+  uint64_t e = 0;
+  for (uint64_t i = 0; i <= (csc ? args.columns : args.rows); ++i) {
+    while (e < count && major(entries[e]) < i) ++e;
+    set_number(offsets, args.index_type, i, static_cast<int64_t>(e));
+  }
+}
+
+}  // namespace
+
+void host_spmm(const SpmmArgs& args) {
+  if (sparse::dense_c(args).one() == 0) return;
+  with_type(args.dtype, [&]<typename T>(T) {
+    for (uint64_t i = 0; i < args.batch_count; ++i) spmm<T>(args, i);
+  });
+}
+
+void host_sparse_convert(const SparseConvertArgs& args) {
+  with_type(args.dtype, [&]<typename T>(T) { convert<T>(args); });
+}
+
+}  // namespace tuff

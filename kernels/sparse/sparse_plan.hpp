@@ -1,0 +1,110 @@
+// What the planners of sparse matrices share.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/common/stream_device.hpp"
+#include "kernels/sparse/sparse.hpp"
+#include "planning/arithmetic.hpp"
+#include "planning/recorder.hpp"
+
+namespace tuff::sparse {
+
+// Numbers of 32 bits that count entries, rows and columns stay below this.
+constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;
+
+// Cuts scratch memory into parts, aligned as allocations are.
+class Layout {
+ public:
+  uint64_t add(uint64_t bytes) {
+    const uint64_t at = bytes_;
+    bytes_ += round_up(bytes, 256);
+    return at;
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_ = 0;
+};
+
+inline Buffer part_of(const Buffer& memory, uint64_t offset, uint64_t bytes) {
+  Buffer part = memory;
+  part.offset += offset;
+  part.bytes = bytes;
+  return part;
+}
+
+inline uint32_t low(uint64_t x) { return static_cast<uint32_t>(x & 0xffffffffu); }
+inline uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
+
+StreamDevice device_of(const Recorder& recorder);
+
+// A product, or sums of the entries of rows, by the merge path (sparse_merge.comp).
+struct Merge {
+  const char* label;
+  int32_t dtype;
+  uint64_t index_bytes;  // of offsets and indices
+  uint64_t rows, nnz, extent;
+  const Buffer *offsets, *indices, *values;
+  const Buffer* permutation;  // null: entries are in the order of the rows
+  const Buffer* b;            // null: sums of entries
+  const Buffer* c;
+  uint64_t b_row, b_column, c_row, c_column;  // strides
+  uint64_t stride_values, stride_b, stride_c;
+  uint64_t n, batch_count;
+  uint64_t values_span, b_span, c_span;  // elements of the operands
+  double alpha, beta;
+};
+
+// How the merge path is cut.
+struct MergeCut {
+  uint64_t width;    // columns of a lane
+  uint64_t blocks;   // of these, of the whole batch
+  uint64_t at_once;  // blocks of one dispatch
+  uint64_t chunk, parts;
+  uint64_t columns(uint64_t count) const { return count * width; }
+};
+MergeCut cut_merge(const Recorder& recorder, const Merge& merge);
+// Bytes of the lists of partial sums.
+uint64_t merge_memory(const Merge& merge, const MergeCut& cut);
+void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, const Buffer& memory);
+
+// Entries with numbers of 32 bits: rows and columns, where an entry out of range has `rows` and `columns`.
+struct Keys {
+  const Buffer *rows, *columns;
+};
+// The entries of a matrix in COO (row indices), or CSR (row offsets).
+struct Entries {
+  const char* label;
+  uint64_t index_bytes;
+  bool offsets;
+  const Buffer *rows, *columns;
+  uint64_t row_count, column_count, nnz;
+};
+void record_keys(Recorder& recorder, const Entries& entries, const Keys& keys);
+
+// Sorts n numbers of 32 bits, stably: `sorted` receives them and `permutation` where each was.
+void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, const Buffer& sorted,
+                  const Buffer& permutation);
+
+// Offsets of sorted numbers (sparse_offsets.comp). flags: null, or the running sums of flags.
+struct Offsets {
+  const char* label;
+  const Buffer *keys, *flags, *offsets;
+  uint64_t index_bytes;
+  uint64_t n, majors, minors;
+  bool dense;
+};
+void record_offsets(Recorder& recorder, const Offsets& offsets);
+
+// The run of a kernel whose lanes each process items one after another, and the dispatch's workgroups.
+struct Items {
+  uint64_t run, groups;
+  int64_t fixed;  // TUFF_RUN
+  uint32_t workgroup;
+};
+Items items_of(const Recorder& recorder, uint64_t n);
+
+void require_numbers(uint64_t count, const char* name);
+
+}  // namespace tuff::sparse

@@ -1,0 +1,88 @@
+// Entry u of the result, for each u below `capacity`: its numbers, where its run of sorted entries begins, and from a
+// dense matrix its value. F holds the running sums of the flags (sparse_flags.comp), so the entry begins at the first i
+// with F[i] = u + 1. Entries that there are not have the numbers -1. Element `capacity` of the runs is the end of all.
+//
+//# TUFF_TYPE : 1..4 : element type, as in tuff.h
+//# TUFF_DENSE : 0|1 : 1: from a dense matrix
+//# TUFF_MAJOR : 0|1 : 1: M receives the major numbers
+//# TUFF_COUNT : 0|1 : 1: Z receives the number of entries
+//# TUFF_RUN : 0.. : entries that a lane processes; 0: push.run says
+#define TUFF_VALUE_OF TUFF_TYPE
+#include "kernels/common/types.glsl"
+
+layout(local_size_x_id = 0) in;
+
+layout(push_constant, std430) uniform Push {
+  TUFF_BASES(10)
+  uint n, run;
+  uint majors, minors;
+  uint capacity;
+  uint major_stride, major_stride_high, minor_stride, minor_stride_high;  // TUFF_DENSE 1: in elements
+} push;
+
+#include "kernels/sparse/numbers.glsl"
+#include "kernels/sparse/search.glsl"
+
+TUFF_READ(0, K, uint, 4)
+TUFF_READ(1, P, uint, 4)
+TUFF_READ(2, S, uint, 4)
+TUFF_READ(3, D, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+TUFF_READ(4, F, uint, 4)
+TUFF_WRITE(5, M, NAME, TUFF_INDEX_BYTES)
+TUFF_WRITE(6, N, NAME, TUFF_INDEX_BYTES)
+TUFF_WRITE(7, V, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
+TUFF_WRITE(8, Q, uint, 4)   // beginnings of runs
+TUFF_WRITE(9, Z, uvec2, 8)  // a number of 64 bits
+
+#if TUFF_WIDE
+#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
+#else
+#define JOINED(name) push.name
+#endif
+
+void take(uint u) {
+  uint i;
+  FIRST_NOT_BELOW(F, u + 1u, push.n, i)
+  const bool is = i < push.n;
+  uint major = 0u, minor = 0u;
+#if TUFF_DENSE
+  TUFF_VALUE value = TUFF_ZERO;
+#endif
+  if (is) {
+#if TUFF_DENSE
+    major = i / push.minors;
+    minor = i - major * push.minors;
+    const TUFF_INDEX at = major * JOINED(major_stride) + minor * JOINED(minor_stride);
+    value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(D, at))));
+#else
+    major = TUFF_AT(K, TUFF_INDEX(i));
+    minor = TUFF_AT(S, TUFF_INDEX(TUFF_AT(P, TUFF_INDEX(i))));
+#endif
+  }
+#if !TUFF_DENSE
+  // After the last run come the entries that are out of range.
+  if (!is) FIRST_NOT_BELOW(K, push.majors, push.n, i)
+  TUFF_AT(Q, TUFF_INDEX(u)) = i;
+#endif
+  if (u >= push.capacity) return;
+#if TUFF_MAJOR
+  TUFF_AT(M, TUFF_INDEX(u)) = is ? STORED_NAME(major) : NO_NAME;
+#endif
+  TUFF_AT(N, TUFF_INDEX(u)) = is ? STORED_NAME(minor) : NO_NAME;
+#if TUFF_DENSE
+  TUFF_AT(V, TUFF_INDEX(u)) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));
+#endif
+}
+
+void main() {
+  const uint lanes = gl_WorkGroupSize.x;
+  uint u = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+#if TUFF_COUNT
+  if (u == 0u) {
+    uint count = 0u;
+    if (push.n != 0u) count = TUFF_AT(F, TUFF_INDEX(push.n - 1u));
+    TUFF_AT(Z, 0) = uvec2(count, 0u);
+  }
+#endif
+  for (uint step = 0; step < RUN && u <= push.capacity; ++step, u += lanes) take(u);
+}

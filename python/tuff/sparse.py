@@ -1,0 +1,503 @@
+"""Sparse matrices, with the names of scipy.sparse: csr_array, csc_array and coo_array of float32, float64, float16 or
+bfloat16, with indices of int32 or int64.
+
+    a = tuff.sparse.from_scipy(scipy_matrix)      # or from_dense(array), or coo_array((data, (row, col)), shape)
+    y = a @ x                                     # x: a vector, a matrix, or a stack of matrices on the same context
+    s = (a + 2 * a.T).tocsr()[10:20].todense()
+
+The arrays that a matrix consists of are on a device, and their contents are not checked: an entry with an index out of
+range is ignored. A matrix does not change; operations give new ones, which may share arrays with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import raw
+from ._array import Array
+from ._checked import is_number, real, whole
+from ._context import Context
+from ._default import default_context
+from ._error import check
+from ._operands import dtype_of, require_array
+from ._shape import concat
+from ._storage import SparseStorage, as_dtype
+
+if TYPE_CHECKING:
+    Shape = Tuple[int, int]
+
+__all__ = ["coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse"]
+
+_INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+
+
+def _is_value_type(dtype: np.dtype) -> bool:
+    return dtype in (np.float32, np.float64, np.float16) or dtype.name == "bfloat16"
+
+
+def _shape_of(shape: object) -> Shape:
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        raise ValueError(f"shape is {shape!r}, needs (rows, columns)")
+    return whole(shape[0], "shape[0]"), whole(shape[1], "shape[1]")
+
+
+def _uploaded(values: object, name: str, context: Optional[Context], dtype: object = None) -> Array:
+    """An array on a device as it is, or anything that NumPy accepts, uploaded."""
+    if isinstance(values, Array):
+        if context is not None and values.context is not context:
+            raise ValueError(f"{name} is of another context")
+        return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+    if isinstance(values, SparseStorage):
+        raise TypeError(f"{name} is {type(values).__name__}, not an array")
+    return (context or default_context()).array(values, dtype)
+
+
+def _check_vector(x: Array, name: str) -> None:
+    if x.ndim != 1:
+        raise ValueError(f"{name} has shape {x.shape}, needs one axis")
+
+
+def _check_values(x: Array) -> None:
+    _check_vector(x, "data")
+    if not _is_value_type(x.dtype):
+        raise TypeError(f"data is {x.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+
+
+def _check_indices(x: Array, name: str, index: Optional[np.dtype] = None) -> None:
+    _check_vector(x, name)
+    if x.dtype not in _INDICES:
+        raise TypeError(f"{name} is {x.dtype}, needs int32 or int64")
+    if index is not None and x.dtype != index:
+        raise TypeError(f"{name} is {x.dtype}, and the other indices are {index}")
+
+
+def _handle(x: Optional[Array]) -> int:
+    return 0 if x is None or x.size == 0 else x.buffer.handle
+
+
+class _Matrix(SparseStorage):
+    """What the formats have in common."""
+
+    __slots__ = ("_shape", "data", "_count")
+    __array_ufunc__ = None
+    __array_priority__ = 20
+    __hash__ = None
+    format = ""
+
+    data: Array
+
+    @property
+    def shape(self) -> Shape:
+        return self._shape
+
+    @property
+    def ndim(self) -> int:
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.data.dtype
+
+    @property
+    def context(self) -> Context:
+        return self.data.context
+
+    def __repr__(self) -> str:
+        rows, columns = self._shape
+        return f"<tuff.sparse.{type(self).__name__} of {self.dtype}, {rows} x {columns}, room for {self.data.size} entries>"
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of a sparse matrix is ambiguous")
+
+    def __len__(self) -> int:
+        raise TypeError("the length of a sparse matrix is ambiguous; use .shape[0] or .nnz")
+
+    # Conversions.
+
+    def _converted(self, form: str) -> _Matrix:
+        return _convert(self, form)
+
+    def tocsr(self) -> csr_array:
+        """The matrix in CSR, with sorted columns and without duplicates, which are summed; itself if it is in CSR."""
+        return self if isinstance(self, csr_array) else self._converted("csr")
+
+    def tocsc(self) -> csc_array:
+        """The matrix in CSC, with sorted rows and without duplicates, which are summed; itself if it is in CSC."""
+        return self if isinstance(self, csc_array) else self._converted("csc")
+
+    def tocoo(self) -> coo_array:
+        """The matrix in COO, sorted by row and column and without duplicates, which are summed; itself if it is in COO."""
+        return self if isinstance(self, coo_array) else self._converted("coo")
+
+    def sum_duplicates(self) -> _Matrix:
+        """A new matrix of the same format whose entries are sorted, with those of the same place summed."""
+        return self._converted(self.format)
+
+    def todense(self) -> Array:
+        """The matrix as an array."""
+        return _convert(self, "dense")
+
+    toarray = todense
+
+    def astype(self, dtype: object) -> _Matrix:
+        """The matrix with values of another type."""
+        wanted = as_dtype(dtype)
+        if not _is_value_type(wanted):
+            raise TypeError(f"dtype is {wanted}, and sparse matrices take float32, float64, float16 and bfloat16")
+        return self if wanted == self.dtype else self._with(self.data.astype(wanted))
+
+    def _with(self, data: Array) -> _Matrix:
+        """The same places with other values."""
+        raise NotImplementedError
+
+    @property
+    def T(self) -> _Matrix:
+        """The transposed matrix, which shares all arrays."""
+        raise NotImplementedError
+
+    def transpose(self) -> _Matrix:
+        """.T"""
+        return self.T
+
+    # Products.
+
+    def __matmul__(self, other: object) -> Array:
+        return _product(self, other, right=False)
+
+    def __rmatmul__(self, other: object) -> Array:
+        return _product(self, other, right=True)
+
+    def dot(self, other: object) -> Array:
+        """a @ other."""
+        return self @ other
+
+    # Arithmetic.
+
+    def _scaled(self, factor: object) -> _Matrix:
+        return self._with(self.data * factor)
+
+    def __mul__(self, other: object) -> _Matrix:
+        if not is_number(other):
+            raise TypeError(f"a sparse matrix is multiplied by a number, not {type(other).__name__}; @ is the matrix product")
+        return self._scaled(other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: object) -> _Matrix:
+        if not is_number(other):
+            raise TypeError(f"a sparse matrix is divided by a number, not {type(other).__name__}")
+        return self._with(self.data / other)
+
+    def __neg__(self) -> _Matrix:
+        return self._with(-self.data)
+
+    def __add__(self, other: object) -> csr_array:
+        return _added(self, other, 1)
+
+    def __sub__(self, other: object) -> csr_array:
+        return _added(self, other, -1)
+
+    def sum(self, axis: Optional[int] = None) -> Array:
+        """Sums over the columns (axis 1 or -1), the rows (axis 0 or -2) or all entries, as dense arrays."""
+        if axis is None:
+            return (self @ self.context.ones((self._shape[1],), self.dtype)).sum()
+        axis = whole(axis, "axis", -2, 1) % 2
+        ones = self.context.ones((self._shape[axis],), self.dtype)
+        return self @ ones if axis == 1 else ones @ self
+
+
+class _Compressed(_Matrix):
+    """A matrix with offsets of lines: rows in CSR, columns in CSC."""
+
+    __slots__ = ("indices", "indptr")
+
+    indices: Array
+    indptr: Array
+
+    def __init__(self, arrays: Sequence[object], shape: object, *, context: Optional[Context] = None) -> None:
+        """arrays: (data, indices, indptr), on a device or anything that NumPy accepts."""
+        if not isinstance(arrays, (tuple, list)) or len(arrays) != 3:
+            raise TypeError("the first argument is (data, indices, indptr); from_dense() takes a dense array, from_scipy() SciPy's matrices")
+        for value in arrays:
+            context = value.context if context is None and isinstance(value, Array) else context
+        data, indices, indptr = (_uploaded(v, n, context) for v, n in zip(arrays, ("data", "indices", "indptr")))
+        self._set(data, indices, indptr, _shape_of(shape))
+
+    def _set(self, data: Array, indices: Array, indptr: Array, shape: Shape) -> None:
+        _check_values(data)
+        _check_indices(indptr, "indptr")
+        _check_indices(indices, "indices", indptr.dtype)
+        if indices.shape != data.shape:
+            raise ValueError(f"indices has shape {indices.shape}, data {data.shape}")
+        lines = shape[self._axis]
+        if indptr.size != lines + 1:
+            raise ValueError(f"indptr has {indptr.size} elements, needs {lines + 1} for shape {shape}")
+        for x in (indices, indptr):
+            if x.context is not data.context:
+                raise ValueError("data, indices and indptr are of different contexts")
+        self.data, self.indices, self.indptr, self._shape, self._count = data, indices, indptr, shape, None
+
+    @classmethod
+    def _made(cls, data: Array, indices: Array, indptr: Array, shape: Shape) -> _Compressed:
+        result = cls.__new__(cls)
+        result._set(data, indices, indptr, shape)
+        return result
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries, from the offsets, for which it waits."""
+        if self._count is None:
+            last = self.indptr.size - 1
+            ends = concat([self.indptr[:1], self.indptr[last:]]).numpy()
+            self._count = int(ends[1]) - int(ends[0])
+        return self._count
+
+    def _with(self, data: Array) -> _Compressed:
+        return type(self)._made(data, self.indices, self.indptr, self._shape)
+
+    @property
+    def T(self) -> _Compressed:
+        """The transposed matrix, which shares all arrays: a csc_array of a csr_array, and the reverse."""
+        other = csc_array if isinstance(self, csr_array) else csr_array
+        return other._made(self.data, self.indices, self.indptr, self._shape[::-1])
+
+
+class csr_array(_Compressed):
+    """A matrix in CSR: indices are the columns of the entries data, and row i has those from indptr[i] to indptr[i + 1]."""
+
+    __slots__ = ()
+    format = "csr"
+    _axis = 0
+
+    def __getitem__(self, key: object) -> csr_array:
+        """Rows, by a slice of step 1: a view, which shares all arrays."""
+        if isinstance(key, (int, np.integer)) and not isinstance(key, (bool, np.bool_)):
+            row = int(key)
+            if not -self._shape[0] <= row < self._shape[0]:
+                raise IndexError(f"row {row} is out of range for shape {self._shape}")
+            row %= self._shape[0]
+            key = slice(row, row + 1)
+        if not isinstance(key, slice):
+            raise TypeError("a sparse matrix is indexed by a row or a slice of rows, a[i] or a[i:j]")
+        begin, end, step = key.indices(self._shape[0])
+        if step != 1:
+            raise ValueError(f"rows are sliced with step 1, this is {step}")
+        end = max(begin, end)
+        return csr_array._made(self.data, self.indices, self.indptr[begin : end + 1], (end - begin, self._shape[1]))
+
+
+class csc_array(_Compressed):
+    """A matrix in CSC: indices are the rows of the entries data, and column j has those from indptr[j] to indptr[j + 1]."""
+
+    __slots__ = ()
+    format = "csc"
+    _axis = 1
+
+
+class coo_array(_Matrix):
+    """A matrix in COO: the entries data at the places (row, col), in any order. Those of the same place count as their
+    sum."""
+
+    __slots__ = ("row", "col")
+    format = "coo"
+
+    row: Array
+    col: Array
+
+    def __init__(self, arrays: Sequence[object], shape: object, *, context: Optional[Context] = None) -> None:
+        """arrays: (data, (row, col)), on a device or anything that NumPy accepts."""
+        if not isinstance(arrays, (tuple, list)) or len(arrays) != 2 or len(arrays[1]) != 2:
+            raise TypeError("the first argument is (data, (row, col)); from_dense() takes a dense array, from_scipy() SciPy's matrices")
+        given = (arrays[0], arrays[1][0], arrays[1][1])
+        for value in given:
+            context = value.context if context is None and isinstance(value, Array) else context
+        data, row, col = (_uploaded(v, n, context) for v, n in zip(given, ("data", "row", "col")))
+        self._set(data, row, col, _shape_of(shape), None)
+
+    def _set(self, data: Array, row: Array, col: Array, shape: Shape, count: object) -> None:
+        _check_values(data)
+        _check_indices(row, "row")
+        _check_indices(col, "col", row.dtype)
+        if row.shape != data.shape or col.shape != data.shape:
+            raise ValueError(f"data, row and col have shapes {data.shape}, {row.shape} and {col.shape}")
+        for x in (row, col):
+            if x.context is not data.context:
+                raise ValueError("data, row and col are of different contexts")
+        self.data, self.row, self.col, self._shape, self._count = data, row, col, shape, count
+
+    @classmethod
+    def _made(cls, data: Array, row: Array, col: Array, shape: Shape, count: object = None) -> coo_array:
+        result = cls.__new__(cls)
+        result._set(data, row, col, shape, count)
+        return result
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries, those of the same place counted each. Of a result it is known on the device, for which it
+        waits."""
+        if self._count is None:
+            return self.data.size
+        if isinstance(self._count, Array):
+            self._count = int(self._count.numpy()[0])
+        return self._count
+
+    def _with(self, data: Array) -> coo_array:
+        return coo_array._made(data, self.row, self.col, self._shape, self._count)
+
+    @property
+    def T(self) -> coo_array:
+        """The transposed matrix, which shares all arrays."""
+        return coo_array._made(self.data, self.col, self.row, self._shape[::-1], self._count)
+
+
+_FORMATS: Dict[str, int] = {"coo": raw.SPARSE_COO, "csr": raw.SPARSE_CSR, "csc": raw.SPARSE_CSC, "dense": raw.SPARSE_DENSE}
+
+
+def _arrays_of(matrix: Union[_Matrix, Array]) -> Tuple[Optional[Array], Optional[Array], Array]:
+    """Rows, columns and values, as tuff_sparse_convert() takes them."""
+    if isinstance(matrix, csr_array):
+        return matrix.indptr, matrix.indices, matrix.data
+    if isinstance(matrix, csc_array):
+        return matrix.indices, matrix.indptr, matrix.data
+    if isinstance(matrix, coo_array):
+        return matrix.row, matrix.col, matrix.data
+    return None, None, matrix
+
+
+def _convert(
+    matrix: Union[_Matrix, Array], form: str, index: Optional[np.dtype] = None, capacity: Optional[int] = None
+) -> Union[_Matrix, Array]:
+    rows, columns = matrix.shape
+    from_rows, from_columns, values = _arrays_of(matrix)
+    context = values.context
+    if index is None:
+        index = np.dtype(np.int32) if from_rows is None else from_rows.dtype
+    if capacity is None:
+        capacity = values.size
+    source = "dense" if isinstance(matrix, Array) else matrix.format
+    desc = raw.SparseConvertDesc(dtype=dtype_of(values), from_format=_FORMATS[source], to_format=_FORMATS[form])
+    desc.index_type = raw.I64 if index == np.int64 else raw.I32
+    desc.rows, desc.columns, desc.nnz, desc.capacity = rows, columns, values.size, capacity
+    desc.from_rows, desc.from_columns, desc.from_values = _handle(from_rows), _handle(from_columns), _handle(values)
+    if form == "dense":
+        result = context.empty((rows, columns), values.dtype)
+        desc.to_values = _handle(result)
+        check(raw.tuff_sparse_convert(context.stream_handle, desc))
+        return result
+    to_rows = context.empty((rows + 1 if form == "csr" else capacity,), index)
+    to_columns = context.empty((columns + 1 if form == "csc" else capacity,), index)
+    to_values = context.empty((capacity,), values.dtype)
+    desc.to_rows, desc.to_columns, desc.to_values = _handle(to_rows), _handle(to_columns), _handle(to_values)
+    count = context.empty((1,), np.int64)
+    desc.count = count.buffer.handle
+    check(raw.tuff_sparse_convert(context.stream_handle, desc))
+    if form == "coo":
+        return coo_array._made(to_values, to_rows, to_columns, (rows, columns), count)
+    if form == "csr":
+        return csr_array._made(to_values, to_columns, to_rows, (rows, columns))
+    return csc_array._made(to_values, to_rows, to_columns, (rows, columns))
+
+
+def _product(a: _Matrix, x: object, right: bool) -> Array:
+    if isinstance(x, SparseStorage):
+        raise TypeError("the product of two sparse matrices is not available; .todense() makes one of them dense")
+    require_array(x, "the dense operand")
+    if x.dtype != a.dtype:
+        raise TypeError(f"operands of {a.dtype} and {x.dtype}")
+    if x.context is not a.context:
+        raise ValueError("operands are of different contexts")
+    rows, columns = a.shape
+    inner, outer = (rows, columns) if right else (columns, rows)
+    if x.ndim == 0 or x.shape[-1 if right or x.ndim == 1 else -2] != inner:
+        shapes = (x.shape, a.shape) if right else (a.shape, x.shape)
+        raise ValueError(f"@ of shapes {shapes[0]} and {shapes[1]}: {inner} is needed beside the sparse matrix")
+    a = a.tocsr() if isinstance(a, coo_array) else a
+    transposed = isinstance(a, csc_array)  # the buffers are those of the transposed matrix in CSR
+    desc = raw.SpmmDesc(dtype=dtype_of(x), alpha=1.0, beta=0.0, batch_count=1)
+    desc.index_type = raw.I64 if a.indptr.dtype == np.int64 else raw.I32
+    desc.transpose = raw.TRANS if transposed else raw.NO_TRANS
+    desc.side = raw.SIDE_RIGHT if right else raw.SIDE_LEFT
+    desc.rows, desc.columns = (columns, rows) if transposed else (rows, columns)
+    desc.nnz, desc.offsets, desc.indices, desc.values = a.data.size, _handle(a.indptr), _handle(a.indices), _handle(a.data)
+    if x.ndim == 1:
+        n, shape, batch = 1, (outer,), 1
+    elif right:
+        # Stacked rows are the rows of one matrix.
+        shape, batch = (*x.shape[:-1], outer), 1
+        n = int(np.prod(x.shape[:-1], dtype=object))
+    else:
+        n, shape = x.shape[-1], (*x.shape[:-2], outer, x.shape[-1])
+        batch = int(np.prod(x.shape[:-2], dtype=object))
+    result = x.context.empty(shape, x.dtype)
+    desc.n, desc.batch_count, desc.stride_b, desc.stride_c = n, batch, inner * n, outer * n
+    desc.b, desc.c = _handle(x), _handle(result)
+    if result.size != 0:
+        check(raw.tuff_spmm(x.context.stream_handle, desc))
+    return result
+
+
+def _added(a: _Matrix, b: object, sign: int) -> csr_array:
+    if not isinstance(b, _Matrix):
+        raise TypeError(f"a sparse matrix is added to another one, not to {type(b).__name__}; .todense() makes it dense")
+    if a.shape != b.shape:
+        raise ValueError(f"matrices of shapes {a.shape} and {b.shape}")
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands of {a.dtype} and {b.dtype}")
+    if a.context is not b.context:
+        raise ValueError("operands are of different contexts")
+    first, second = a.tocoo(), b.tocoo()
+    if first.row.dtype != second.row.dtype:
+        first, second = (coo_array._made(x.data, x.row.astype(np.int64), x.col.astype(np.int64), x.shape, x._count) for x in (first, second))
+    joined = [concat([x, y]) for x, y in ((first.data, second.data if sign > 0 else -second.data), (first.row, second.row), (first.col, second.col))]
+    return coo_array._made(joined[0], joined[1], joined[2], a.shape).tocsr()
+
+
+def issparse(x: object) -> bool:
+    """Whether x is a sparse matrix of this module."""
+    return isinstance(x, _Matrix)
+
+
+def from_dense(a: Array, format: str = "csr", *, index_dtype: object = np.int32) -> _Matrix:
+    """The elements of a matrix that are not zero, as "csr", "csc" or "coo". Waits for the device to count them."""
+    require_array(a, "a")
+    if a.ndim != 2:
+        raise ValueError(f"a has shape {a.shape}, needs two axes")
+    if not _is_value_type(a.dtype):
+        raise TypeError(f"a is {a.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+    if format not in ("csr", "csc", "coo"):
+        raise ValueError(f"format is {format!r}, needs 'csr', 'csc' or 'coo'")
+    index = np.dtype(index_dtype)
+    if index not in _INDICES:
+        raise TypeError(f"index_dtype is {index}, needs int32 or int64")
+    count = _convert(a, "coo", index, 0).nnz
+    return _convert(a, format, index, count)
+
+
+def from_scipy(matrix: object, *, context: Optional[Context] = None, dtype: object = None) -> _Matrix:
+    """Uploads a matrix of scipy.sparse in CSR, CSC or COO, or anything with the same attributes. Values of float64 and of
+    integers become float32 unless dtype says otherwise."""
+    form = getattr(matrix, "format", None)
+    if form not in ("csr", "csc", "coo"):
+        raise TypeError(f"matrix is {type(matrix).__name__}, needs one of SciPy's in CSR, CSC or COO: .tocsr() converts others")
+    data = np.asarray(matrix.data)
+    if dtype is None:
+        dtype = data.dtype if _is_value_type(data.dtype) and data.dtype != np.float64 else np.float32
+    context = context or default_context()
+    values = context.array(data, dtype)
+
+    def numbers(x: object) -> Array:
+        x = np.asarray(x)
+        return context.array(x, x.dtype if x.dtype in _INDICES else np.int64)
+
+    if form == "coo":
+        return coo_array._made(values, numbers(matrix.row), numbers(matrix.col), _shape_of(tuple(matrix.shape)))
+    made = csr_array if form == "csr" else csc_array
+    return made._made(values, numbers(matrix.indices), numbers(matrix.indptr), _shape_of(tuple(matrix.shape)))
+
+
+def eye(n: int, *, dtype: object = np.float32, context: Optional[Context] = None) -> csr_array:
+    """The identity matrix of n rows and columns."""
+    n, context = whole(n, "n", 0, 2**31 - 2), context or default_context()
+    return csr_array._made(context.ones((n,), dtype), context.array(np.arange(n, dtype=np.int32)), context.array(np.arange(n + 1, dtype=np.int32)), (n, n))

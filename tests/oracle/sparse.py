@@ -1,0 +1,180 @@
+"""Sparse matrices against scipy.sparse"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+from case import TYPES, Case, Draw, Handle, operand, oracle
+from elements import U32, U64, Near, gamma
+
+TYPES_TAKEN = ("f32", "f16", "bf16", "f64")
+FORMS = ("coo", "csr", "csc", "dense")
+INDICES = ("i32", "i64")
+# Half a unit in the last place of results that are rounded to a type.
+UNITS = {"f32": 2.0**-24, "f64": 2.0**-53, "f16": 2.0**-11, "bf16": 2.0**-8}
+SMALLEST = {"f32": 2.0**-126, "f64": 2.0**-1022, "f16": 2.0**-24, "bf16": 2.0**-126}
+
+
+def _unit(kind: str) -> float:
+    return 2 * U64 if kind == "f64" else U32
+
+
+def _lengths(draw: Draw, lines: int, extent: int) -> np.ndarray:
+    """Entries of each line: few, power laws, a single long line, or none."""
+    form = draw.pick(("even", "power", "single", "none"))
+    if not extent or form == "none":
+        return np.zeros(lines, np.int64)
+    if form == "even":
+        return draw.data.integers(0, 9, lines)
+    if form == "power":
+        return np.minimum(draw.data.pareto(1.0, lines) * 2, 2000).astype(np.int64)
+    lengths = np.zeros(lines, np.int64)
+    if lines:
+        lengths[draw.between(0, lines - 1)] = draw.between(1, 3000)
+    return lengths
+
+
+def _entries(draw: Draw, lines: int, extent: int):
+    """Offsets of lines, and an index for each entry; a few are out of range."""
+    lengths = _lengths(draw, lines, extent)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    indices = draw.data.integers(0, max(extent, 1), int(offsets[-1])).astype(np.int64)
+    if draw.flip(0.2):
+        indices = draw.sprinkled(indices, (-1, extent, 2**31 - 1, -(2**31)))
+    return offsets, indices
+
+
+def _dense(rows: int, columns: int, row, column, values) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix by scipy.sparse, and how many entries each element has."""
+    good = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    place = (row[good], column[good])
+    if not rows or not columns:
+        return np.zeros((rows, columns)), np.zeros((rows, columns))
+    return (scipy.sparse.coo_array((values[good], place), (rows, columns)).toarray(),
+            scipy.sparse.coo_array((np.ones(good.sum()), place), (rows, columns)).toarray())  # fmt: skip
+
+
+@oracle("spmm", ["tuff_spmm"], TYPES_TAKEN, ("left", "right"))
+def spmm(draw: Draw, kind: str, form: str) -> Case:
+    t, right, index = TYPES[kind], form == "right", draw.option(INDICES)
+    transpose = draw.option([0, 1, 2])
+    rows, columns = draw.size(90, 0.02), draw.size(90, 0.02)
+    n, batch = draw.pick((1, 1, draw.size(20, 0.02))), draw.size(3, 0.02)
+    alpha, beta = draw.option([1.0, -0.5, 2.0]), draw.option([0.0, 1.0, -1.5])
+    offsets, indices = _entries(draw, rows, columns)
+    nnz = len(indices)
+    by_values = draw.flip(0.5) and batch > 1
+    stride_values = nnz + draw.gap() if by_values else 0
+    values = draw.data.uniform(-1, 1, (batch, nnz))
+    if not by_values:
+        values = np.broadcast_to(values[:1], values.shape)
+    of_rows, of_columns = (columns, rows) if transpose else (rows, columns)  # of op(A)
+    shape_b = (batch, n, of_rows) if right else (batch, of_columns, n)
+    shape_c = (batch, n, of_columns) if right else (batch, of_rows, n)
+
+    def dense(shape, repeats=False):
+        ld = shape[2] + draw.gap()
+        one = (shape[1] - 1) * ld + shape[2] if shape[1] and shape[2] else 0
+        return (0 if repeats else one + draw.gap(), ld, 1)
+
+    strides_b, strides_c = dense(shape_b, draw.flip(0.3)), dense(shape_c)
+    b = draw.data.uniform(-1, 1, shape_b)
+    if strides_b[0] == 0:
+        b = np.broadcast_to(b[:1], b.shape)
+    c = draw.data.uniform(-1, 1, shape_c)
+    operands = {"offsets": operand(draw, TYPES[index], offsets), "indices": operand(draw, TYPES[index], indices),
+                "values": operand(draw, t, values, (stride_values, 1)), "b": operand(draw, t, b, strides_b),
+                "c": operand(draw, t, c if beta else shape_c, strides_c, output=True)}  # fmt: skip
+    fields = {"dtype": t.code, "index_type": TYPES[index].code, "transpose": transpose, "side": int(right), "rows": rows,
+              "columns": columns, "nnz": nnz, "n": n, "alpha": alpha, "beta": beta, "stride_values": stride_values,
+              "ldb": 0 if strides_b[1] == shape_b[2] else strides_b[1], "ldc": 0 if strides_c[1] == shape_c[2] else strides_c[1],
+              "stride_b": strides_b[0], "stride_c": strides_c[0], "batch_count": batch,
+              **{name: Handle(name) for name in operands}}  # fmt: skip
+    stored = {name: o.values for name, o in operands.items()}
+    row = np.repeat(np.arange(rows), np.diff(offsets))
+
+    def reference() -> dict:
+        value, size, terms = np.zeros(shape_c), np.zeros(shape_c), np.zeros(shape_c)
+        for i in range(batch):
+            a, _ = _dense(rows, columns, row, indices, stored["values"][i])
+            magnitude, count = _dense(rows, columns, row, indices, np.abs(stored["values"][i]))
+            if transpose:
+                a, magnitude, count = a.T, magnitude.T, count.T
+            x = stored["b"][i]
+            value[i] = alpha * (x @ a if right else a @ x)
+            size[i] = abs(alpha) * (np.abs(x) @ magnitude if right else magnitude @ np.abs(x))
+            terms[i] = np.ones_like(x) @ count if right else count @ np.ones_like(x)
+            if beta:
+                value[i] += beta * stored["c"][i]
+                size[i] += np.abs(beta * stored["c"][i])
+        # A sum of products in any order, alpha, beta * C and their sum: gamma of the terms and 4, of what is added.
+        most = gamma(int(terms.max(initial=0)) + 4, _unit(kind)) * size
+        return {"c": Near(value, most + UNITS[kind] * np.abs(value) * (1 + 1e-6) + UNITS[kind] * most + SMALLEST[kind])}
+
+    return Case("tuff_spmm", fields, operands, {"scipy": reference})
+
+
+@oracle("sparse_convert", ["tuff_sparse_convert"], TYPES_TAKEN, FORMS)
+def sparse_convert(draw: Draw, kind: str, form: str) -> Case:
+    t, index, to = TYPES[kind], draw.option(INDICES), draw.option(FORMS)
+    rows, columns = draw.size(70, 0.03), draw.size(70, 0.03)
+    lines, extent = (columns, rows) if form == "csc" else (rows, columns)
+    offsets, minor = _entries(draw, lines, extent)
+    major = np.repeat(np.arange(lines), np.diff(offsets))
+    if form == "coo" and len(minor):
+        order = draw.data.permutation(len(minor))
+        major, minor = major[order], minor[order]
+    row, column = (minor, major) if form == "csc" else (major, minor)
+    # Integers, whose sums are exact in every type.
+    values = draw.data.integers(-1 if kind == "bf16" else -3, 2, len(minor)).astype(np.float64)
+    good = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+    matrix, count = _dense(rows, columns, row, column, values)
+    if form == "dense":
+        matrix = np.clip(matrix, -100, 100)
+        count = matrix != 0
+    elif np.abs(matrix).max(initial=0) > 250:  # bf16 does not hold every such sum
+        values, matrix = np.zeros_like(values), np.zeros_like(matrix)
+    from_ld, to_ld = columns + draw.gap(), columns + draw.gap()
+    present = np.nonzero(count)
+    if to == "csc":
+        order = np.lexsort(present)
+        present = (present[0][order], present[1][order])
+    found = len(present[0])
+    capacity = draw.pick((found, found + draw.size(9), max(found - 2, 0)))
+    kept = min(found, capacity)
+
+    def listed(numbers, filled):
+        result = np.full(capacity, filled, np.float64 if filled == 0 else np.int64)
+        result[:kept] = numbers[:kept]
+        return result
+
+    def offsets_of(lines_of, count_of):
+        return np.concatenate([[0], np.cumsum(np.bincount(lines_of, minlength=count_of)[:count_of])]).astype(np.int64)
+
+    i = TYPES[index]
+    operands, fields = {}, {}
+    if form == "dense":
+        operands["from_values"] = operand(draw, t, matrix, (from_ld, 1))
+    else:
+        operands["from_rows"] = operand(draw, i, offsets if form == "csr" else row)
+        operands["from_columns"] = operand(draw, i, offsets if form == "csc" else column)
+        operands["from_values"] = operand(draw, t, values)
+    expected = {}
+    if to == "dense":
+        operands["to_values"] = operand(draw, t, (rows, columns), (to_ld, 1), output=True)
+        expected["to_values"] = Near(matrix)
+    else:
+        expected["to_rows"] = Near(offsets_of(present[0], rows) if to == "csr" else listed(present[0], -1))
+        expected["to_columns"] = Near(offsets_of(present[1], columns) if to == "csc" else listed(present[1], -1))
+        expected["to_values"] = Near(listed(matrix[present], 0))
+        for name, of in (("to_rows", i), ("to_columns", i), ("to_values", t)):
+            operands[name] = operand(draw, of, np.shape(expected[name].value), output=True)
+    if draw.maybe(0.6):
+        operands["count"] = operand(draw, TYPES["i64"], (1,), output=True)
+        expected["count"] = Near(np.array([found]))
+    fields = {"dtype": t.code, "index_type": i.code, "from_format": FORMS.index(form), "to_format": FORMS.index(to),
+              "rows": rows, "columns": columns, "nnz": len(values), "capacity": capacity,
+              "from_ld": 0 if from_ld == columns else from_ld, "to_ld": 0 if to_ld == columns else to_ld,
+              **{name: Handle(name) for name in operands}}  # fmt: skip
+    return Case("tuff_sparse_convert", fields, operands, {"scipy": lambda: expected})

@@ -1,0 +1,113 @@
+// Draws the arguments of the operations of sparse matrices.
+#include <algorithm>
+
+#include "kernels/sparse/sparse.hpp"
+#include "planners/draw.hpp"
+
+namespace tuff_test {
+namespace {
+
+using tuff::dtype_size;
+
+constexpr uint64_t kMost32 = (uint64_t{1} << 31) - 1;
+
+// Sizes that indices of the type can name.
+uint64_t draw_numbered(Call& call, int32_t index_type) {
+  return index_type == TUFF_I32 ? std::min(call.size(), kMost32) : call.size();
+}
+
+const tuff::Buffer* read_partly(Call& call, const char* name, uint64_t elements, uint64_t element, bool partly) {
+  const tuff::Buffer* const buffer = call.input(name, elements, element);
+  if (partly) call.read_partly(buffer);
+  return buffer;
+}
+
+}  // namespace
+
+void draw_spmm(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SpmmArgs& args = call.keep(tuff::SpmmArgs{});
+  args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
+  args.transpose = static_cast<int32_t>(n.below(3)), args.side = static_cast<int32_t>(n.below(2));
+  args.rows = call.size(), args.columns = draw_numbered(call, args.index_type);
+  args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.n = n.coin(3) ? 1 : call.size(), args.batch_count = n.coin() ? 1 : call.size();
+  args.alpha = n.coin(6) ? 0 : 1.5, args.beta = n.coin() ? 0 : -1;
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("transpose", args.transpose);
+  call.tell("side", args.side), call.tell("rows", args.rows), call.tell("columns", args.columns);
+  call.tell("nnz", args.nnz), call.tell("n", args.n), call.tell("batch", args.batch_count);
+  call.tell("alpha", args.alpha), call.tell("beta", args.beta);
+  const bool padded = n.coin(3);
+  const auto leading = [&](uint64_t columns) { return plus(columns, padded ? n.below(20) : 0); };
+  args.ldb = leading(args.on_right() ? args.op_rows() : args.n);
+  args.ldc = leading(args.on_right() ? args.op_columns() : args.n);
+  const auto span = [&](uint64_t rows, uint64_t columns, uint64_t ld) {
+    return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
+  };
+  const uint64_t one_b =
+      args.on_right() ? span(args.n, args.op_rows(), args.ldb) : span(args.op_columns(), args.n, args.ldb);
+  const uint64_t one_c =
+      args.on_right() ? span(args.n, args.op_columns(), args.ldc) : span(args.op_rows(), args.n, args.ldc);
+  args.stride_b = n.coin(3) ? 0 : one_b, args.stride_values = n.coin() ? 0 : args.nnz;
+  args.stride_c = plus(one_c, padded ? n.below(30) : 0);
+  const auto all = [&](uint64_t one, uint64_t stride) {
+    return one == 0 || args.batch_count == 0 ? 0 : plus(times(args.batch_count - 1, stride), one);
+  };
+  const uint64_t results = all(one_c, args.stride_c);
+  const bool reads = results != 0 && args.nnz != 0;
+  // Nothing is added where alpha is 0, or a sum has no terms.
+  const bool unused = args.alpha == 0 || args.rows == 0 || args.columns == 0;
+  const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
+  args.offsets = read_partly(call, "offsets", reads ? plus(args.rows, 1) : 0, index, unused);
+  args.indices = read_partly(call, "indices", reads ? args.nnz : 0, index, unused);
+  args.values = read_partly(call, "values", reads ? all(args.nnz, args.stride_values) : 0, size, unused);
+  args.b = read_partly(call, "b", reads ? all(one_b, args.stride_b) : 0, size, unused);
+  args.c = call.output("c", results, size);
+  set(call, tuff::operations::spmm, args);
+}
+
+void draw_sparse_convert(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SparseConvertArgs& args = call.keep(tuff::SparseConvertArgs{});
+  args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
+  args.from_format = static_cast<int32_t>(n.below(4)), args.to_format = static_cast<int32_t>(n.below(4));
+  const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
+  args.rows = draw_numbered(call, args.index_type), args.columns = draw_numbered(call, args.index_type);
+  if (from_dense && args.index_type == TUFF_I32 && times(args.rows, args.columns) > kMost32) {
+    args.columns = kMost32 / args.rows;
+  }
+  args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.capacity = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.from_ld = plus(args.columns, n.coin(3) ? n.below(20) : 0);
+  args.to_ld = plus(args.columns, n.coin(3) ? n.below(20) : 0);
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("from", args.from_format);
+  call.tell("to", args.to_format), call.tell("rows", args.rows), call.tell("columns", args.columns);
+  call.tell("nnz", args.nnz), call.tell("capacity", args.capacity);
+  const auto dense = [&](uint64_t ld) {
+    return args.rows == 0 || args.columns == 0 ? 0 : plus(times(args.rows - 1, ld), args.columns);
+  };
+  const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
+  // A matrix without rows or columns has no entries that are read; nor are values if none of the result is wanted.
+  const uint64_t entries = from_dense ? dense(args.from_ld) : args.nnz;
+  const bool nothing = args.rows == 0 || args.columns == 0;
+  const bool no_result = !to_dense && args.capacity == 0;
+  const auto input = [&](const char* name, int32_t lines, uint64_t extent) -> const tuff::Buffer* {
+    if (from_dense) return nullptr;
+    const bool offsets = args.from_format == lines;
+    return read_partly(call, name, offsets ? plus(extent, 1) : args.nnz, index, nothing || args.nnz == 0);
+  };
+  args.from_rows = input("from_rows", TUFF_SPARSE_CSR, args.rows);
+  args.from_columns = input("from_columns", TUFF_SPARSE_CSC, args.columns);
+  args.from_values = read_partly(call, "from_values", entries, size, nothing || no_result);
+  const auto output = [&](const char* name, int32_t lines, uint64_t extent) -> const tuff::Buffer* {
+    if (to_dense) return nullptr;
+    return call.output(name, args.to_format == lines ? plus(extent, 1) : args.capacity, index);
+  };
+  args.to_rows = output("to_rows", TUFF_SPARSE_CSR, args.rows);
+  args.to_columns = output("to_columns", TUFF_SPARSE_CSC, args.columns);
+  args.to_values = call.output("to_values", to_dense ? dense(args.to_ld) : args.capacity, size);
+  if (n.coin()) args.count = call.output("count", 1, 8);
+  set(call, tuff::operations::sparse_convert, args);
+}
+
+}  // namespace tuff_test

@@ -1,0 +1,78 @@
+// Cases of sparse matrices, which are made from dense ones: the elements above 180 of those from -300 to 300, a fifth
+// of them.
+#include "tool/selftest_cases.hpp"
+
+namespace tool {
+namespace {
+
+constexpr uint64_t kRows = 200, kColumns = 150, kAll = kRows * kColumns, kN = 3;
+
+// A matrix on a device, with room for all elements.
+struct Matrix {
+  tuff::Buffer rows, columns, values;
+};
+Matrix matrix_of(const tuff::Context& context, int32_t format) {
+  const uint64_t row_numbers = format == TUFF_SPARSE_CSR ? kRows + 1 : kAll;
+  const uint64_t column_numbers = format == TUFF_SPARSE_CSC ? kColumns + 1 : kAll;
+  return {context.alloc<int32_t>(row_numbers), context.alloc<int32_t>(column_numbers), context.alloc<float>(kAll)};
+}
+
+tuff_sparse_convert_desc conversion(int32_t from, int32_t to) {
+  tuff_sparse_convert_desc desc{};
+  desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.from_format = from, desc.to_format = to;
+  desc.rows = kRows, desc.columns = kColumns, desc.nnz = desc.capacity = kAll;
+  return desc;
+}
+void set_source(tuff_sparse_convert_desc& desc, const Matrix& m) {
+  desc.from_rows = m.rows.handle(), desc.from_columns = m.columns.handle(), desc.from_values = m.values.handle();
+}
+void set_result(tuff_sparse_convert_desc& desc, const Matrix& m) {
+  desc.to_rows = m.rows.handle(), desc.to_columns = m.columns.handle(), desc.to_values = m.values.handle();
+}
+
+Matrix from_dense(const tuff::Context& context, const tuff::Buffer& x, int32_t format) {
+  const tuff::Expr expr = context.expression("x > 180 ? x : 0", {{"x", TUFF_F32, 0}}, {{"y", TUFF_F32, 0}});
+  const tuff::Buffer few = context.alloc<float>(kAll);
+  tuff_expr_operand from{}, to{};
+  from.buffer = x.handle(), to.buffer = few.handle();
+  expr.run(context.handle(), {kAll}, {from}, {to});
+  Matrix result = matrix_of(context, format);
+  tuff_sparse_convert_desc desc = conversion(TUFF_SPARSE_DENSE, format);
+  desc.from_values = few.handle();
+  set_result(desc, result);
+  context.sparse_convert(desc);
+  return result;
+}
+
+}  // namespace
+
+void add_sparse_cases(std::vector<Case>& cases) {
+  // Rows of at most 150 products of at most 300 * 300.
+  const double bound = gamma(kColumns + 4) * kColumns * 300 * 300;
+  cases.push_back(within(exact_case("spmm", "200x150, a fifth of it, by 150x3", {kAll, kColumns * kN}, kRows * kN,
+                                    [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                                      const Matrix a = from_dense(context, in[0], TUFF_SPARSE_CSR);
+                                      tuff_spmm_desc desc{};
+                                      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+                                      desc.rows = kRows, desc.columns = kColumns, desc.nnz = kAll, desc.n = kN;
+                                      desc.alpha = 1, desc.batch_count = 1;
+                                      desc.offsets = a.rows.handle(), desc.indices = a.columns.handle();
+                                      desc.values = a.values.handle(), desc.b = in[1].handle(), desc.c = out.handle();
+                                      context.spmm(desc);
+                                    }),
+                         bound));
+  cases.push_back(exact_case("sparse_convert", "200x150, dense to CSC to COO to dense", {kAll}, kAll,
+                             [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                               const Matrix csc = from_dense(context, in[0], TUFF_SPARSE_CSC);
+                               const Matrix coo = matrix_of(context, TUFF_SPARSE_COO);
+                               tuff_sparse_convert_desc desc = conversion(TUFF_SPARSE_CSC, TUFF_SPARSE_COO);
+                               set_source(desc, csc), set_result(desc, coo);
+                               context.sparse_convert(desc);
+                               desc = conversion(TUFF_SPARSE_COO, TUFF_SPARSE_DENSE);
+                               set_source(desc, coo);
+                               desc.to_values = out.handle();
+                               context.sparse_convert(desc);
+                             }));
+}
+
+}  // namespace tool
