@@ -114,7 +114,9 @@ void record_take(const Conversion& c, const Sorted& sorted, const Buffer& flags,
                                                        .dense = c.from_dense,
                                                        .index_bytes = c.result_bytes,
                                                        .major = major,
+                                                       .room = c.capacity != 0,
                                                        .run = items.fixed,
+                                                       .some = some,
                                                        .type = c.args.dtype});
   kernel.streaming().constant(0, items.workgroup).wide(needs_wide(span));
   const Strides strides = strides_of(c);
@@ -155,11 +157,11 @@ void record_dense(const Conversion& c) {
   const uint64_t n = args.rows * args.columns, span = c.dense_span(args.to_ld);
   if (n == 0) return;
   const Items items = items_of(c.recorder, n);
-  KernelRequest kernel = shaders::SparseDense::request({.run = items.fixed, .type = args.dtype});
+  const bool some = c.capacity != 0;
+  KernelRequest kernel = shaders::SparseDense::request({.run = items.fixed, .some = some, .type = args.dtype});
   kernel.streaming().constant(0, items.workgroup).wide(needs_wide(span));
   Dispatch dispatch(kLabel);
-  const bool some = c.capacity != 0;
-  dispatch.operand(&c.offsets, 0, (args.rows + 1) * 4, Access::read)
+  dispatch.operand(some ? &c.offsets : nullptr, 0, (args.rows + 1) * 4, Access::read)
       .operand(some ? &c.minor : nullptr, 0, c.capacity * 4, Access::read)
       .operand(some ? &c.values : nullptr, 0, c.capacity * c.size, Access::read)
       .operand(args.to_values, 0, span * c.size, Access::write)
@@ -280,7 +282,7 @@ void record(Recorder& recorder, const SparseConvertArgs& args) {
     merge = sums_of(c, runs, order);
     record_merge(recorder, merge, cut, part_of(memory, memory_at, memory_bytes));
   }
-  if (used(c.offsets) != nullptr) {
+  if (used(c.offsets) != nullptr && !(c.to_dense && c.entries == 0)) {
     record_offsets(recorder, {kLabel, &keys, &flags, &c.offsets, c.result_bytes, c.entries, c.majors, c.minors,
                               c.from_dense && c.entries != 0});
   }

@@ -1,6 +1,7 @@
 // A dense matrix from one in CSR whose columns ascend within each row: each element is looked up in its row.
 //
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
+//# TUFF_SOME : 0|1 : 0: there are no entries, and nothing is read
 //# TUFF_RUN : 0.. : elements that a lane writes; 0: push.run says
 #define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/common/types.glsl"
@@ -30,6 +31,8 @@ void main() {
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
   for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) {
     const uint row = i / push.columns, column = i - row * push.columns;
+    TUFF_VALUE value = TUFF_ZERO;
+#if TUFF_SOME
     uint low = TUFF_AT(O, TUFF_INDEX(row)), high = TUFF_AT(O, TUFF_INDEX(row + 1u));
     const uint end = high;
     while (low < high) {
@@ -40,10 +43,10 @@ void main() {
         high = middle;
       }
     }
-    TUFF_VALUE value = TUFF_ZERO;
     if (low < end) {
       if (TUFF_AT(I, TUFF_INDEX(low)) == column) value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(A, TUFF_INDEX(low)))));
     }
+#endif
     TUFF_AT(Y, row * JOINED(ld) + column) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));
   }
 }

@@ -2,6 +2,7 @@
 //
 //# TUFF_DENSE : 0|1 : 1: the entries are those of a dense matrix, `minors` for each major number; K is not read
 //# TUFF_SUMMED : 0|1 : 1: entries of the result are counted, by F (sparse_take.comp)
+//# TUFF_SOME : 0|1 : 0: there are no entries (n is 0), and nothing is read
 //# TUFF_RUN : 0.. : offsets that a lane computes; 0: push.run says
 layout(local_size_x_id = 0) in;
 
@@ -22,7 +23,8 @@ void main() {
   const uint lanes = gl_WorkGroupSize.x;
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
   for (uint step = 0; step < RUN && i <= push.majors; ++step, i += lanes) {
-    uint before;
+    uint before = 0u;
+#if TUFF_SOME
 #if TUFF_DENSE
     before = i * push.minors;
 #else
@@ -30,6 +32,7 @@ void main() {
 #endif
 #if TUFF_SUMMED
     if (before != 0u) before = TUFF_AT(F, TUFF_INDEX(before - 1u));
+#endif
 #endif
     TUFF_AT(Y, TUFF_INDEX(i)) = STORED_NAME(before);
   }

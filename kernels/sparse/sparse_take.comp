@@ -5,6 +5,8 @@
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
 //# TUFF_DENSE : 0|1 : 1: from a dense matrix
 //# TUFF_MAJOR : 0|1 : 1: M receives the major numbers
+//# TUFF_SOME : 0|1 : 0: there are no entries (n is 0), and nothing is read
+//# TUFF_ROOM : 0|1 : 0: capacity is 0, and M, N and V are not written
 //# TUFF_COUNT : 0|1 : 1: Z receives the number of entries
 //# TUFF_RUN : 0.. : entries that a lane processes; 0: push.run says
 #define TUFF_VALUE_OF TUFF_TYPE
@@ -41,13 +43,16 @@ TUFF_WRITE(9, Z, uvec2, 8)  // a number of 64 bits
 #endif
 
 void take(uint u) {
-  uint i;
+  uint i = 0u;
+#if TUFF_SOME
   FIRST_NOT_BELOW(F, u + 1u, push.n, i)
+#endif
   const bool is = i < push.n;
   uint major = 0u, minor = 0u;
 #if TUFF_DENSE
   TUFF_VALUE value = TUFF_ZERO;
 #endif
+#if TUFF_SOME
   if (is) {
 #if TUFF_DENSE
     major = i / push.minors;
@@ -59,11 +64,15 @@ void take(uint u) {
     minor = TUFF_AT(S, TUFF_INDEX(TUFF_AT(P, TUFF_INDEX(i))));
 #endif
   }
+#endif
 #if !TUFF_DENSE
+#if TUFF_SOME
   // After the last run come the entries that are out of range.
   if (!is) FIRST_NOT_BELOW(K, push.majors, push.n, i)
+#endif
   TUFF_AT(Q, TUFF_INDEX(u)) = i;
 #endif
+#if TUFF_ROOM
   if (u >= push.capacity) return;
 #if TUFF_MAJOR
   TUFF_AT(M, TUFF_INDEX(u)) = is ? STORED_NAME(major) : NO_NAME;
@@ -71,6 +80,7 @@ void take(uint u) {
   TUFF_AT(N, TUFF_INDEX(u)) = is ? STORED_NAME(minor) : NO_NAME;
 #if TUFF_DENSE
   TUFF_AT(V, TUFF_INDEX(u)) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));
+#endif
 #endif
 }
 
@@ -80,7 +90,9 @@ void main() {
 #if TUFF_COUNT
   if (u == 0u) {
     uint count = 0u;
-    if (push.n != 0u) count = TUFF_AT(F, TUFF_INDEX(push.n - 1u));
+#if TUFF_SOME
+    count = TUFF_AT(F, TUFF_INDEX(push.n - 1u));
+#endif
     TUFF_AT(Z, 0) = uvec2(count, 0u);
   }
 #endif

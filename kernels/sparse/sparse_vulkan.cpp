@@ -259,8 +259,11 @@ void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, const B
 void record_offsets(Recorder& recorder, const Offsets& offsets) {
   const Items items = items_of(recorder, offsets.majors + 1);
   const bool summed = offsets.flags != nullptr;
-  KernelRequest kernel = shaders::SparseOffsets::request(
-      {.dense = offsets.dense, .index_bytes = offsets.index_bytes, .run = items.fixed, .summed = summed});
+  KernelRequest kernel = shaders::SparseOffsets::request({.dense = offsets.dense,
+                                                          .index_bytes = offsets.index_bytes,
+                                                          .run = items.fixed,
+                                                          .some = offsets.n != 0,
+                                                          .summed = summed});
   kernel.streaming().constant(0, items.workgroup).wide(needs_wide(offsets.majors + 1));
   Dispatch dispatch(offsets.label);
   const bool reads = !offsets.dense && offsets.n != 0;
