@@ -156,6 +156,11 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc.in_shape[0], desc.out_shape[0] = 2, 4
         return raw.tuff_resize(h, desc)
 
+    def convert(form):
+        desc = raw.SparseConvertDesc(dtype=raw.F32, index_type=raw.I32, from_format=form, to_format=raw.SPARSE_COO)
+        desc.from_rows, desc.from_columns, desc.from_values = a, a, a
+        return raw.tuff_sparse_convert(h, desc)
+
     def fft(**fields):
         desc = raw.FftDesc(**{**dict(dtype=raw.F32, kind=raw.FFT_COMPLEX, input=a, output=b, rank=1), **fields})
         desc.shape[0] = 4
@@ -197,6 +202,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
             raw.RANDOM_NORMAL,
             lambda x: raw.tuff_random(h, raw.RandomDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
         ),
+        "tuff_sparse_format": (raw.SPARSE_COO, convert),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
         "tuff_fft_norm": (raw.FFT_NORM_SIZE, lambda x: fft(norm=x)),
     }
