@@ -59,11 +59,13 @@ void draw_spmm(Draft& d) {
   d.set("stride_values", stride_values), d.set("stride_b", b.stride), d.set("stride_c", c.stride);
   const uint64_t results = footprint(c.axes(batch));
   const bool reads = results != 0 && nnz != 0;
-  Operand& offsets = d.input("offsets", index_type, reads ? rows + 1 : 0, Fill::offsets, static_cast<double>(nnz));
-  offsets.keep_values = true;
-  d.input("indices", index_type, reads ? nnz : 0, Fill::indices, static_cast<double>(columns));
-  d.input("values", dtype, reads ? (batch - 1) * stride_values + nnz : 0);
-  d.input("b", dtype, reads ? footprint(b.axes(batch)) : 0);
+  if (reads) {
+    Operand& offsets = d.input("offsets", index_type, rows + 1, Fill::offsets, static_cast<double>(nnz));
+    offsets.keep_values = true;
+    d.input("indices", index_type, nnz, Fill::indices, static_cast<double>(columns));
+    d.input("values", dtype, (batch - 1) * stride_values + nnz);
+    d.input("b", dtype, footprint(b.axes(batch)));
+  }
   Operand& output = d.output("c", dtype, results);
   output.axes = c.axes(batch);
   if (beta != 0) output.read = true;
@@ -90,21 +92,19 @@ void draw_sparse_convert(Draft& d) {
   d.set("rows", rows), d.set("columns", columns), d.set("nnz", nnz), d.set("capacity", capacity);
   const Dense dense_from = draw_dense(d, "from_ld", rows, columns, 1, padded && from_dense, false);
   const Dense dense_to = draw_dense(d, "to_ld", rows, columns, 1, padded && to_dense, false);
-  const auto elements = [&](int32_t format_of, int32_t lines, uint64_t extent, uint64_t entries) {
-    return format_of == TUFF_SPARSE_DENSE ? 0 : format_of == lines ? extent + 1 : entries;
-  };
   // Offsets, or indices of `extent`.
   const auto numbers = [&](const char* name, int32_t lines, uint64_t extent) {
     const bool offsets = from == lines;
-    Operand& operand = d.input(name, index_type, elements(from, lines, extent, nnz),
-                               offsets ? Fill::offsets : Fill::indices, static_cast<double>(offsets ? nnz : extent));
+    Operand& operand = d.input(name, index_type, offsets ? extent + 1 : nnz, offsets ? Fill::offsets : Fill::indices,
+                               static_cast<double>(offsets ? nnz : extent));
     operand.keep_values = offsets;
   };
-  numbers("from_rows", TUFF_SPARSE_CSR, rows);
-  numbers("from_columns", TUFF_SPARSE_CSC, columns);
+  if (!from_dense) numbers("from_rows", TUFF_SPARSE_CSR, rows), numbers("from_columns", TUFF_SPARSE_CSC, columns);
   d.input("from_values", dtype, from_dense ? footprint(dense_from.axes(1)) : nnz, Fill::integers, 2);
-  d.output("to_rows", index_type, elements(to, TUFF_SPARSE_CSR, rows, capacity));
-  d.output("to_columns", index_type, elements(to, TUFF_SPARSE_CSC, columns, capacity));
+  if (!to_dense) {
+    d.output("to_rows", index_type, to == TUFF_SPARSE_CSR ? rows + 1 : capacity);
+    d.output("to_columns", index_type, to == TUFF_SPARSE_CSC ? columns + 1 : capacity);
+  }
   Operand& values = d.output("to_values", dtype, to_dense ? footprint(dense_to.axes(1)) : capacity);
   if (to_dense) values.axes = dense_to.axes(1);
   if (d.free.one_in(2)) d.output("count", TUFF_I64, 1);
