@@ -290,6 +290,17 @@ def test_linear_algebra(host, rng):
     check(host, lambda a, b: tuff.einsum("bij,bjk->ik", a, b) + tuff.tensordot(a, b, ((0, 1), (0, 1))), a, b)
 
 
+def test_dropout(host):
+    x = host.ones((40, 25))
+    for p in (0.0, 0.4, 1.0):
+        y, pull = grad.vjp(lambda x, p=p: tuff.Generator(host, 3).dropout(x, p), x)
+        slopes = pull(host.full(x.shape, 2.0))[0].numpy()
+        assert np.array_equal(slopes, 2 * y.numpy())  # of ones, the result is the slope
+        assert (slopes == 0).mean() == pytest.approx(p, abs=0.06)  # four standard deviations of 1000 draws
+    kept = grad.grad(lambda x: (tuff.Generator(host, 3).dropout(x, 0.4, mask=True)[1]).astype(np.float32).sum())(x).numpy()
+    assert not kept.any()
+
+
 def test_sorting(host, rng):
     x = rng.permutation(24).reshape(3, 8).astype(F64)
     check(host, lambda x: tuff.square(tuff.sort(x)), x, rtol=1e-6, atol=1e-6)

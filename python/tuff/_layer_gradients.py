@@ -211,6 +211,15 @@ def _by_heads(x: Array, times: int) -> Array:
     return wide.reshape((*x.shape[:-3], x.shape[-3] * times, *x.shape[-2:]))
 
 
+@rule("dropout")
+def _(generator: Any, x: Traced, p: float = 0.5, *, mask: bool = False, out: object = None) -> Any:
+    refuse_out(out, "dropout")
+    y, kept = generator.dropout(x.value, p, mask=True)
+    scale = 1 / (1 - p) if p < 1 else 0.0
+    result = x.tape.add(y, ((x.place, lambda g: expr("m ? g * s : 0", dtype=x.dtype, m=kept, g=g, s=float(scale))),))
+    return (result, kept) if mask else result
+
+
 # --- Rules: convolutions and pooling
 
 

@@ -18,6 +18,7 @@ from ._checked import U64, I32, I64, is_whole, real, whole, wholes
 from ._error import check
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, whole_axis
 from ._storage import Storage
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -100,6 +101,7 @@ class Generator:
         """1 with probability p, otherwise 0."""
         return self._draw(raw.RANDOM_BERNOULLI, size, dtype, out, probability=real(p, "p"))
 
+    @differentiable
     def dropout(self, x: Array, p: float = 0.5, *, mask: bool = False, out: Optional[Array] = None) -> Union[Array, Tuple[Array, Array]]:
         """x / (1 - p), but 0 with probability p, for each element; out may be x. With mask, also bools which say what was
         kept. The gradient with respect to x is g / (1 - p) where the mask is true, otherwise 0: a generator of the same seed,
