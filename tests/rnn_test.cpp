@@ -343,6 +343,13 @@ std::vector<RnnCase> cases() {
     cells({.batch = 5, .steps = 2, .inputs = 33, .hidden = hidden, .shift = 1});
   }
   cells({.batch = 70, .steps = 3, .inputs = 20, .hidden = 37});
+  // Enough steps and sequences for weights that are packed once.
+  cells({.batch = 70, .steps = 5, .inputs = 20, .hidden = 37, .shift = 1});
+  cells({.direction = kBoth, .batch = 9, .steps = 4, .inputs = 16, .hidden = 130, .rows = Rows::batch_first});
+  cells({.batch = 8, .steps = 4, .inputs = 3, .hidden = 300, .bias_w = false, .lengths = {4, 0, 1, 2, 3, 4, 9, -1}});
+  cells({.direction = kBoth, .batch = 6, .steps = 5, .hidden = 8, .dtype = TUFF_F16});
+  add({.direction = kBoth, .batch = 17, .steps = 4, .hidden = 21, .proj = 9});
+  add({.cell = kRelu, .batch = 20, .steps = 4, .hidden = 16, .whole = true});
   cells({.batch = 1, .steps = 40, .inputs = 12, .hidden = 13, .clip = 0.6});
   cells({.direction = kBoth, .batch = 9, .steps = 3, .inputs = 100, .hidden = 130, .rows = Rows::batch_first});
   // Nothing to do, and only the state.

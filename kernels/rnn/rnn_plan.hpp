@@ -44,9 +44,11 @@ struct Layer {
   uint64_t steps_at_once = 1;
   bool by_rows = false;     // record_rows() computes the steps
   bool wants_rows = false;  // wherever it can
+  bool by_panels = false;   // r is packed once, for the products of all steps
   // In scratch memory. `sums` and `second`: the products of a step. `weights` and `projection`: r and projection in
   // f32, if they are of another type.
-  Region inputs, sums, second, state, bias, weights, projection;
+  // `packed`: r as GEMM packs it for CPU devices.
+  Region packed, inputs, sums, second, state, bias, weights, projection;
   Buffer scratch;
 
   bool has_bias() const { return args.bias_w != nullptr || args.bias_r != nullptr; }
@@ -64,6 +66,7 @@ struct Layer {
   // Fails if the device cannot compute the call; otherwise takes scratch memory.
   void prepare();
   void record_bias() const;
+  void record_packed_weights() const;
   void record_initial_state() const;
   void record_final_state() const;
   InputSteps record_inputs(uint64_t done) const;

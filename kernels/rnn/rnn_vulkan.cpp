@@ -8,6 +8,7 @@
 // TUFF_RNN_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include "kernels/common/check.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/panels/gemm_panels.hpp"
 #include "kernels/memory/memory.hpp"
 #include "kernels/rnn/rnn_plan.hpp"
 #include "kernels/shape/shape.hpp"
@@ -20,6 +21,8 @@ namespace tuff {
 namespace rnn {
 namespace {
 
+// On a CPU device r is packed if it is used so often, by so many sequences: fewer leave a tile's rows empty.
+constexpr uint64_t kPackedSteps = 4, kPackedRows = 6;
 constexpr uint64_t kAligned = 64;  // numbers: regions start at multiples of 256 bytes
 
 void require_size(uint64_t size, uint64_t most, const char* name) {
@@ -165,7 +168,17 @@ void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
                    .stride_c = batch * n,
                    .count = d});
   };
-  product(layer.state, weights, rows * width, layer.sums, layer.first_rows(), width);
+  if (layer.by_panels) {
+    const uint64_t each = layer.packed.count / d;
+    for (uint64_t direction = 0; direction < d; ++direction) {
+      gemm::record_packed_product(
+          layer.recorder, layer.region({layer.state.first + direction * batch * width, batch * width}),
+          layer.region({layer.packed.first + direction * each, each}),
+          layer.region({layer.sums.first + direction * batch * rows, batch * rows}), batch, rows, width);
+    }
+  } else {
+    product(layer.state, weights, rows * width, layer.sums, layer.first_rows(), width);
+  }
   if (!layer.two_parts()) return record_gates(layer, inputs, i, 0, layer.sums);
   record_gates(layer, inputs, i, 1, layer.sums);
   const Region passed{layer.at_c() + args.c_elements(), d * batch * hidden};
@@ -216,6 +229,13 @@ void Layer::prepare() {
   if (args.steps != 0) {
     bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
     by_rows = takes_rows(*this);
+    by_panels = !by_rows && device.cpu && !args.resets_first() && args.steps >= kPackedSteps &&
+                args.batch >= kPackedRows &&
+                gemm::takes_packed(recorder, args.batch, args.gate_rows(), args.state_size());
+    packed = take(!by_panels
+                      ? 0
+                      : d * round_up(gemm::packed_bytes(recorder, args.gate_rows(), args.state_size()) / sizeof(float),
+                                     kAligned));
     sums = take(by_rows ? 0 : rows() * first_rows());
     second = take(two_parts() ? args.h_elements() : 0);
     weights = take(by_rows ? packed_numbers(*this) : cast ? row * args.state_size() : 0);
@@ -273,6 +293,15 @@ void Layer::record_bias() const {
   dispatch.groups_linear(ceil_div(items, device.workgroup), recorder.traits())
       .work(static_cast<double>(12 * items), static_cast<double>(items));
   recorder.dispatch(kernel, dispatch);
+}
+
+void Layer::record_packed_weights() const {
+  const uint64_t d = args.directions(), each = packed.count / d, numbers = args.gate_rows() * args.state_size();
+  const Buffer all_weights = args.dtype != TUFF_F32 ? region(weights) : *args.r;
+  for (uint64_t direction = 0; direction < d; ++direction) {
+    gemm::record_packing(recorder, part(&all_weights, direction * numbers, TUFF_F32), args.gate_rows(),
+                         args.state_size(), region({packed.first + direction * each, each}));
+  }
 }
 
 void Layer::record_initial_state() const {
@@ -360,6 +389,7 @@ void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64
       record_cast(recorder, {args.dtype, TUFF_F32, args.r, &weights, layer.weights.count});
       record_cast(recorder, {args.dtype, TUFF_F32, args.projection, &projection, layer.projection.count});
     }
+    if (layer.by_panels) layer.record_packed_weights();
     for (uint64_t done = 0; done < args.steps; done += layer.steps_at_once) {
       const InputSteps inputs = layer.record_inputs(done);
       if (layer.by_rows) {

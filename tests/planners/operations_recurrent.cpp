@@ -15,7 +15,7 @@ void draw_rnn(Call& call) {
   const bool lstm = args.cell == TUFF_RNN_CELL_LSTM;
   args.linear_before_reset = args.cell == TUFF_RNN_CELL_GRU && n.coin();
   // Few steps, each of which takes several dispatches; one of the sizes may be large.
-  args.steps = n.below(4), args.batch = n.below(5), args.input_size = 1 + n.below(40);
+  args.steps = n.below(6), args.batch = n.coin() ? n.below(5) : n.below(30), args.input_size = 1 + n.below(40);
   args.hidden_size = 1 + n.below(70), args.proj_size = lstm && n.coin(3) ? 1 + n.below(40) : 0;
   switch (n.below(6)) {
     case 0: args.batch = call.size(); break;

@@ -80,17 +80,19 @@ struct Panels {
   uint64_t blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes;
 };
 
-// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK.
-void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
-  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+// Where the kernels find packed operands and sums: offsets into two buffers, which may be one.
+struct Places {
+  const Buffer* scratch;
+  uint64_t a, sums;
+  const Buffer* of_b;
+  uint64_t b;
+};
+
+// Records the product of packed operands.
+void record_tiles(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Places& places) {
   const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
   const auto& [width, subgroups, blocks, tiles_m, groups_n, tiles_n, a_bytes, b_bytes, sums_bytes] = panels;
   assert(tiles_m <= kMaxTiles && groups_n <= kMaxTiles);
-  const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, tiles_m, 0};
-  const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, width, tiles_n, a_bytes};
-  record_pack(recorder, a, args.k, depth, scratch);
-  record_pack(recorder, b, args.k, depth, scratch);
-
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   shaders::GemmPanels::Push push{.tiles_n = number(tiles_n),
                                  .m = number(args.m),
@@ -112,9 +114,9 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
                                                           .width = width});
     request.packed();
     Dispatch dispatch("gemm panels");
-    dispatch.operand(&scratch, block * (a_bytes / blocks), a_bytes / blocks, Access::read);
-    dispatch.operand(&scratch, a_bytes + block * (b_bytes / blocks), b_bytes / blocks, Access::read);
-    dispatch.operand(&scratch, a_bytes + b_bytes, sums_bytes, Access::read_write);
+    dispatch.operand(places.scratch, places.a + block * (a_bytes / blocks), a_bytes / blocks, Access::read);
+    dispatch.operand(places.of_b, places.b + block * (b_bytes / blocks), b_bytes / blocks, Access::read);
+    dispatch.operand(places.scratch, places.sums, sums_bytes, Access::read_write);
     const uint64_t c_bytes = ((args.m - 1) * args.ldc + args.n) * 4;
     dispatch.operand(last ? args.c : nullptr, 0, last ? c_bytes : 0, beta ? Access::read_write : Access::write);
     push.first = block == 0;
@@ -124,6 +126,17 @@ void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
                   2.0 * depth * static_cast<double>(tiles_m * kRows * tiles_n * width));
     recorder.dispatch(request, dispatch);
   }
+}
+
+// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK.
+void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
+  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
+  const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
+  const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, panels.tiles_m, 0};
+  const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, panels.width, panels.tiles_n, panels.a_bytes};
+  record_pack(recorder, a, args.k, depth, scratch);
+  record_pack(recorder, b, args.k, depth, scratch);
+  record_tiles(recorder, args, depth, {&scratch, 0, panels.a_bytes + panels.b_bytes, &scratch, panels.a_bytes});
 }
 
 // The length of about equal pieces of `extent`: at most `most`, a multiple of `unit`.
@@ -176,6 +189,35 @@ void offer_panels(const Recorder& recorder, const Plan& plan, Offers& offers) {
   const bool suits = std::min(args.m, args.n) >= kMin && args.k >= (addresses ? kMinKAddresses : kMinK) &&
                      cost < (addresses ? kMaxWasteAddresses : kMaxWaste);
   offers.add({Kind::panels, "panels", 0, cost, small ? Fit::by_name : suits ? Fit::suits : Fit::perhaps});
+}
+
+bool takes_packed(const Recorder& recorder, uint64_t m, uint64_t n, uint64_t k) {
+  const uint64_t most_n = std::min<uint64_t>(kMaxTiles * group_cols(recorder.traits()), 1u << 16);
+  return runs_panels(recorder.traits()) && recorder.binds_addresses(Reads::packed, Dispatch("gemm panels")) &&
+         m <= kMaxM && n <= most_n && k <= kMaxK;
+}
+
+uint64_t packed_bytes(const Recorder& recorder, uint64_t n, uint64_t k) {
+  return Panels(recorder.traits(), 1, n, k, depth_of(k).steps).b_bytes;
+}
+
+void record_packing(Recorder& recorder, const Buffer& b, uint64_t n, uint64_t k, const Buffer& packed) {
+  const uint32_t depth = depth_of(k).steps;
+  const Panels panels(recorder.traits(), 1, n, k, depth);
+  record_pack(recorder, {&b, n, k, 1, panels.width, panels.tiles_n, 0}, k, depth, packed);
+}
+
+void record_packed_product(Recorder& recorder, const Buffer& a, const Buffer& packed, const Buffer& c, uint64_t m,
+                           uint64_t n, uint64_t k) {
+  const uint32_t depth = depth_of(k).steps;
+  const Panels panels(recorder.traits(), m, n, k, depth);
+  const Buffer& scratch = recorder.scratch(panels.a_bytes + panels.sums_bytes);
+  record_pack(recorder, {&a, m, k, 1, kRows, panels.tiles_m, 0}, k, depth, scratch);
+  GemmArgs args{};
+  args.m = m, args.n = n, args.k = k;
+  args.alpha = 1;
+  args.c = &c, args.ldc = n;
+  record_tiles(recorder, args, depth, {&scratch, 0, panels.a_bytes, &packed, 0});
 }
 
 void record_panels(Recorder& recorder, Plan& plan) {
