@@ -144,6 +144,20 @@ def test_one_sequence(ctx, rng):
     assert np.allclose(h.numpy(), hn.numpy(), rtol=0, atol=1e-6) and np.allclose(c.numpy(), cn.numpy(), rtol=0, atol=1e-6)
 
 
+def test_dropout(ctx, rng):
+    """Between layers, and not after the last."""
+    device, _ = draw(rng, ctx, "gru", (3, 8, 2), 2, 0, True, False, np.float32)
+    x = ctx.array(rng.standard_normal((5, 4, 3)).astype(np.float32))
+    y, hn = tuff.gru(x, device, dropout=0.5, generator=tuff.Generator(ctx, 7))
+    first, _ = tuff.gru(x, device[0])
+    dropped = tuff.Generator(ctx, 7).dropout(first, 0.5)
+    wanted, _ = tuff.gru(dropped, device[1])
+    assert np.array_equal(y.numpy(), wanted.numpy())
+    assert not np.array_equal(y.numpy(), tuff.gru(x, device)[0].numpy())
+    with pytest.raises(TypeError, match="generator"):
+        tuff.gru(x, device, dropout=0.5)
+
+
 def test_weights_by_name(ctx, rng):
     """The names of PyTorch's state_dict()."""
     state = {}

@@ -14,6 +14,7 @@ from ._operands import dtype_of, require_array, same_kind
 if TYPE_CHECKING:
     from ._array import Array
     from ._context import Context
+    from ._random import Generator
 
 __all__ = ["RnnLayer", "gru", "lstm", "rnn", "rnn_layers"]
 
@@ -55,12 +56,13 @@ def lstm(
     reverse: bool = False,
     order: str = "torch",
     clip: float = 0.0,
+    dropout: float = 0.0,
+    generator: Optional[Generator] = None,
 ) -> Tuple[Array, Tuple[Array, Array]]:
     """Long short-term memory. Returns (y, (hn, cn)), as torch.nn.LSTM does.
 
     x is (steps, batch, input), or (batch, steps, input) with batch_first, or (steps, input) without a batch. layers is
-    an RnnLayer, or one for each layer, of which every but the first has the outputs of the one before as its input; in
-    inference there is no dropout between them. y has the directions of the last layer side by side: (steps, batch,
+    an RnnLayer, or one for each layer, of which every but the first has the outputs of the one before as its input. y has the directions of the last layer side by side: (steps, batch,
     D * hidden), in x's layout. h0 and hn are (layers * D, batch, hidden), with a projection (layers * D, batch, proj),
     c0 and cn (layers * D, batch, hidden); None is zeros.
 
@@ -68,8 +70,10 @@ def lstm(
     reverse  a layer with one direction goes from the end to the beginning
     order    of the gates in the weights: "torch" (input, forget, cell, output) or "onnx" (input, output, forget, cell)
     clip     sums are limited to -clip … clip; 0: they are not
+    dropout  the outputs of every layer but the last are dropped with this probability, by generator, a tuff.Generator; 0 for
+             inference
     """
-    y, hn, cn = _run(raw.RNN_CELL_LSTM, x, layers, h0, c0, lengths, batch_first, reverse, order, clip, False)
+    y, hn, cn = _run(raw.RNN_CELL_LSTM, x, layers, h0, c0, lengths, batch_first, reverse, order, clip, False, (dropout, generator))
     return y, (hn, cn)
 
 
@@ -84,6 +88,8 @@ def gru(
     order: str = "torch",
     linear_before_reset: bool = True,
     clip: float = 0.0,
+    dropout: float = 0.0,
+    generator: Optional[Generator] = None,
 ) -> Tuple[Array, Array]:
     """Gated recurrent units, with the arguments of lstm(). Returns (y, hn), as torch.nn.GRU does.
 
@@ -91,8 +97,9 @@ def gru(
     the product with h and its bias, as in PyTorch; without it h itself, as ONNX does by default.
     """
     y, hn, _ = _run(
-        raw.RNN_CELL_GRU, x, layers, h0, None, lengths, batch_first, reverse, order, clip, bool(linear_before_reset)
-    )
+        raw.RNN_CELL_GRU, x, layers, h0, None, lengths, batch_first, reverse, order, clip, bool(linear_before_reset),
+        (dropout, generator),
+    )  # fmt: skip
     return y, hn
 
 
@@ -106,12 +113,14 @@ def rnn(
     batch_first: bool = False,
     reverse: bool = False,
     clip: float = 0.0,
+    dropout: float = 0.0,
+    generator: Optional[Generator] = None,
 ) -> Tuple[Array, Array]:
     """h = activation(w @ x + bias_w + r @ h + bias_r) from step to step, with the arguments of lstm(). Returns (y, hn),
     as torch.nn.RNN does. activation is "tanh" or "relu".
     """
     cell = choice(activation, "activation", _ACTIVATIONS)
-    y, hn, _ = _run(cell, x, layers, h0, None, lengths, batch_first, reverse, "torch", clip, False)
+    y, hn, _ = _run(cell, x, layers, h0, None, lengths, batch_first, reverse, "torch", clip, False, (dropout, generator))
     return y, hn
 
 
@@ -162,6 +171,7 @@ def _run(
     order: str,
     clip: float,
     linear_before_reset: bool,
+    dropping: Tuple[float, Optional[Generator]],
 ) -> Tuple[Array, Array, Optional[Array]]:
     require_array(x, "x")
     if x.ndim not in (2, 3):
@@ -179,6 +189,9 @@ def _run(
             raise ValueError(f"lengths is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
         if lengths.context is not x.context:
             raise ValueError("operands are of different contexts")
+    probability, generator = real(dropping[0], "dropout"), dropping[1]
+    if probability != 0 and generator is None:
+        raise TypeError("dropout needs a generator, a tuff.Generator")
     rows = len(listed) * directions
     shapes = {"h": (rows, batch, width) if batched else (rows, width), "c": (rows, batch, hidden) if batched else (rows, hidden)}
     for given, name in ((h0, "h"), (c0, "c")):
@@ -232,6 +245,8 @@ def _run(
                 views.append(state.buffer.view(number * each, each))
                 setattr(desc, name, views[-1].handle)
         check(raw.tuff_rnn(x.context.stream_handle, desc))
+        if probability != 0 and generator is not None and number + 1 != len(listed):
+            generator.dropout(y, probability, out=y)
         x = y
     return x, hn, cn
 
