@@ -216,6 +216,18 @@ struct Released<tuff_sparse_convert_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
 };
 template <>
+struct Released<tuff_quantize_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {136};  // 0.9.0
+};
+template <>
+struct Released<tuff_dequantize_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {136};  // 0.9.0
+};
+template <>
+struct Released<tuff_qgemm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.9.0
+};
+template <>
 struct Released<tuff_expr_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {40};  // 0.9.0
 };

@@ -15,6 +15,7 @@
 #include "kernels/norm/norm.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/quant/quant.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -77,6 +78,9 @@ const OperationInfo* const kOperations[] = {
     &operations::rnn.info(),
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
+    &operations::quantize.info(),
+    &operations::dequantize.info(),
+    &operations::qgemm.info(),
     &operations::expr.info(),
 };
 

@@ -347,6 +347,18 @@ TEST_P(Structures, OperationStructures) {
   auto rnn = operation(tuff_rnn_desc{});
   rnn.input_size = rnn.hidden_size = 1;
   expect_checked("tuff_rnn", rnn, false, [&](const tuff_rnn_desc* d) { return tuff_rnn(context(), d); });
+  auto quantize = operation(tuff_quantize_desc{});
+  quantize.format = TUFF_QUANT_I8, quantize.rank = 2, quantize.shape[1] = 1;
+  expect_checked("tuff_quantize", quantize, false,
+                 [&](const tuff_quantize_desc* d) { return tuff_quantize(context(), d); });
+  auto dequantize = operation(tuff_dequantize_desc{});
+  dequantize.format = TUFF_QUANT_I8, dequantize.rank = 2, dequantize.shape[1] = 1;
+  expect_checked("tuff_dequantize", dequantize, false,
+                 [&](const tuff_dequantize_desc* d) { return tuff_dequantize(context(), d); });
+  tuff_qgemm_desc qgemm{};
+  qgemm.struct_size = sizeof qgemm;
+  qgemm.format = TUFF_QUANT_I8, qgemm.a_type = TUFF_F32;
+  expect_checked("tuff_qgemm", qgemm, false, [&](const tuff_qgemm_desc* d) { return tuff_qgemm(context(), d); });
   auto resize = operation(tuff_resize_desc{});
   resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
   expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });

@@ -183,6 +183,40 @@ void add_norm_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns, const
                            }));
 }
 
+// Buffers are of 4 bytes for each of their values. Scales are one for 32 numbers of a row.
+void add_quant_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
+  const uint64_t n = rows * columns;
+  const std::string text = fmt::format("{} x {}, i8 in blocks of 32", rows, columns);
+  const auto fill_in = [=](auto& desc) {
+    desc.format = TUFF_QUANT_I8, desc.dtype = TUFF_F32, desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 32;
+    desc.shape[0] = rows, desc.shape[1] = columns, desc.rank = 2, desc.axis = 1;
+  };
+  const uint64_t bytes = 5 * n + n / 8;
+  all.push_back(memory_row("quantize", "quantize", text, bytes, {n, n / 32, n / 4},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_quantize_desc desc{};
+                             fill_in(desc);
+                             desc.input = b[0].handle(), desc.scales = b[1].handle(), desc.output = b[2].handle();
+                             context.quantize(desc);
+                           }));
+  all.push_back(memory_row("dequantize", "dequantize", text, bytes, {n / 4, n / 32, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_dequantize_desc desc{};
+                             fill_in(desc);
+                             desc.input = b[0].handle(), desc.scales = b[1].handle(), desc.output = b[2].handle();
+                             context.dequantize(desc);
+                           }));
+  // 144 bytes for 256 numbers.
+  all.push_back(memory_row("qgemm", "qgemm", fmt::format("1 x {} x {} by q4_K", rows, columns), n / 256 * 144,
+                           {columns, n / 256 * 36, rows}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_qgemm_desc desc{};
+                             desc.format = TUFF_QUANT_Q4_K, desc.a_type = TUFF_F32;
+                             desc.m = 1, desc.n = rows, desc.k = columns;
+                             desc.a = b[0].handle(), desc.weights = b[1].handle(), desc.c = b[2].handle();
+                             context.qgemm(desc);
+                           }));
+}
+
 // Gathers rows of a table in an order that defeats caches.
 Row gather_row(uint64_t rows, uint64_t columns) {
   Row result = memory_row("gather", "gather", fmt::format("{} rows of {}", rows, columns), 8 * rows * columns, {}, {});
@@ -595,6 +629,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.shape[0] = values / 2048, desc.shape[1] = 1024;
                              context.fft(desc);
                            }));
+  add_quant_rows(all, rows, kColumns);
   all.push_back(expr_row("expr", rows, kColumns, false));
   all.push_back(expr_row("expr, row", rows, kColumns, true));
   all.push_back(softmax_row(rows, kColumns));

@@ -20,6 +20,66 @@ Case rope_case() {
   return within(entry, 600 * (4 * 2 * kRounding + 0x1p-29 + 3 * kRounding));
 }
 
+// Numbers of magnitude up to 300 as multiples of 2.5, which 8 bits hold, in blocks of 25 along rows of 100.
+struct Quantised {
+  Quantised(const tuff::Context& context, const tuff::Buffer& input)
+      : scales(context.alloc<float>(120 * 4)), numbers(context.alloc<uint8_t>(12'000)) {
+    const float scale = 2.5F;
+    tuff_fill(context.handle(), scales.handle(), 0, 120 * 4 * 4, &scale, sizeof scale);
+    tuff_quantize_desc desc{};
+    desc.format = TUFF_QUANT_I8, desc.dtype = TUFF_F32, desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 25;
+    desc.input = input.handle(), desc.scales = scales.handle(), desc.output = numbers.handle();
+    desc.shape[0] = 120, desc.shape[1] = 100, desc.rank = 2, desc.axis = 1;
+    context.quantize(desc);
+  }
+  tuff::Buffer scales, numbers;
+};
+
+void add_quant_cases(std::vector<Case>& cases) {
+  // All backends compute the same bits.
+  cases.push_back(exact_case("quantize", "120x100 to i8, and dequantize", {12'000}, 12'000,
+                             [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                               const Quantised q(context, in[0]);
+                               tuff_dequantize_desc desc{};
+                               desc.format = TUFF_QUANT_I8, desc.dtype = TUFF_F32;
+                               desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 25;
+                               desc.input = q.numbers.handle(), desc.scales = q.scales.handle();
+                               desc.output = out.handle();
+                               desc.shape[0] = 120, desc.shape[1] = 100, desc.rank = 2, desc.axis = 1;
+                               context.dequantize(desc);
+                             }));
+  // Bytes from 0 to 50 as blocks, so that their f16 scales are finite.
+  cases.push_back(exact_case("dequantize", "60x256 of q8_0", {16'320}, 15'360,
+                             [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                               const tuff::Buffer blocks = context.alloc<uint8_t>(16'320), scale = context.alloc<float>(1);
+                               const float six = 6;
+                               tuff_fill(context.handle(), scale.handle(), 0, sizeof six, &six, sizeof six);
+                               tuff_quantize_desc bytes{};
+                               bytes.format = TUFF_QUANT_U8, bytes.dtype = TUFF_F32, bytes.shape[0] = 16'320;
+                               bytes.rank = 1, bytes.input = in[0].handle(), bytes.scales = scale.handle();
+                               bytes.output = blocks.handle();
+                               context.quantize(bytes);
+                               tuff_dequantize_desc desc{};
+                               desc.format = TUFF_QUANT_Q8_0, desc.dtype = TUFF_F32;
+                               desc.input = blocks.handle(), desc.output = out.handle();
+                               desc.shape[0] = 60, desc.shape[1] = 256, desc.rank = 2;
+                               context.dequantize(desc);
+                             }));
+  const auto product = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+    const Quantised q(context, in[0]);
+    tuff_qgemm_desc desc{};
+    desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_F32;
+    desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 25;
+    desc.m = 3, desc.n = 120, desc.k = 100;
+    desc.a = in[0].handle(), desc.weights = q.numbers.handle(), desc.scales = q.scales.handle();
+    desc.c = out.handle();
+    context.qgemm(desc);
+  };
+  // 100 products of numbers of magnitude at most 302, and three more roundings than terms.
+  cases.push_back(
+      within(exact_case("qgemm", "3x120x100 by i8", {12'000}, 360, product), 103.0 * 100 * 302 * 302 * kRounding));
+}
+
 }  // namespace
 
 void add_shape_cases(std::vector<Case>& cases) {
@@ -195,6 +255,7 @@ void add_shape_cases(std::vector<Case>& cases) {
   });
   // 4 log2(100) roundings of the result's Euclidean norm, of 100 complex numbers whose parts are at most 300.
   cases.back() = within(cases.back(), 4 * 6.7 * 100 * 300 * 1.5 * kRounding);
+  add_quant_cases(cases);
 }
 
 }  // namespace tool

@@ -293,6 +293,36 @@ enum {
   TUFF_RANDOM_EXPONENTIAL = 6 /* scale * e, with e exponential of mean 1 */
 };
 
+/* How quantised numbers are stored. The first four are integers of 8 and 4 bits, which come with scales and, if wanted,
+ * zero points in buffers of their own. Two 4-bit numbers are a byte, the first one in its low half (as in ONNX). The
+ * others are ggml's blocks, as they lie in a GGUF file: each has its scales within it. Since 0.9.0. */
+typedef int32_t tuff_quant_format;
+enum {
+  TUFF_QUANT_INVALID = -1,
+  TUFF_QUANT_I8 = 1,
+  TUFF_QUANT_U8 = 2,
+  TUFF_QUANT_I4 = 3,
+  TUFF_QUANT_U4 = 4,
+  TUFF_QUANT_Q4_0 = 16, /* 32 numbers in 18 bytes */
+  TUFF_QUANT_Q4_1 = 17, /* 32 numbers in 20 bytes */
+  TUFF_QUANT_Q5_0 = 18, /* 32 numbers in 22 bytes */
+  TUFF_QUANT_Q5_1 = 19, /* 32 numbers in 24 bytes */
+  TUFF_QUANT_Q8_0 = 20, /* 32 numbers in 34 bytes */
+  TUFF_QUANT_Q4_K = 24, /* 256 numbers in 144 bytes */
+  TUFF_QUANT_Q5_K = 25, /* 256 numbers in 176 bytes */
+  TUFF_QUANT_Q6_K = 26  /* 256 numbers in 210 bytes */
+};
+
+/* Which elements of a tensor share a scale and a zero point. Since 0.9.0. */
+typedef int32_t tuff_quant_granularity;
+enum {
+  TUFF_QUANT_GRANULARITY_INVALID = -1,
+  TUFF_QUANT_PER_TENSOR = 0, /* all: there is one scale */
+  TUFF_QUANT_PER_AXIS = 1,   /* those of equal index along the axis: there are shape[axis] scales */
+  TUFF_QUANT_PER_BLOCK = 2   /* block_size neighbours along the axis: the scales have the tensor's shape, but
+                                ceil(shape[axis] / block_size) along the axis */
+};
+
 /* Which triangle of a matrix is meant. Since 0.9.0. */
 typedef int32_t tuff_triangle;
 enum {
@@ -2267,6 +2297,103 @@ typedef struct tuff_sparse_convert_desc {
  * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more entries or
  * elements, and for 2^31 or more rows or columns. */
 TUFF_API tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
+ * Quantisation. Since 0.9.0.
+ *
+ * x is about (q - zero_point) * scale, where q is an integer of 4 or 8 bits. docs/quantisation.md describes the formats.
+ * A buffer of quantised numbers has 1 byte for each number of 8 bits, and ceil(n / 2) bytes for n of 4 bits: they are
+ * packed in the order of the tensor's elements, across rows. Zero points are stored in the same way. Blocks of ggml's
+ * formats lie along the last axis, whose size is a multiple of a block's; their buffer starts at an even byte.
+ * Scales are data, which no call can check beforehand: tuff_quantize() says what becomes of zeros and NaN.
+ * ------------------------------------------------------------------------------------------- */
+
+/* Options of tuff_quantize(). */
+typedef struct tuff_quantize_desc {
+  uint32_t struct_size;
+  int32_t format;          /* TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4 or TUFF_QUANT_U4 */
+  int32_t dtype;           /* of the input: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t scale_type;      /* likewise; 0: dtype */
+  int32_t quotient_type;   /* likewise: the type that input / scale is computed in; 0: scale_type */
+  int32_t granularity;     /* TUFF_QUANT_PER_TENSOR, TUFF_QUANT_PER_AXIS or TUFF_QUANT_PER_BLOCK */
+  tuff_buffer input;
+  tuff_buffer scales;
+  tuff_buffer zero_points; /* of the format; TUFF_NULL_HANDLE: all 0 */
+  tuff_buffer output;      /* of the format */
+  uint64_t shape[8];       /* of input and output: the first `rank` sizes, 1 <= rank <= 8 */
+  uint32_t rank;
+  uint32_t axis;           /* less than rank */
+  uint64_t block_size;     /* PER_BLOCK: at least 1; otherwise 0 */
+} tuff_quantize_desc;
+/* Quantises, as ONNX's QuantizeLinear does, to the same bits on every device:
+ *   output = saturate(round(input / scale) + zero_point)
+ * Input and scale are converted to quotient_type, the quotient is rounded to that type as IEEE 754 says, and then to an
+ * integer, both to nearest and ties to even. The sum is exact, and saturates to the range of the format: -128 to 127,
+ * 0 to 255, -8 to 7, 0 to 15. Denormals are not flushed. A scale may be negative. A NaN among quotients (NaN inputs or
+ * scales, 0 / 0, infinity / infinity) counts as 0, so that its result is the zero point; other numbers divided by a
+ * scale of 0 are infinite and saturate.
+ * The four bits that remain of the last byte of an odd number of 4-bit results are 0. output may not overlap another
+ * operand.
+ * Errors: INVALID_ARGUMENT for other formats, an axis that is not below rank, a block_size of 0 with PER_BLOCK or not 0
+ * without; UNSUPPORTED for other types, for an axis, or a product of the sizes of the axes after it, of 2^31 or more
+ * with PER_AXIS or PER_BLOCK, and on devices without storage of 8 bits (and of 16 bits for 16-bit types). */
+TUFF_API tuff_status tuff_quantize(tuff_stream stream, const tuff_quantize_desc* desc);
+
+/* Options of tuff_dequantize(). */
+typedef struct tuff_dequantize_desc {
+  uint32_t struct_size;
+  int32_t format;          /* TUFF_QUANT_* */
+  int32_t dtype;           /* of the output: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t scale_type;      /* likewise; 0: dtype */
+  int32_t granularity;     /* as in tuff_quantize_desc; 0 for formats of blocks */
+  int32_t reserved;        /* zero */
+  tuff_buffer input;       /* of the format */
+  tuff_buffer scales;      /* TUFF_NULL_HANDLE for formats of blocks */
+  tuff_buffer zero_points; /* of the format; TUFF_NULL_HANDLE: all 0 */
+  tuff_buffer output;
+  uint64_t shape[8];       /* the first `rank` sizes, 1 <= rank <= 8 */
+  uint32_t rank;
+  uint32_t axis;           /* less than rank */
+  uint64_t block_size;     /* PER_BLOCK: at least 1; otherwise 0 */
+} tuff_dequantize_desc;
+/* The inverse, as ONNX's DequantizeLinear: output = (input - zero_point) * scale. The product is rounded to f32, and that
+ * to dtype, to nearest even. Formats of blocks give what ggml computes in f32, rounded to dtype. The bits are the same
+ * on every device, and denormals are not flushed. output may not overlap another operand.
+ * Errors: those of tuff_quantize(); INVALID_ARGUMENT for a last axis that is not a multiple of a block, and for scales,
+ * zero points, a granularity or a block_size with a format of blocks. */
+TUFF_API tuff_status tuff_dequantize(tuff_stream stream, const tuff_dequantize_desc* desc);
+
+/* Options of tuff_qgemm(). */
+typedef struct tuff_qgemm_desc {
+  uint32_t struct_size;
+  int32_t format;          /* TUFF_QUANT_*, of the weights */
+  int32_t a_type, c_type;  /* TUFF_F32, TUFF_F16 or TUFF_BF16; c_type 0: a_type */
+  int32_t scale_type;      /* likewise; 0: a_type */
+  int32_t granularity;     /* PER_AXIS: one scale for each row of the weights; PER_BLOCK: block_size numbers of a row */
+  int32_t activation;      /* TUFF_ACTIVATION_* */
+  int32_t reserved;        /* zero */
+  uint64_t m, n, k;
+  double alpha;            /* 0: 1 */
+  tuff_buffer a;           /* [m][k] */
+  tuff_buffer weights;     /* [n][k], of the format */
+  tuff_buffer scales;      /* as in tuff_dequantize_desc, for the shape [n][k] */
+  tuff_buffer zero_points; /* likewise */
+  tuff_buffer bias;        /* [n], of c_type; TUFF_NULL_HANDLE: none */
+  tuff_buffer residual;    /* [m][n], of c_type; TUFF_NULL_HANDLE: none */
+  tuff_buffer c;           /* [m][n] */
+  uint64_t lda, ldc, ld_residual; /* 0: dense */
+  uint64_t block_size;     /* PER_BLOCK: at least 1; otherwise 0 */
+} tuff_qgemm_desc;
+/* Product with quantised weights: C = activation(alpha * A * W^T + bias + residual), where W[n][k] are the weights as
+ * tuff_dequantize() gives them: a row for each output, as in GGUF files and in a linear layer of PyTorch. Sums and the
+ * epilogue are computed in f32, and the result is rounded once. For A of 16 bits, weights may first be rounded to A's
+ * type. The error is at most (k + 3) * 2^-24 * |alpha| * |A| * |W|^T before the epilogue, and 2^-11 (f16) or 2^-8 (bf16)
+ * of the same product more for weights that are rounded; weights beyond f16's range may become infinite.
+ * C may be exactly the residual, with the same leading dimension, and may overlap no other operand. With k = 0, the sums
+ * are 0. Needs device memory for weights that are dequantised first: at most 2^26 elements of A's type, or one row.
+ * Errors: those of tuff_dequantize(); INVALID_ARGUMENT for an alpha that is not finite in f32 and for leading dimensions
+ * that are too small. */
+TUFF_API tuff_status tuff_qgemm(tuff_stream stream, const tuff_qgemm_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Expressions. Since 0.9.0.

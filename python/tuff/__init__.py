@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw, sparse
+from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw, sparse
 from ._array import Array
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -41,6 +41,7 @@ from ._norms import *  # noqa: F403
 from ._operations import *  # noqa: F403
 from ._position import *  # noqa: F403
 from ._pool import *  # noqa: F403
+from ._quantisation import *  # noqa: F403
 from ._random import *  # noqa: F403
 from ._recurrent import *  # noqa: F403
 from ._reductions import *  # noqa: F403
@@ -90,7 +91,7 @@ __all__ = [
     "sparse",
     "version",
 ]
-for _module in (_attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views):
+for _module in (_attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views):
     # Except those that would shadow Python's built-ins.
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module

@@ -198,6 +198,27 @@ RANDOM_UNIFORM = 4
 RANDOM_NORMAL = 5
 RANDOM_EXPONENTIAL = 6
 
+# tuff_quant_format
+QUANT_INVALID = -1
+QUANT_I8 = 1
+QUANT_U8 = 2
+QUANT_I4 = 3
+QUANT_U4 = 4
+QUANT_Q4_0 = 16
+QUANT_Q4_1 = 17
+QUANT_Q5_0 = 18
+QUANT_Q5_1 = 19
+QUANT_Q8_0 = 20
+QUANT_Q4_K = 24
+QUANT_Q5_K = 25
+QUANT_Q6_K = 26
+
+# tuff_quant_granularity
+QUANT_GRANULARITY_INVALID = -1
+QUANT_PER_TENSOR = 0
+QUANT_PER_AXIS = 1
+QUANT_PER_BLOCK = 2
+
 # tuff_triangle
 TRIANGLE_INVALID = -1
 TRIANGLE_LOWER = 0
@@ -1453,6 +1474,78 @@ class SparseConvertDesc(Structure):
     ]
 
 
+class QuantizeDesc(Structure):
+    """tuff_quantize_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("format", c_int32),
+        ("dtype", c_int32),
+        ("scale_type", c_int32),
+        ("quotient_type", c_int32),
+        ("granularity", c_int32),
+        ("input", c_uint64),
+        ("scales", c_uint64),
+        ("zero_points", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("block_size", c_uint64),
+    ]
+
+
+class DequantizeDesc(Structure):
+    """tuff_dequantize_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("format", c_int32),
+        ("dtype", c_int32),
+        ("scale_type", c_int32),
+        ("granularity", c_int32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("scales", c_uint64),
+        ("zero_points", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("block_size", c_uint64),
+    ]
+
+
+class QgemmDesc(Structure):
+    """tuff_qgemm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("format", c_int32),
+        ("a_type", c_int32),
+        ("c_type", c_int32),
+        ("scale_type", c_int32),
+        ("granularity", c_int32),
+        ("activation", c_int32),
+        ("reserved", c_int32),
+        ("m", c_uint64),
+        ("n", c_uint64),
+        ("k", c_uint64),
+        ("alpha", c_double),
+        ("a", c_uint64),
+        ("weights", c_uint64),
+        ("scales", c_uint64),
+        ("zero_points", c_uint64),
+        ("bias", c_uint64),
+        ("residual", c_uint64),
+        ("c", c_uint64),
+        ("lda", c_uint64),
+        ("ldc", c_uint64),
+        ("ld_residual", c_uint64),
+        ("block_size", c_uint64),
+    ]
+
+
 class ExprVariable(ctypes.Structure):
     """tuff_expr_variable"""
 
@@ -1807,6 +1900,10 @@ FUNCTIONS = {
     # Sparse matrices
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),
+    # Quantisation
+    "tuff_quantize": (c_int32, [c_uint64, POINTER(QuantizeDesc)]),
+    "tuff_dequantize": (c_int32, [c_uint64, POINTER(DequantizeDesc)]),
+    "tuff_qgemm": (c_int32, [c_uint64, POINTER(QgemmDesc)]),
     # Expressions
     "tuff_expr_create": (c_int32, [c_uint64, POINTER(ExprDesc), POINTER(c_uint64)]),
     "tuff_expr_run": (c_int32, [c_uint64, c_uint64, POINTER(ExprRunDesc)]),

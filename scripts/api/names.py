@@ -5,11 +5,13 @@ error."""
 # qualified by its owner takes precedence. Parameters declared with a group's type need no row.
 VALUES = {
     **dict.fromkeys(
-        "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type".split(),
+        "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type scale_type quotient_type".split(),
         "tuff_dtype",
     ),
     **dict.fromkeys("ta tb transpose".split(), "tuff_transpose"),
     "triangle": "tuff_triangle",
+    **dict.fromkeys("tuff_quantize_desc.format tuff_dequantize_desc.format tuff_qgemm_desc.format".split(), "tuff_quant_format"),
+    "granularity": "tuff_quant_granularity",
     "side": "tuff_side",
     "from_format": "tuff_sparse_format",
     "to_format": "tuff_sparse_format",

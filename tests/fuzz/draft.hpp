@@ -132,6 +132,7 @@ std::span<const Description> describe_attention();
 std::span<const Description> describe_linalg();
 std::span<const Description> describe_recurrent();
 std::span<const Description> describe_sparse();
+std::span<const Description> describe_quant();
 const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.

@@ -36,6 +36,10 @@ GROUPS = {
     ("rnn", "cell"): ("tuff_rnn_cell",),
     ("rnn", "direction"): ("tuff_rnn_direction",),
     ("rnn", "gate_order"): ("tuff_rnn_gates",),
+    ("quantize", "granularity"): ("tuff_quant_granularity",),
+    ("dequantize", "format"): ("tuff_quant_format",),
+    ("qgemm", "format"): ("tuff_quant_format",),
+    ("qgemm", "activation"): ("tuff_activation",),
     ("cholesky", "triangle"): ("tuff_triangle",),
     ("triangular_solve", "side"): ("tuff_side",),
     ("triangular_solve", "triangle"): ("tuff_triangle",),
@@ -47,7 +51,7 @@ GROUPS = {
     ("sparse_convert", "to_format"): ("tuff_sparse_format",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra", "Sparse matrices")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra", "Sparse matrices", "Quantisation")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 

@@ -36,6 +36,7 @@ import rows  # noqa: E402, F401
 import shapes  # noqa: E402, F401
 import sorting  # noqa: E402, F401
 import sparse  # noqa: E402, F401
+import quantisation  # noqa: E402, F401
 import transforms  # noqa: E402, F401
 import windows  # noqa: E402, F401
 

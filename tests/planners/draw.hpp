@@ -176,6 +176,11 @@ void draw_pad(Call& call);
 void draw_copy_strided(Call& call);
 void draw_cast(Call& call);
 
+// operations_quant.cpp
+void draw_quantize(Call& call);
+void draw_dequantize(Call& call);
+void draw_qgemm(Call& call);
+
 // operations_linalg.cpp
 void draw_cholesky(Call& call);
 void draw_lu(Call& call);

@@ -1,0 +1,120 @@
+#include "kernels/quant/quant.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kernels/common/check.hpp"
+#include "kernels/common/describe.hpp"
+
+namespace tuff {
+namespace quant {
+namespace {
+
+constexpr Format kFormats[] = {
+    {TUFF_QUANT_I8, "i8", 1, 1, -128, 127},    {TUFF_QUANT_U8, "u8", 1, 1, 0, 255},
+    {TUFF_QUANT_I4, "i4", 2, 1, -8, 7},        {TUFF_QUANT_U4, "u4", 2, 1, 0, 15},
+    {TUFF_QUANT_Q4_0, "q4_0", 32, 18, 0, 0},   {TUFF_QUANT_Q4_1, "q4_1", 32, 20, 0, 0},
+    {TUFF_QUANT_Q5_0, "q5_0", 32, 22, 0, 0},   {TUFF_QUANT_Q5_1, "q5_1", 32, 24, 0, 0},
+    {TUFF_QUANT_Q8_0, "q8_0", 32, 34, 0, 0},   {TUFF_QUANT_Q4_K, "q4_K", 256, 144, 0, 0},
+    {TUFF_QUANT_Q5_K, "q5_K", 256, 176, 0, 0}, {TUFF_QUANT_Q6_K, "q6_K", 256, 210, 0, 0},
+};
+
+Buffer part(const Buffer* buffer, uint64_t bytes) {
+  if (buffer == nullptr) return {};
+  Buffer result = *buffer;
+  result.offset += bytes;
+  result.bytes -= std::min(result.bytes, bytes);
+  return result;
+}
+
+}  // namespace
+
+const Format& format_of(int32_t number) {
+  const auto* found = std::find_if(std::begin(kFormats), std::end(kFormats),
+                                   [number](const Format& format) { return format.number == number; });
+  require(found != std::end(kFormats), "format is {}, needs a TUFF_QUANT_I8 … TUFF_QUANT_Q6_K", number);
+  return *found;
+}
+
+uint64_t stored_bytes(const Format& format, uint64_t numbers) {
+  const uint64_t blocks = numbers / format.block + (numbers % format.block != 0 ? 1 : 0);
+  return checked_mul(blocks, format.block_bytes, "shape");
+}
+
+uint64_t Places::scales() const {
+  if (granularity == TUFF_QUANT_PER_TENSOR) return 1;
+  return granularity == TUFF_QUANT_PER_AXIS ? axis : outer * blocks * inner;
+}
+
+uint64_t Places::scale_of(uint64_t element) const {
+  if (granularity == TUFF_QUANT_PER_TENSOR) return 0;
+  const uint64_t i = element % inner, a = element / inner % axis, o = element / inner / axis;
+  return granularity == TUFF_QUANT_PER_AXIS ? a : (o * blocks + a / block) * inner + i;
+}
+
+Places places_of(const QuantArgs& args) {
+  const AxisView view = check_axis(args.shape, args.rank, args.axis);
+  const uint64_t block = args.granularity == TUFF_QUANT_PER_BLOCK ? args.block_size : 1;
+  return {args.granularity, view.outer, view.axis,
+          view.inner,       block,      view.axis / block + (view.axis % block != 0 ? 1 : 0)};
+}
+
+Weights::Weights(const QgemmArgs& all, uint64_t first, uint64_t rows)
+    : args{all.format,
+           all.a_type,
+           all.scale_type,
+           0,
+           all.granularity,
+           nullptr,
+           &scales_,
+           &zero_points_,
+           &weights_,
+           nullptr,
+           2,
+           all.granularity == TUFF_QUANT_PER_BLOCK ? 1u : 0u,
+           all.block_size},
+      shape_{rows, all.k} {
+  const Format& format = format_of(all.format);
+  args.shape = shape_.data();
+  weights_ = part(all.weights, stored_bytes(format, first * all.k));
+  uint64_t each = 0;  // scales of a row
+  if (all.granularity == TUFF_QUANT_PER_AXIS) each = 1;
+  if (all.granularity == TUFF_QUANT_PER_BLOCK) each = all.k / all.block_size + (all.k % all.block_size != 0 ? 1 : 0);
+  if (format.integers()) {
+    scales_ = part(all.scales, first * each * dtype_size(all.scale_type));
+    zero_points_ = part(all.zero_points, stored_bytes(format, first * each));
+  }
+  if (all.scales == nullptr) args.scales = nullptr;
+  if (all.zero_points == nullptr) args.zero_points = nullptr;
+}
+
+}  // namespace quant
+
+namespace {
+
+CallText describe(const QuantArgs& args) {
+  return {fmt::format("{} {} {}", quant::format_of(args.format).name, dtype_name(args.dtype),
+                      describe_sizes(args.shape, args.rank)),
+          args.dtype};
+}
+
+CallText describe_product(const QgemmArgs& args) {
+  return {fmt::format("{} by {} {}x{}x{}", dtype_name(args.a_type), quant::format_of(args.format).name, args.m, args.n,
+                      args.k),
+          args.a_type};
+}
+
+}  // namespace
+
+namespace operations {
+const OperationOf<QuantArgs> quantize =
+    define_operation<QuantArgs, check_quantize, host_quantize, record_quantize, describe>("quantize", kFloatTypes);
+const OperationOf<QuantArgs> dequantize =
+    define_operation<QuantArgs, check_dequantize, host_dequantize, record_dequantize, describe>("dequantize",
+                                                                                                kFloatTypes);
+const OperationOf<QgemmArgs> qgemm =
+    define_operation<QgemmArgs, check_qgemm, host_qgemm, record_qgemm, describe_product>("qgemm", kFloatTypes);
+}  // namespace operations
+
+}  // namespace tuff

@@ -1,0 +1,107 @@
+// Quantised numbers: integers with scales in buffers of their own, and ggml's blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planning/buffer.hpp"
+#include "planning/operation.hpp"
+
+namespace tuff {
+
+class Recorder;
+
+namespace quant {
+
+struct Format {
+  int32_t number;  // TUFF_QUANT_*
+  const char* name;
+  uint32_t block, block_bytes;  // numbers in a block, and its size; 1 for integers of 8 bits, 2 for those of 4
+  int32_t least, most;          // of integers; both 0 for ggml's formats
+  bool integers() const { return least != most; }
+  uint32_t bits() const { return 8 * block_bytes / block; }  // of integers
+};
+
+// INVALID_ARGUMENT for an unknown number.
+const Format& format_of(int32_t number);
+
+// The bytes of so many numbers: of integers, or of whole blocks.
+uint64_t stored_bytes(const Format& format, uint64_t numbers);
+
+// Where the scales of a tensor are: element (o, a, i) of its shape, seen as [outer][axis][inner], has number
+//   PER_TENSOR 0, PER_AXIS a, PER_BLOCK (o * blocks + a / block) * inner + i.
+struct Places {
+  int32_t granularity;
+  uint64_t outer, axis, inner, block, blocks;
+  uint64_t elements() const { return outer * axis * inner; }
+  uint64_t scales() const;
+  uint64_t scale_of(uint64_t element) const;
+};
+
+}  // namespace quant
+
+// Of tuff_quantize and tuff_dequantize.
+struct QuantArgs {
+  int32_t format, dtype, scale_type;
+  int32_t quotient_type;  // quantize only
+  int32_t granularity;
+  const Buffer *values, *scales, *zero_points, *quantised;  // values: of dtype
+  const uint64_t* shape;
+  uint32_t rank, axis;
+  uint64_t block_size;
+};
+
+struct QgemmArgs {
+  int32_t format, a_type, c_type, scale_type, granularity, activation;
+  uint64_t m, n, k;
+  double alpha;
+  const Buffer *a, *weights, *scales, *zero_points, *bias, *residual, *c;
+  uint64_t lda, ldc, ld_residual;
+  uint64_t block_size;
+};
+
+namespace quant {
+
+Places places_of(const QuantArgs& args);  // of checked arguments
+
+// The weights of a product, `rows` rows from `first` on (an even number), as arguments of dequantize without output.
+// They refer to this object.
+class Weights {
+ public:
+  Weights(const QgemmArgs& args, uint64_t first, uint64_t rows);
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+  QuantArgs args;
+
+ private:
+  std::array<uint64_t, 2> shape_;
+  Buffer weights_, scales_, zero_points_;
+};
+
+// Element `element` as dequantize gives it, in f32; args are checked.
+float dequantised(const QuantArgs& args, const Places& places, uint64_t element);
+// The numbers of a block of one of ggml's formats.
+void decode_block(int32_t format, const uint8_t* block, float* numbers);
+
+}  // namespace quant
+
+void check_quantize(const QuantArgs& args);
+void host_quantize(const QuantArgs& args);
+void record_quantize(Recorder& recorder, const QuantArgs& args);
+
+void check_dequantize(const QuantArgs& args);
+void host_dequantize(const QuantArgs& args);
+void record_dequantize(Recorder& recorder, const QuantArgs& args);
+
+void check_qgemm(const QgemmArgs& args);
+void host_qgemm(const QgemmArgs& args);
+void record_qgemm(Recorder& recorder, const QgemmArgs& args);
+
+namespace operations {
+extern const OperationOf<QuantArgs> quantize, dequantize;
+extern const OperationOf<QgemmArgs> qgemm;
+}  // namespace operations
+
+}  // namespace tuff

@@ -1,0 +1,769 @@
+// Quantisation, compared bit for bit with a model of ONNX's QuantizeLinear and DequantizeLinear in float, and ggml's
+// blocks with a second decoder that walks through a block in order; products with quantised weights within their bound.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <span>
+
+#include "support/bounds.hpp"
+#include "support/tensor.hpp"
+#include "support/typed_gemm.hpp"
+
+namespace tuff_test::quant_test {
+namespace {
+
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kUnsupported = TUFF_ERROR_UNSUPPORTED;
+
+bool four_bits(int32_t format) { return format == TUFF_QUANT_I4 || format == TUFF_QUANT_U4; }
+bool has_sign(int32_t format) { return format == TUFF_QUANT_I8 || format == TUFF_QUANT_I4; }
+int least_of(int32_t format) { return !has_sign(format) ? 0 : four_bits(format) ? -8 : -128; }
+int most_of(int32_t format) { return least_of(format) + (four_bits(format) ? 15 : 255); }
+
+struct Block {
+  int32_t format;
+  const char* name;
+  uint64_t numbers, bytes;
+};
+constexpr Block kBlocks[] = {{TUFF_QUANT_Q4_0, "q4_0", 32, 18},   {TUFF_QUANT_Q4_1, "q4_1", 32, 20},
+                             {TUFF_QUANT_Q5_0, "q5_0", 32, 22},   {TUFF_QUANT_Q5_1, "q5_1", 32, 24},
+                             {TUFF_QUANT_Q8_0, "q8_0", 32, 34},   {TUFF_QUANT_Q4_K, "q4_K", 256, 144},
+                             {TUFF_QUANT_Q5_K, "q5_K", 256, 176}, {TUFF_QUANT_Q6_K, "q6_K", 256, 210}};
+const Block* block_of(int32_t format) {
+  const auto* found =
+      std::find_if(std::begin(kBlocks), std::end(kBlocks), [&](const Block& b) { return b.format == format; });
+  return found == std::end(kBlocks) ? nullptr : found;
+}
+std::string format_name(int32_t format) {
+  if (const Block* block = block_of(format)) return block->name;
+  return std::string(has_sign(format) ? "i" : "u") + (four_bits(format) ? "4" : "8");
+}
+uint64_t stored(int32_t format, uint64_t count) {
+  if (const Block* block = block_of(format)) return count / block->numbers * block->bytes;
+  return four_bits(format) ? (count + 1) / 2 : count;
+}
+
+int get(int32_t format, const Bytes& bytes, uint64_t i) {
+  if (four_bits(format)) {
+    const int half = i % 2 == 0 ? bytes[i / 2] % 16 : bytes[i / 2] / 16;
+    return has_sign(format) && half >= 8 ? half - 16 : half;
+  }
+  return has_sign(format) && bytes[i] >= 128 ? bytes[i] - 256 : bytes[i];
+}
+
+struct QuantCase {
+  int32_t format;
+  std::vector<uint64_t> shape;
+  int32_t granularity = TUFF_QUANT_PER_TENSOR;
+  uint32_t axis = 0;
+  uint64_t block = 0;
+  bool zeros = false;
+  int32_t dtype = TUFF_F32, scale_type = 0, quotient_type = 0;
+  uint64_t shift = 0;  // of every operand, in elements
+
+  std::string name() const {
+    std::string text = format_name(format);
+    for (const uint64_t size : shape) text += "_" + std::to_string(size);
+    const char* const kinds[] = {"tensor", "axis", "block"};
+    text += std::string("_") + kinds[granularity] + std::to_string(axis) + "_" + std::to_string(block);
+    for (const int32_t type : {dtype, scale(), quotient()}) text += std::string("_") + name_of(type);
+    return text + (zeros ? "_zeros" : "") + "_shift" + std::to_string(shift);
+  }
+  double work() const { return static_cast<double>(count()); }
+  int32_t scale() const { return scale_type != 0 ? scale_type : dtype; }
+  int32_t quotient() const { return quotient_type != 0 ? quotient_type : scale(); }
+  uint64_t count() const {
+    uint64_t n = 1;
+    for (const uint64_t size : shape) n *= size;
+    return n;
+  }
+  uint64_t inner() const {
+    uint64_t n = 1;
+    for (size_t i = axis + 1; i < shape.size(); ++i) n *= shape[i];
+    return n;
+  }
+  // The shape of the scales, as ONNX gives it, and the index of an element's scale in it.
+  uint64_t blocks() const { return (shape[axis] - 1) / block + 1; }
+  uint64_t scales() const {
+    if (granularity == TUFF_QUANT_PER_TENSOR) return 1;
+    return granularity == TUFF_QUANT_PER_AXIS ? shape[axis] : count() / shape[axis] * blocks();
+  }
+  uint64_t scale_of(uint64_t element) const {
+    if (granularity == TUFF_QUANT_PER_TENSOR) return 0;
+    std::vector<uint64_t> index(shape.size());
+    for (size_t d = shape.size(); d-- > 0;) {
+      index[d] = element % shape[d];
+      element /= shape[d];
+    }
+    if (granularity == TUFF_QUANT_PER_AXIS) return index[axis];
+    uint64_t at = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      at = at * (d == axis ? blocks() : shape[d]) + (d == axis ? index[d] / block : index[d]);
+    }
+    return at;
+  }
+};
+
+std::vector<QuantCase> cases() {
+  std::vector<QuantCase> all;
+  const int32_t tensor = TUFF_QUANT_PER_TENSOR, axis = TUFF_QUANT_PER_AXIS, block = TUFF_QUANT_PER_BLOCK;
+  uint32_t turn = 0;
+  for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4, TUFF_QUANT_U4}) {
+    const auto add = [&](QuantCase row) {
+      row.format = format;
+      row.zeros = ++turn % 2 == 0;
+      row.shift = turn % 3;
+      all.push_back(std::move(row));
+    };
+    for (const uint64_t n : {1, 2, 7, 8, 9, 31, 64, 1000, 4099}) add({0, {n}});
+    add({0, {33, 65}, axis, 0});
+    add({0, {33, 65}, axis, 1});
+    add({0, {5, 16}, axis, 0});
+    add({0, {3, 4, 40}, axis, 1});
+    add({0, {2, 7, 3, 5}, axis, 2});
+    add({0, {9, 256}, block, 1, 32});
+    add({0, {9, 256}, block, 1, 64});
+    add({0, {9, 256}, block, 1, 128});
+    add({0, {9, 100}, block, 1, 32});  // a shorter last block
+    add({0, {7, 45}, block, 1, 7});
+    add({0, {64, 24}, block, 0, 16});
+    add({0, {37, 5, 3}, block, 0, 4});
+    add({0, {3, 37, 5}, block, 1, 1});
+    add({0, {4, 6, 8}, block, 1, 100});  // longer than the axis
+    add({0, {3, 8}, block, 1, std::numeric_limits<uint64_t>::max()});
+    add({0, {2, 3, 2, 3, 2, 3, 2, 3}, block, 3, 2});
+    add({0, {2, 3, 2, 3, 2, 3, 2, 3}, axis, 7});
+    // Types of elements, scales and quotients: each pair, in some of the formats.
+    const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
+    for (uint32_t i = 0; i < 9; ++i) {
+      const int32_t quotient = types[(i + i / 3 + static_cast<uint32_t>(format)) % 3];
+      const int32_t granularity = i % 2 == 0 ? tensor : axis;
+      add({0, {17, 41}, granularity, 1, 0, false, types[i % 3], types[i / 3], quotient});
+    }
+    add({0, {300, 1024}, block, 1, 32});
+    all.back().shift = 0;
+  }
+  return all;
+}
+
+// Moderate numbers, exact ties, and every kind of special number.
+std::vector<float> numbers(uint64_t count, uint64_t seed) {
+  Random random(seed);
+  const float special[] = {NAN, INFINITY, -INFINITY, 0.0f, -0.0f, 1e-45f, -1e-40f, 3e38f, -3e38f, 1e-38f, 5e-8f};
+  std::vector<float> values(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t kind = random.next() % 16;
+    values[i] = kind == 0   ? special[random.next() % std::size(special)]
+                : kind < 6  ? (random.integer(300) + 0.5f) * 0.25f
+                : kind < 10 ? random.spread()
+                            : random.uniform(-40, 40);
+  }
+  return values;
+}
+
+std::vector<float> scale_values(uint64_t count, uint64_t seed) {
+  Random random(seed);
+  const float special[] = {0.0f, -0.0f, NAN, INFINITY, 1e-45f, 3e-39f, -2e-40f, 3e38f, -1.0f, 6e-8f};
+  std::vector<float> values(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t kind = random.next() % 12;
+    values[i] = kind == 0 && count > 1 ? special[random.next() % std::size(special)]
+                : kind < 6             ? std::ldexp(1.0f, static_cast<int>(random.next() % 6) - 4)
+                                       : random.uniform(0.05f, 0.5f);
+  }
+  return values;
+}
+
+Bytes as_type(int32_t dtype, const std::vector<float>& values) {
+  Bytes bytes(values.size() * size_of(dtype));
+  for (uint64_t i = 0; i < values.size(); ++i) set_element(dtype, bytes, i, values[i]);
+  return bytes;
+}
+
+Bytes random_bytes(uint64_t count, uint64_t seed) {
+  Random random(seed);
+  Bytes bytes(count);
+  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random.next() >> 40);
+  return bytes;
+}
+
+// ONNX's QuantizeLinear, in float.
+int quantised(const QuantCase& row, float x, float scale, int zero) {
+  const int32_t type = row.quotient();
+  const float dividend = rounded(type, x), divisor = rounded(type, scale);
+  const float quotient = rounded(type, dividend / divisor);
+  if (std::isnan(quotient)) return std::clamp(zero, least_of(row.format), most_of(row.format));
+  const float whole = std::nearbyint(quotient);
+  if (whole > 1000) return most_of(row.format);
+  if (whole < -1000) return least_of(row.format);
+  return std::clamp(static_cast<int>(whole) + zero, least_of(row.format), most_of(row.format));
+}
+
+template <typename Desc>
+Desc described(const QuantCase& row) {
+  Desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.format = row.format;
+  desc.dtype = row.dtype;
+  desc.scale_type = row.scale_type;
+  desc.granularity = row.granularity;
+  std::copy(row.shape.begin(), row.shape.end(), desc.shape);
+  desc.rank = static_cast<uint32_t>(row.shape.size());
+  desc.axis = row.axis;
+  desc.block_size = row.block;
+  return desc;
+}
+
+using Quant = Table<QuantCase>;
+
+TEST_P(Quant, QuantisesAsOnnx) {
+  const QuantCase& r = row();
+  const Bytes x = as_type(r.dtype, numbers(r.count(), 3)), s = as_type(r.scale(), scale_values(r.scales(), 4)),
+              z = random_bytes(stored(r.format, r.scales()), 5);
+  const TypedTensor input(context(), r.dtype, x, r.shift), scales(context(), r.scale(), s, r.shift),
+      zeros(context(), TUFF_U8, z, r.shift),
+      output(context(), TUFF_U8, Bytes(stored(r.format, r.count()), 0xa5), r.shift);
+  auto desc = described<tuff_quantize_desc>(r);
+  desc.quotient_type = r.quotient_type;
+  desc.input = input, desc.scales = scales, desc.output = output;
+  if (r.zeros) desc.zero_points = zeros;
+  ASSERT_OK(tuff_quantize(context(), &desc));
+  const Bytes got = output.read();
+  for (uint64_t i = 0; i < r.count(); ++i) {
+    const uint64_t at = r.scale_of(i);
+    const auto value = static_cast<float>(element(r.dtype, x, i)),
+               scale = static_cast<float>(element(r.scale(), s, at));
+    const int zero = r.zeros ? get(r.format, z, at) : 0;
+    ASSERT_EQ(get(r.format, got, i), quantised(r, value, scale, zero))
+        << "element " << i << ": " << value << " / " << scale << " + " << zero;
+  }
+  if (four_bits(r.format) && r.count() % 2 != 0) {
+    ASSERT_EQ(got.back() / 16, 0);
+  }
+  EXPECT_EQ(input.read(), x);
+}
+
+TEST_P(Quant, DequantisesAsOnnx) {
+  const QuantCase& r = row();
+  const Bytes q = random_bytes(stored(r.format, r.count()), 6), s = as_type(r.scale(), scale_values(r.scales(), 7)),
+              z = random_bytes(stored(r.format, r.scales()), 8);
+  Bytes fresh(r.count() * size_of(r.dtype));
+  poison_all(r.dtype, fresh);
+  const TypedTensor input(context(), TUFF_U8, q, r.shift), scales(context(), r.scale(), s, r.shift),
+      zeros(context(), TUFF_U8, z, r.shift), output(context(), r.dtype, fresh, r.shift);
+  auto desc = described<tuff_dequantize_desc>(r);
+  desc.input = input, desc.scales = scales, desc.output = output;
+  if (r.zeros) desc.zero_points = zeros;
+  ASSERT_OK(tuff_dequantize(context(), &desc));
+  const Bytes got = output.read();
+  for (uint64_t i = 0; i < r.count(); ++i) {
+    const uint64_t at = r.scale_of(i);
+    const auto scale = static_cast<float>(element(r.scale(), s, at));
+    const int difference = get(r.format, q, i) - (r.zeros ? get(r.format, z, at) : 0);
+    const float wanted = rounded(r.dtype, static_cast<float>(difference) * scale);
+    const auto value = static_cast<float>(element(r.dtype, got, i));
+    ASSERT_FALSE(is_poison(r.dtype, got, i)) << i;
+    ASSERT_TRUE(std::isnan(wanted) ? std::isnan(value) : bits(wanted) == bits(value))
+        << "element " << i << ": " << value << ", not " << difference << " * " << scale << " = " << wanted;
+  }
+}
+TUFF_TABLE(Quant, QuantCase, cases());
+
+// --- ggml's blocks -----------------------------------------------------------------------------------------------
+
+float half_of(const unsigned char* bytes) {
+  const Bytes two(bytes, bytes + 2);
+  return static_cast<float>(element(TUFF_F16, two, 0));
+}
+
+// Appends a block's numbers in order.
+void decode(int32_t format, const unsigned char* b, std::vector<float>& out) {
+  const float d = half_of(b);
+  if (format == TUFF_QUANT_Q8_0) {
+    for (int i = 0; i < 32; ++i) out.push_back(d * static_cast<float>(static_cast<signed char>(b[2 + i])));
+  } else if (format <= TUFF_QUANT_Q5_1) {
+    const bool minimum = format == TUFF_QUANT_Q4_1 || format == TUFF_QUANT_Q5_1, five = format >= TUFF_QUANT_Q5_0;
+    const float m = minimum ? half_of(b + 2) : 0;
+    const unsigned char *high = b + (minimum ? 4 : 2), *low = high + (five ? 4 : 0);
+    for (const int shift : {0, 4}) {
+      for (int i = 0; i < 16; ++i) {
+        const int bit = i + 4 * shift;
+        int q = (low[i] >> shift) % 16;
+        if (five && ((high[bit / 8] >> (bit % 8)) & 1) != 0) q += 16;
+        out.push_back(minimum ? static_cast<float>(q) * d + m : static_cast<float>(q - (five ? 16 : 8)) * d);
+      }
+    }
+  } else if (format == TUFF_QUANT_Q6_K) {
+    const float factor = half_of(b + 208);
+    const auto* scales = reinterpret_cast<const signed char*>(b + 192);
+    for (int half = 0; half < 2; ++half) {
+      for (int quarter = 0; quarter < 4; ++quarter) {
+        for (int l = 0; l < 32; ++l) {
+          const int low = b[64 * half + (quarter % 2 == 1 ? 32 : 0) + l] >> (quarter >= 2 ? 4 : 0);
+          const int high = b[128 + 32 * half + l] >> (2 * quarter);
+          const int q = low % 16 + 16 * (high % 4) - 32, s = scales[8 * half + 2 * quarter + l / 16];
+          out.push_back(factor * static_cast<float>(s) * static_cast<float>(q));
+        }
+      }
+    }
+  } else {
+    const bool five = format == TUFF_QUANT_Q5_K;
+    const float dmin = half_of(b + 2);
+    const unsigned char *scales = b + 4, *low = b + (five ? 48 : 16);
+    for (int group = 0; group < 8; ++group) {
+      int s = 0, m = 0;
+      if (group < 4) {
+        s = scales[group] % 64, m = scales[group + 4] % 64;
+      } else {
+        s = scales[group + 4] % 16 + scales[group - 4] / 64 * 16;
+        m = scales[group + 4] / 16 + scales[group] / 64 * 16;
+      }
+      for (int l = 0; l < 32; ++l) {
+        int q = (low[group / 2 * 32 + l] >> (group % 2 * 4)) % 16;
+        if (five) q += (b[16 + l] >> group) % 2 * 16;
+        out.push_back(d * static_cast<float>(s) * static_cast<float>(q) - dmin * static_cast<float>(m));
+      }
+    }
+  }
+}
+
+// Random blocks. Their f16 numbers are moderate, or with `any` have any bits.
+Bytes random_blocks(const Block& block, uint64_t count, uint64_t seed, bool any) {
+  Bytes bytes = random_bytes(count * block.bytes, seed);
+  if (any) return bytes;
+  Random random(seed + 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto put = [&](uint64_t at, float value) {
+      Bytes two(2);
+      set_element(TUFF_F16, two, 0, value);
+      std::copy(two.begin(), two.end(), bytes.begin() + static_cast<std::ptrdiff_t>(i * block.bytes + at));
+    };
+    if (block.format == TUFF_QUANT_Q6_K) {
+      put(208, random.uniform(0.001f, 0.01f));
+      continue;
+    }
+    put(0, random.uniform(0.01f, 0.1f));
+    if (block.numbers == 256 || block.format == TUFF_QUANT_Q4_1 || block.format == TUFF_QUANT_Q5_1) {
+      put(2, random.uniform(-0.1f, 0.1f));
+    }
+  }
+  return bytes;
+}
+
+std::vector<float> decoded(const Block& block, const Bytes& bytes) {
+  std::vector<float> all;
+  for (uint64_t at = 0; at < bytes.size(); at += block.bytes) decode(block.format, bytes.data() + at, all);
+  return all;
+}
+
+class QuantOnce : public OnBackend {};
+
+TEST_P(QuantOnce, BlocksOfGgmlGiveWhatASecondDecoderGives) {
+  for (const Block& block : kBlocks) {
+    for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (const uint64_t count : {1, 3, 37}) {
+        SCOPED_TRACE(std::string(block.name) + " " + name_of(dtype) + " " + std::to_string(count));
+        const Bytes bytes = random_blocks(block, count, count, count == 37);
+        const std::vector<float> wanted = decoded(block, bytes);
+        Bytes fresh(wanted.size() * size_of(dtype));
+        poison_all(dtype, fresh);
+        const TypedTensor input(context(), TUFF_U16, bytes, count % 2), output(context(), dtype, fresh, count % 3);
+        auto desc = described<tuff_dequantize_desc>({block.format, {count, block.numbers}});
+        desc.dtype = dtype, desc.input = input, desc.output = output;
+        ASSERT_OK(tuff_dequantize(context(), &desc));
+        const Bytes got = output.read();
+        for (uint64_t i = 0; i < wanted.size(); ++i) {
+          const float value = rounded(dtype, wanted[i]);
+          const auto found = static_cast<float>(element(dtype, got, i));
+          ASSERT_TRUE(std::isnan(value) ? std::isnan(found) && !is_poison(dtype, got, i) : value == found)
+              << i << ": " << found << ", not " << value;
+        }
+      }
+    }
+  }
+}
+
+// A block written by hand from ggml's description of q4_K: scales 1 to 8, minima 8 to 1, and all quants 1 or 2.
+TEST_P(QuantOnce, AHandmadeBlockOfQ4K) {
+  Bytes block(144, 0x21);  // low halves 1, upper halves 2
+  set_element(TUFF_F16, block, 0, 0.5);
+  set_element(TUFF_F16, block, 1, 0.25);
+  const unsigned char scales[12] = {1, 2, 3, 4, 8, 7, 6, 5, 5 + 16 * 4, 6 + 16 * 3, 7 + 16 * 2, 8 + 16 * 1};
+  std::copy(std::begin(scales), std::end(scales), block.begin() + 4);
+  const TypedTensor input(context(), TUFF_U16, block);
+  const Tensor output(context(), 256);
+  auto desc = described<tuff_dequantize_desc>({TUFF_QUANT_Q4_K, {256}});
+  desc.input = input, desc.output = output;
+  ASSERT_OK(tuff_dequantize(context(), &desc));
+  const std::vector<float> got = output.read();
+  for (int i = 0; i < 256; ++i) {
+    const int group = i / 32;
+    const float wanted =
+        0.5f * static_cast<float>((group + 1) * (group % 2 == 0 ? 1 : 2)) - 0.25f * static_cast<float>(8 - group);
+    ASSERT_EQ(got[i], wanted) << i;
+  }
+}
+
+// --- scales that are wrong, and other misuse -----------------------------------------------------------------------
+
+TEST_P(QuantOnce, ScalesOfZeroAndNaNAreDefined) {
+  const std::vector<float> x = {1, -1, 0, NAN, INFINITY, -INFINITY, 100, -100};
+  const struct {
+    float scale;
+    std::vector<int> wanted;  // with zero point 3
+  } rows[] = {{0.0f, {127, -128, 3, 3, 127, -128, 127, -128}},
+              {-0.0f, {-128, 127, 3, 3, -128, 127, -128, 127}},
+              {NAN, {3, 3, 3, 3, 3, 3, 3, 3}},
+              {INFINITY, {3, 3, 3, 3, 3, 3, 3, 3}},
+              {-1.0f, {2, 4, 3, 3, -128, 127, -97, 103}}};
+  for (const auto& row : rows) {
+    const Tensor input(context(), x), scale(context(), std::vector<float>{row.scale});
+    const TypedTensor zero(context(), TUFF_U8, {3}), output(context(), TUFF_U8, Bytes(8));
+    auto desc = described<tuff_quantize_desc>({TUFF_QUANT_I8, {8}});
+    desc.input = input, desc.scales = scale, desc.zero_points = zero, desc.output = output;
+    ASSERT_OK(tuff_quantize(context(), &desc));
+    const Bytes got = output.read();
+    for (uint64_t i = 0; i < 8; ++i) EXPECT_EQ(get(TUFF_QUANT_I8, got, i), row.wanted[i]) << x[i] << " / " << row.scale;
+  }
+}
+
+// Quotients beside a tie, by one unit in the last place of either operand: a division that is off by one unit fails.
+TEST_P(QuantOnce, QuotientsBesideTiesAreRoundedOnce) {
+  std::vector<float> x, scales;
+  Random random(11);
+  for (int i = 0; i < 20'000; ++i) {
+    const float scale = std::ldexp(random.uniform(1, 2), static_cast<int>(random.next() % 200) - 120);
+    const auto tie = static_cast<float>(random.next() % 130) + 0.5f;
+    float value = tie * scale;
+    for (uint64_t steps = random.next() % 3; steps > 0; --steps) {
+      value = std::nextafter(value, random.next() % 2 == 0 ? 0.0f : INFINITY);
+    }
+    x.push_back(random.next() % 2 == 0 ? value : -value);
+    scales.push_back(scale);
+  }
+  const QuantCase row{TUFF_QUANT_I8, {x.size()}, TUFF_QUANT_PER_AXIS};
+  const Tensor input(context(), x), divisors(context(), scales);
+  const TypedTensor output(context(), TUFF_U8, Bytes(x.size()));
+  auto desc = described<tuff_quantize_desc>(row);
+  desc.input = input, desc.scales = divisors, desc.output = output;
+  ASSERT_OK(tuff_quantize(context(), &desc));
+  const Bytes got = output.read();
+  for (uint64_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(get(row.format, got, i), quantised(row, x[i], scales[i], 0)) << x[i] << " / " << scales[i];
+  }
+}
+
+TEST_P(QuantOnce, AnEmptyTensorTouchesNothing) {
+  for (const std::vector<uint64_t>& shape : std::vector<std::vector<uint64_t>>{{0}, {3, 0}, {0, 5}}) {
+    for (const int32_t granularity : {TUFF_QUANT_PER_TENSOR, TUFF_QUANT_PER_AXIS, TUFF_QUANT_PER_BLOCK}) {
+      const QuantCase row{TUFF_QUANT_U4, shape, granularity, 0, granularity == TUFF_QUANT_PER_BLOCK ? 4u : 0u};
+      const auto quantize = described<tuff_quantize_desc>(row);
+      const auto dequantize = described<tuff_dequantize_desc>(row);
+      EXPECT_OK(tuff_quantize(context(), &quantize));
+      EXPECT_OK(tuff_dequantize(context(), &dequantize));
+    }
+  }
+}
+
+TEST_P(QuantOnce, BadCallsSayWhatIsWrong) {
+  const Tensor x(context(), std::vector<float>(256, 1.0f)), scales(context(), std::vector<float>(64, 1.0f));
+  const TypedTensor q(context(), TUFF_U8, Bytes(256));
+  const auto quantize = [&](auto change) {
+    auto desc = described<tuff_quantize_desc>({TUFF_QUANT_I8, {4, 64}, TUFF_QUANT_PER_BLOCK, 1, 32});
+    desc.input = x, desc.scales = scales, desc.output = q;
+    change(desc);
+    return tuff_quantize(context(), &desc);
+  };
+  const auto fails = [&](auto change, const char* word, tuff_status status = kArgument) {
+    EXPECT_FAILS(quantize(change), status, "tuff_quantize", word);
+  };
+  EXPECT_OK(quantize([](auto&) {}));
+  fails([](auto& d) { d.format = 0; }, "format");
+  fails([](auto& d) { d.format = 5; }, "format");
+  fails([](auto& d) { d.format = TUFF_QUANT_Q4_0; }, "format");
+  fails([](auto& d) { d.granularity = 3; }, "granularity");
+  fails([](auto& d) { d.block_size = 0; }, "block_size");
+  fails([](auto& d) { d.granularity = TUFF_QUANT_PER_AXIS; }, "block_size");
+  fails([](auto& d) { d.axis = 2; }, "axis");
+  fails([](auto& d) { d.rank = 0; }, "rank");
+  fails([](auto& d) { d.rank = 9; }, "rank");
+  fails([](auto& d) { d.dtype = TUFF_F64; }, "dtype", kUnsupported);
+  fails([](auto& d) { d.dtype = 77; }, "dtype");
+  fails([](auto& d) { d.scale_type = TUFF_I8; }, "scale_type", kUnsupported);
+  fails([](auto& d) { d.quotient_type = TUFF_F64; }, "quotient_type", kUnsupported);
+  fails([](auto& d) { d.shape[0] = uint64_t{1} << 60; }, "shape");
+  fails([](auto& d) { d.shape[0] = uint64_t{1} << 40; }, "input");
+  fails([](auto& d) { d.shape[0] = 5; }, "input");
+  fails([](auto& d) { d.block_size = 2; }, "scales");  // needs 128 of them
+  fails([](auto& d) { d.scales = 0; }, "scales", TUFF_ERROR_INVALID_HANDLE);
+  fails([&](auto& d) { d.output = d.input; }, "output");
+  fails([&](auto& d) { d.output = d.scales; }, "output");
+  fails([&](auto& d) { d.zero_points = d.output; }, "zero_points");
+  fails([](auto& d) { d.struct_size = 8; }, "struct_size");
+  // The axis alone exceeds 32 bits; the check comes before that of the buffer's size.
+  {
+    auto desc = described<tuff_dequantize_desc>({TUFF_QUANT_I8, {1, uint64_t{1} << 33}, TUFF_QUANT_PER_AXIS, 1});
+    desc.input = q, desc.scales = scales, desc.output = x;
+    EXPECT_FAILS(tuff_dequantize(context(), &desc), kUnsupported, "tuff_dequantize", "shape");
+  }
+  const auto blocks = [&](auto change) {
+    auto desc = described<tuff_dequantize_desc>({TUFF_QUANT_Q8_0, {2, 64}});
+    desc.input = q, desc.output = x;
+    change(desc);
+    return tuff_dequantize(context(), &desc);
+  };
+  EXPECT_OK(blocks([](auto&) {}));
+  EXPECT_FAILS(blocks([](auto& d) { d.shape[1] = 48; }), kArgument, "tuff_dequantize", "shape");
+  EXPECT_FAILS(blocks([&](auto& d) { d.scales = scales; }), kArgument, "tuff_dequantize", "scales");
+  EXPECT_FAILS(blocks([&](auto& d) { d.zero_points = scales; }), kArgument, "tuff_dequantize", "zero_points");
+  EXPECT_FAILS(blocks([](auto& d) { d.granularity = TUFF_QUANT_PER_AXIS; }), kArgument, "tuff_dequantize",
+               "granularity");
+  EXPECT_FAILS(blocks([](auto& d) { d.block_size = 32; }), kArgument, "tuff_dequantize", "block_size");
+  EXPECT_FAILS(blocks([](auto& d) { d.reserved = 1; }), kArgument, "tuff_dequantize", "reserved");
+  EXPECT_FAILS(blocks([](auto& d) { d.shape[0] = 9; }), kArgument, "tuff_dequantize", "input");
+  const TypedTensor odd(context(), TUFF_U8, Bytes(255), 1);
+  EXPECT_FAILS(blocks([&](auto& d) { d.input = odd; }), kArgument, "tuff_dequantize", "input");
+}
+TUFF_ON_BACKENDS(QuantOnce);
+
+// --- products ------------------------------------------------------------------------------------------------------
+
+struct ProductCase {
+  int32_t format;
+  uint64_t m, n, k;
+  int32_t granularity = TUFF_QUANT_PER_TENSOR;
+  uint64_t block = 0;
+  bool zeros = false;
+  int32_t a_type = TUFF_F32, c_type = 0, scale_type = 0, activation = TUFF_ACTIVATION_NONE;
+  bool bias = false, residual = false;
+  double alpha = 0;
+  uint64_t pad = 0, shift = 0;
+
+  std::string name() const {
+    std::string text = format_name(format);
+    for (const uint64_t size : {m, n, k}) text += "_" + std::to_string(size);
+    text += "_by" + std::to_string(granularity) + "_" + std::to_string(block);
+    for (const int32_t type : {a_type, c(), scale()}) text += std::string("_") + name_of(type);
+    return text + (zeros ? "_zeros" : "") + (bias ? "_bias" : "") + (residual ? "_residual" : "") + "_act" +
+           std::to_string(activation) + (alpha != 0 ? "_alpha" : "") + "_pad" + std::to_string(pad) + "_shift" +
+           std::to_string(shift);
+  }
+  double work() const { return static_cast<double>(m * n) * static_cast<double>(k); }
+  int32_t c() const { return c_type != 0 ? c_type : a_type; }
+  int32_t scale() const { return scale_type != 0 ? scale_type : a_type; }
+  QuantCase weights() const {
+    return {format, {n, k}, granularity, granularity == TUFF_QUANT_PER_BLOCK ? 1u : 0u,
+            block,  zeros,  a_type,      scale_type};
+  }
+};
+
+std::vector<ProductCase> product_cases() {
+  std::vector<ProductCase> all;
+  const int32_t axis = TUFF_QUANT_PER_AXIS, block = TUFF_QUANT_PER_BLOCK;
+  uint32_t turn = 0;
+  const auto add = [&](ProductCase row) {
+    ++turn;
+    row.zeros = turn % 2 == 0 && block_of(row.format) == nullptr;
+    row.bias = turn % 3 == 0;
+    row.residual = turn % 5 == 0;
+    row.pad = turn % 4 == 1 ? 3 : 0;
+    row.shift = turn % 7 == 2 ? 1 : 0;
+    row.alpha = turn % 6 == 0 ? -1.5 : 0;
+    all.push_back(row);
+  };
+  const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
+  for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4, TUFF_QUANT_U4}) {
+    for (const uint64_t m : {1, 2, 3, 4, 5, 33}) {
+      const int32_t type = types[m % 3];
+      add({format, m, 40, 256, block, 32, false, type});
+      add({format, m, 7, 264, axis, 0, false, type});
+      add({format, m, 13, 72, TUFF_QUANT_PER_TENSOR, 0, false, type, TUFF_F32, TUFF_F32});
+      add({format, m, 9, 35, block, 6, false, type});  // nothing is a multiple of eight; odd rows of four bits
+      add({format, m, 5, 1024, block, 128, false, type, 0, TUFF_F16});
+    }
+  }
+  for (const Block& block_format : kBlocks) {
+    for (const uint64_t m : {1, 2, 3, 4, 6, 20}) {
+      add({block_format.format, m, 19, 2 * block_format.numbers, 0, 0, false, types[m % 3]});
+      add({block_format.format, m, 3, 768, 0, 0, false, types[(m + 1) % 3], TUFF_F32});
+    }
+  }
+  for (const int32_t activation : {TUFF_ACTIVATION_RELU, TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_SILU}) {
+    ProductCase row{TUFF_QUANT_I8, 2, 24, 128, axis};
+    row.activation = activation;
+    all.push_back(row);
+  }
+  // Long sums, and more rows of weights than a dispatch's workgroups have.
+  add({TUFF_QUANT_Q4_0, 1, 64, 8192, 0, 0, false, TUFF_F32});
+  add({TUFF_QUANT_I4, 1, 3000, 64, block, 64, false, TUFF_F16});
+  return all;
+}
+
+using QuantProducts = Table<ProductCase>;
+
+TEST_P(QuantProducts, IsWithinTheBound) {
+  const ProductCase& r = row();
+  const QuantCase w = r.weights();
+  const Block* block = block_of(r.format);
+  const uint64_t lda = r.k + r.pad, ldc = r.n + r.pad, ld_residual = r.n + 2 * r.pad;
+  const Bytes a = as_type(r.a_type, uniforms((r.m - 1) * lda + r.k, -1, 1, 21));
+  const Bytes q = block != nullptr ? random_blocks(*block, r.n * r.k / block->numbers, 22, false)
+                                   : random_bytes(stored(r.format, r.n * r.k), 22);
+  const Bytes s = as_type(r.scale(), uniforms(w.scales(), 0.001f, 0.02f, 23)),
+              z = random_bytes(stored(r.format, w.scales()), 24), b = as_type(r.c(), uniforms(r.n, -2, 2, 25)),
+              added = as_type(r.c(), uniforms((r.m - 1) * ld_residual + r.n, -2, 2, 26));
+  Bytes fresh(((r.m - 1) * ldc + r.n) * size_of(r.c()));
+  poison_all(r.c(), fresh);
+  const TypedTensor ta(context(), r.a_type, a, r.shift), tq(context(), TUFF_U16, q.size() % 2 == 0 ? q : [&] {
+    Bytes even = q;
+    even.push_back(0);
+    return even;
+  }(), r.shift),
+      ts(context(), r.scale(), s, r.shift), tz(context(), TUFF_U8, z, r.shift), tb(context(), r.c(), b, r.shift),
+      tr(context(), r.c(), added, r.shift), tc(context(), r.c(), fresh, r.shift);
+  tuff_qgemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.format = r.format, desc.a_type = r.a_type, desc.c_type = r.c_type, desc.scale_type = r.scale_type;
+  desc.granularity = r.granularity, desc.block_size = r.block, desc.activation = r.activation;
+  desc.m = r.m, desc.n = r.n, desc.k = r.k, desc.alpha = r.alpha;
+  desc.a = ta, desc.weights = tq, desc.c = tc;
+  desc.lda = lda, desc.ldc = ldc, desc.ld_residual = ld_residual;
+  if (block == nullptr) desc.scales = ts;
+  if (r.zeros) desc.zero_points = tz;
+  if (r.bias) desc.bias = tb;
+  if (r.residual) desc.residual = tr;
+  ASSERT_OK(tuff_qgemm(context(), &desc));
+  const Bytes got = tc.read();
+
+  std::vector<float> weights;
+  if (block != nullptr) {
+    weights = decoded(*block, q);
+  } else {
+    for (uint64_t i = 0; i < r.n * r.k; ++i) {
+      const uint64_t at = w.scale_of(i);
+      const int difference = get(r.format, q, i) - (r.zeros ? get(r.format, z, at) : 0);
+      weights.push_back(static_cast<float>(difference) * static_cast<float>(element(r.scale(), s, at)));
+    }
+  }
+  const double alpha = r.alpha != 0 ? r.alpha : 1;
+  // Sums in f32; weights that may be rounded to A's type; the epilogue's additions and the activation (twice its
+  // argument's error is more than any of these functions' slopes, plus its own error); C's rounding.
+  const double u_weights = r.a_type == TUFF_F32 ? 0 : unit_roundoff(r.a_type);
+  for (uint64_t i = 0; i < r.m; ++i) {
+    for (uint64_t j = 0; j < ldc; ++j) {
+      const uint64_t at = i * ldc + j;
+      if (j >= r.n) {
+        if (i + 1 < r.m) {
+          ASSERT_TRUE(is_poison(r.c(), got, at)) << "between rows: " << i << ", " << j;
+        }
+        continue;
+      }
+      double sum = 0, size = 0;
+      for (uint64_t p = 0; p < r.k; ++p) {
+        const double product = element(r.a_type, a, i * lda + p) * double{weights[j * r.k + p]};
+        sum += product, size += std::fabs(product);
+      }
+      double value = alpha * sum, magnitude = std::fabs(alpha) * size;
+      const double bound = magnitude * (gamma(static_cast<double>(r.k) + 3) + u_weights);
+      if (r.bias) value += element(r.c(), b, j), magnitude += std::fabs(element(r.c(), b, j));
+      if (r.residual) {
+        const double more = element(r.c(), added, i * ld_residual + j);
+        value += more, magnitude += std::fabs(more);
+      }
+      double error = bound + magnitude * gamma(3);
+      if (r.activation == TUFF_ACTIVATION_RELU) value = std::fmax(value, 0);
+      if (r.activation == TUFF_ACTIVATION_GELU) value = value * 0.5 * std::erfc(-value * M_SQRT1_2);
+      if (r.activation == TUFF_ACTIVATION_SILU) value = value / (1 + std::exp(-value));
+      if (r.activation != TUFF_ACTIVATION_NONE) error = 2 * error + 8 * kU * std::fabs(value);
+      error += unit_roundoff(r.c()) * (std::fabs(value) + error) + (r.c() == TUFF_F16 ? 0x1p-25 : 0x1p-149);
+      ASSERT_FALSE(is_poison(r.c(), got, at)) << i << ", " << j;
+      ASSERT_NEAR(element(r.c(), got, at), value, error) << i << ", " << j;
+    }
+  }
+  EXPECT_EQ(ta.read(), a);
+}
+TUFF_TABLE(QuantProducts, ProductCase, product_cases());
+
+class QuantProductsOnce : public OnBackend {};
+
+// Integers throughout: any order of sums is exact, and an element that is counted twice or skipped shows.
+TEST_P(QuantProductsOnce, ProductsOfIntegersAreExact) {
+  for (const uint64_t m : {1, 4, 9}) {
+    const uint64_t n = 50, k = 320;
+    const std::vector<float> a = integers(m * k, 8, 31);
+    const Bytes q = random_bytes(n * k / 2, 32);
+    const Tensor ta(context(), a), scale(context(), std::vector<float>{2.0f}), c(context(), m * n);
+    const TypedTensor weights(context(), TUFF_U8, q), zero(context(), TUFF_U8, {7});
+    tuff_qgemm_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.format = TUFF_QUANT_U4, desc.a_type = TUFF_F32;
+    desc.m = m, desc.n = n, desc.k = k;
+    desc.a = ta, desc.weights = weights, desc.scales = scale, desc.zero_points = zero, desc.c = c;
+    ASSERT_OK(tuff_qgemm(context(), &desc));
+    const std::vector<float> got = c.read();
+    for (uint64_t i = 0; i < m; ++i) {
+      for (uint64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (uint64_t p = 0; p < k; ++p) {
+          sum += double{a[i * k + p]} * 2 * (get(TUFF_QUANT_U4, q, j * k + p) - 7);
+        }
+        ASSERT_EQ(got[i * n + j], sum) << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST_P(QuantProductsOnce, EmptySumsGiveTheEpilogueAlone) {
+  const Tensor bias(context(), std::vector<float>{1, -2, 3}), c(context(), 6);
+  tuff_qgemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_F32;
+  desc.m = 2, desc.n = 3, desc.activation = TUFF_ACTIVATION_RELU;
+  desc.bias = bias, desc.c = c;
+  ASSERT_OK(tuff_qgemm(context(), &desc));
+  expect_same_bits(c.read(), {1, 0, 3, 1, 0, 3});
+  desc.m = 0;
+  desc.c = 0;
+  EXPECT_OK(tuff_qgemm(context(), &desc));
+}
+
+TEST_P(QuantProductsOnce, BadCallsSayWhatIsWrong) {
+  const Tensor a(context(), std::vector<float>(4 * 64, 1.0f)), scales(context(), std::vector<float>(16, 1.0f)),
+      c(context(), 4 * 8);
+  const TypedTensor q(context(), TUFF_U8, Bytes(8 * 64));
+  const auto call = [&](auto change) {
+    tuff_qgemm_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_F32, desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 32;
+    desc.m = 4, desc.n = 8, desc.k = 64;
+    desc.a = a, desc.weights = q, desc.scales = scales, desc.c = c;
+    change(desc);
+    return tuff_qgemm(context(), &desc);
+  };
+  const auto fails = [&](auto change, const char* word, tuff_status status = kArgument) {
+    EXPECT_FAILS(call(change), status, "tuff_qgemm", word);
+  };
+  fails([](auto& d) { d.format = 9; }, "format");
+  fails([](auto& d) { d.a_type = TUFF_I8; }, "a_type", kUnsupported);
+  fails([](auto& d) { d.c_type = TUFF_F64; }, "c_type", kUnsupported);
+  fails([](auto& d) { d.activation = 99; }, "activation");
+  fails([](auto& d) { d.alpha = NAN; }, "alpha");
+  fails([](auto& d) { d.alpha = 1e300; }, "alpha");
+  fails([](auto& d) { d.lda = 63; }, "lda");
+  fails([](auto& d) { d.ldc = 7; }, "ldc");
+  fails([&](auto& d) { d.residual = d.c, d.ld_residual = 3; }, "ld_residual");
+  fails([](auto& d) { d.m = 5; }, "a");
+  fails([](auto& d) { d.n = uint64_t{1} << 60; }, "c");
+  fails([](auto& d) { d.k = uint64_t{1} << 62, d.m = 1; }, "a");
+  fails([](auto& d) { d.block_size = 8; }, "scales");
+  fails([](auto& d) { d.c = d.a; }, "c");
+  fails([](auto& d) { d.c = d.scales; }, "c");
+  fails([](auto& d) { d.reserved = 1; }, "reserved");
+  fails([](auto& d) { d.format = TUFF_QUANT_Q4_K, d.granularity = 0, d.block_size = 0, d.scales = 0; }, "k");
+  c.expect_poisoned();
+  EXPECT_OK(call([](auto&) {}));
+}
+TUFF_ON_BACKENDS(QuantProductsOnce);
+
+}  // namespace
+}  // namespace tuff_test::quant_test
