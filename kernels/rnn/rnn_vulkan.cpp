@@ -376,9 +376,10 @@ void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64
   if (call.lengths != nullptr) args.lengths = &lengths;
   Layer layer(recorder, args, first, call.batch);
   layer.prepare();
-  log(TUFF_LOG_DISPATCH, "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once, then {}",
+  log(TUFF_LOG_DISPATCH,
+      "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once, then {}, groups of {}",
       dtype_name(args.dtype), args.batch, args.steps, args.input_size, args.hidden_size, layer.steps_at_once,
-      layer.by_rows ? "many steps in a dispatch" : "a product for each step");
+      layer.by_rows ? "many steps in a dispatch" : "a product for each step", layer.device.workgroup);
   layer.record_initial_state();
   if (args.steps != 0) {
     layer.record_bias();
