@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "kernels/common/check.hpp"
+#include "kernels/memory/memory.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/sparse/sparse_plan.hpp"
 #include "planning/dry_run.hpp"
@@ -299,6 +300,10 @@ void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args) {
   if (args.from_format != TUFF_SPARSE_DENSE) require_numbers(args.nnz, "nnz");
   if (args.to_format != TUFF_SPARSE_DENSE && args.capacity >= kMost) {
     fail(TUFF_ERROR_UNSUPPORTED, "capacity is {}: at most 2^31 - 2 on a device", args.capacity);
+  }
+  if (args.to_format == TUFF_SPARSE_DENSE && args.rows * args.columns == 0) {  // every index is out of range
+    if (args.count != nullptr) record_fill(recorder, *args.count, 0, sizeof(int64_t), {});
+    return;
   }
   DryRun dry(recorder);
   record(dry, args);

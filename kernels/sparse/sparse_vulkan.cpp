@@ -179,6 +179,11 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
   const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);
   cut.at_once = std::min({cut.blocks, std::max<uint64_t>(kMaxList / one, 1), kMaxLanes / cut.parts});
+  constexpr uint64_t kMaxDispatches = 1u << 16;  // each of them has more work than a device does in seconds
+  if (cut.blocks / std::max<uint64_t>(cut.at_once, 1) > kMaxDispatches) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries for {} columns of {} matrices are too many", merge.rows, merge.nnz,
+         merge.n, merge.batch_count);
+  }
   return cut;
 }
 
