@@ -177,6 +177,17 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
             setattr(desc, name, value)
         return raw.tuff_triangular_solve(h, desc)
 
+    def recurrent(**fields):
+        sizes = dict(batch=1, steps=1, input_size=2, hidden_size=2)
+        desc = dict(dtype=raw.F32, cell=raw.RNN_CELL_GRU, x=a, w=b, r=c, hn=d, **sizes)
+        return raw.tuff_rnn(h, raw.RnnDesc(**{**desc, **fields}))
+
+    def quantize(**fields):
+        desc = dict(format=raw.QUANT_I8, dtype=raw.F32, granularity=raw.QUANT_PER_TENSOR, input=a, scales=b, output=c, rank=1)
+        made = raw.QuantizeDesc(**{**desc, **fields})
+        made.shape[0] = 4
+        return raw.tuff_quantize(h, made)
+
     calls = {
         "tuff_dtype": (raw.F32, lambda x: raw.tuff_unary(h, x, raw.UNARY_RELU, a, b, 4)),
         "tuff_transpose": (
@@ -202,6 +213,11 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
             raw.RANDOM_NORMAL,
             lambda x: raw.tuff_random(h, raw.RandomDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
         ),
+        "tuff_rnn_cell": (raw.RNN_CELL_TANH, lambda x: recurrent(cell=x)),
+        "tuff_rnn_direction": (raw.RNN_DIRECTION_REVERSE, lambda x: recurrent(direction=x)),
+        "tuff_rnn_gates": (raw.RNN_GATES_ONNX, lambda x: recurrent(gate_order=x)),
+        "tuff_quant_format": (raw.QUANT_U8, lambda x: quantize(format=x)),
+        "tuff_quant_granularity": (raw.QUANT_PER_TENSOR, lambda x: quantize(granularity=x)),
         "tuff_sparse_format": (raw.SPARSE_COO, convert),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
         "tuff_fft_norm": (raw.FFT_NORM_SIZE, lambda x: fft(norm=x)),
