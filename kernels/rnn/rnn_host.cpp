@@ -33,7 +33,10 @@ class Layer {
 
   void run(uint64_t sequence) {
     const uint64_t row = direction_ * args_.batch + sequence;
-    Vector h = loaded(args_.h0, row * width_, width_), c = loaded(args_.c0, row * hidden_, hidden_);
+    // Without steps there is no weight, so sizes may be any number: only what is stored takes memory.
+    const bool any = args_.steps != 0;
+    Vector h = loaded(args_.h0, row * width_, any || args_.hn != nullptr ? width_ : 0),
+           c = loaded(args_.c0, row * hidden_, any || args_.cn != nullptr ? hidden_ : 0);
     const uint64_t length = length_of(sequence);
     for (uint64_t i = 0; i < args_.steps; ++i) {
       const uint64_t t = args_.reversed(direction_) ? args_.steps - 1 - i : i;
