@@ -220,6 +220,9 @@ def test_errors_of_the_other_library_are_not_lost(ctx):
 
 
 def test_users_on_other_threads(ctx):
+    """One thread maps the memory again while another has not unmapped it yet."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
     x = for_host(ctx, np.arange(100, dtype=np.int64))
     sums = []
 
@@ -232,6 +235,7 @@ def test_users_on_other_threads(ctx):
         one.start()
     for one in threads:
         one.join()
+    sys.setswitchinterval(interval)
     assert sums == [4950] * 200 and not dlpack._mappings
     assert int(x.sum()) == 4950
 

@@ -74,20 +74,28 @@ class _Mapping:
             self.users -= 1
             if self.users:
                 return
-            del _mappings[id(self.memory)]
-        if self.session.is_open:
-            check(raw.tuff_unmap(self.view.handle))
-        self.view.free()
-        self.session.unpin()
+        # Not under the lock: the library has its own. Whoever wants to map the memory again waits until this is done.
+        try:
+            if self.session.is_open:
+                check(raw.tuff_unmap(self.view.handle))
+            self.view.free()
+            self.session.unpin()
+        finally:
+            with _lock:
+                del _mappings[id(self.memory)]
+                _released.notify_all()
 
 
+#: By the id() of the memory. One without users is being released.
 _mappings: Dict[int, _Mapping] = {}
 _lock = threading.RLock()  # the collector may release one in the thread that holds it
+_released = threading.Condition(_lock)
 
 
 def _mapped(buffer: Buffer) -> Tuple[_Mapping, int]:
     """The mapping of a buffer's memory, with one more user, and the address of the buffer's first byte."""
     with _lock:
+        _released.wait_for(lambda: id(buffer._memory) not in _mappings or _mappings[id(buffer._memory)].users)
         mapping = _mappings.get(id(buffer._memory))
         if mapping is None:
             try:
