@@ -95,8 +95,10 @@ void merge(inout Partial p, Partial q) {
 #if TUFF_SPLIT
 #if TUFF_X_TYPE == TUFF_U32
 #define TUFF_HALF4 uvec4
+#define TUFF_HALF uint
 #else
 #define TUFF_HALF4 ivec4
+#define TUFF_HALF int
 #endif
 struct Loaded {
   TUFF_HALF4 part[TUFF_PARTS];
@@ -129,7 +131,7 @@ void gather(inout Partial p, Loaded x) {
 }
 #undef TUFF_CONVERT
 #undef TUFF_CONVERT4
-#define TUFF_CONVERT(x) (x)
+#define TUFF_CONVERT(x) TUFF_HALF(x)
 #define TUFF_CONVERT4(x) TUFF_HALF4(x)
 Loaded load_block(TUFF_INDEX i) {
   Loaded block;

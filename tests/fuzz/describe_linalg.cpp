@@ -18,6 +18,12 @@ struct Near {
   double least() const { return std::fabs(value) - radius; }
 };
 
+// Both the device's and the host's results are within it; a device's quotient and root have a few units.
+double unit_of(int32_t dtype) { return dtype == TUFF_F64 ? 0x1p-52 : 0x1p-23; }
+
+// Below the type's normal range an operation is off by more than a unit: a device may take such operands and results for 0.
+double least_normal(double unit) { return unit == 0x1p-52 ? 0x1p-1022 : 0x1p-126; }
+
 // a - sum of products, in any order.
 class Difference {
  public:
@@ -26,21 +32,24 @@ class Difference {
     value_ -= a.value * b.value;
     radius_ += a.most() * b.most() - std::fabs(a.value * b.value);
     size_ += a.most() * b.most();
+    largest_ = std::max({largest_, a.most(), b.most()});
     ++terms_;
   }
-  Near result(double unit) const { return {value_, terms_ == 0 ? radius_ : radius_ + (terms_ + 3) * unit * size_}; }
+  Near result(double unit) const {
+    if (terms_ == 0 || size_ == 0) return {value_, radius_};
+    return {value_, radius_ + (terms_ + 3) * (unit * size_ + least_normal(unit) * (1 + largest_))};
+  }
 
  private:
-  double value_, radius_, size_;
+  double value_, radius_, size_, largest_ = 0;
   int terms_ = 0;
 };
 
-// Both the device's and the host's results are within it; a device's quotient and root have a few units.
-double unit_of(int32_t dtype) { return dtype == TUFF_F64 ? 0x1p-52 : 0x1p-23; }
-
 Near quotient(const Near& a, const Near& b, double unit) {
   const double value = a.value / b.value;
-  return {value, (a.radius + std::fabs(value) * b.radius) / b.least() + 4 * unit * (a.most() / b.least())};
+  if (a.most() == 0) return {value, 0};
+  const double least = least_normal(unit);
+  return {value, (a.radius + least + std::fabs(value) * b.radius) / b.least() + 4 * unit * (a.most() / b.least()) + least};
 }
 
 bool usable(const Near& x) { return x.most() < 1e30; }
