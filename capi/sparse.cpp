@@ -42,8 +42,8 @@ tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc) {
                         wanted.stride_c,
                         wanted.batch_count};
     // Dense rows.
-    if (args.ldb == 0) args.ldb = args.on_right() ? args.op_rows() : args.n;
-    if (args.ldc == 0) args.ldc = args.on_right() ? args.op_columns() : args.n;
+    if (args.ldb == 0) args.ldb = tuff::sparse::dense_b(args).columns;
+    if (args.ldc == 0) args.ldc = tuff::sparse::dense_c(args).columns;
     target->run(tuff::operations::spmm(args));
   });
 }

@@ -22,11 +22,12 @@ void check_type(int32_t dtype, ElementTypes types, std::string_view what) {
   fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, and {} takes {}", dtype_name(dtype), what, names_of(types));
 }
 
-void check_float_type(int32_t dtype) {
+void check_float_type(int32_t dtype, std::string_view name) {
   if (dtype == TUFF_F32 || dtype == TUFF_F16 || dtype == TUFF_BF16) [[likely]] {
     return;
   }
-  fail(TUFF_ERROR_UNSUPPORTED, "dtype is {}, needs f32, f16 or bf16", dtype_name(dtype));
+  check_known_type(dtype, name);
+  fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, needs f32, f16 or bf16", name, dtype_name(dtype));
 }
 
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what) {

@@ -25,12 +25,15 @@ void check_f32_only(int32_t dtype);
 void check_type(int32_t dtype, ElementTypes types, std::string_view what);
 
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32, TUFF_F16 or TUFF_BF16.
-void check_float_type(int32_t dtype);
+void check_float_type(int32_t dtype, std::string_view name = "dtype");
 
 // Overflow-checked arithmetic on sizes: INVALID_ARGUMENT beyond 2^64, naming `what`.
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_product(std::span<const uint64_t> factors, std::string_view what);
+inline uint64_t checked_product(std::initializer_list<uint64_t> factors, std::string_view what) {
+  return checked_product(std::span(factors.begin(), factors.size()), what);
+}
 
 // The operand `name` must hold `elements` elements of dtype, start at a multiple of the element size and not be mapped.
 // `detail` explains the required size in the message, such as "k=32 n=64 ldb=64". A null buffer is allowed only if

@@ -17,9 +17,6 @@ namespace {
 
 constexpr uint64_t kMaxIndices = 1u << 30;  // of one dispatch
 
-uint32_t low(uint64_t x) { return static_cast<uint32_t>(x & 0xffffffffu); }
-uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
-
 // The table of places.comp: eight words for each axis.
 struct Table {
   std::array<uint32_t, 64> words{};
@@ -37,11 +34,11 @@ Table table_of(const IndexArgs& args) {
     uint32_t* words = table.words.data() + 8 * size_t{each ? args.rank - 1 - d : d - begin};
     if (each) {
       const uint64_t size = args.index_shape[d];
-      const Divider by = divider(std::max(low(size), 1u));  // not used if it has more than 32 bits
-      words[0] = low(size), words[1] = by.multiplier, words[2] = by.shift, words[3] = high(size);
+      const Divider by = divider(std::max(low_word(size), 1u));  // not used if it has more than 32 bits
+      words[0] = low_word(size), words[1] = by.multiplier, words[2] = by.shift, words[3] = high_word(size);
     }
-    words[4] = low(args.shape[d]), words[5] = high(args.shape[d]);
-    words[6] = low(stride), words[7] = high(stride);
+    words[4] = low_word(args.shape[d]), words[5] = high_word(args.shape[d]);
+    words[6] = low_word(stride), words[7] = high_word(stride);
   }
   return table;
 }
@@ -72,10 +69,10 @@ void record_places(Recorder& recorder, const char* label, const IndexArgs& args,
     kernel.streaming().wide(wide || keys.key_bytes == 8).constant(0, device.workgroup).constant(1, table.axes);
     shaders::Places::Push push{.n = static_cast<uint32_t>(n),
                                .run = static_cast<uint32_t>(run),
-                               .first = low(first),
-                               .first_high = high(first),
-                               .window = low(keys.window),
-                               .window_high = high(keys.window),
+                               .first = low_word(first),
+                               .first_high = high_word(first),
+                               .window = low_word(keys.window),
+                               .window_high = high_word(keys.window),
                                .none = keys.none,
                                .axis = table.axis};
     // Winners are numbers from `first` on: calls with winners have at most kMaxIndices indices.

@@ -75,11 +75,7 @@ TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return !is_nan(a) && (is_nan(b
 TUFF_VALUE combined(TUFF_VALUE a, TUFF_VALUE b) { return !is_nan(a) && (is_nan(b) || BEFORE(b, a)) ? b : a; }
 #endif
 
-#if TUFF_WIDE
-#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
-#else
-#define JOINED(name) push.name
-#endif
+#include "kernels/common/joined.glsl"
 
 void main() {
   const uint t = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;

@@ -14,6 +14,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/division.hpp"
+#include "kernels/common/scratch_parts.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/scan/scan.hpp"
@@ -49,31 +50,6 @@ struct Batch {
   uint32_t none() const { return static_cast<uint32_t>(places); }
 };
 
-// Part of scratch memory.
-Buffer part_of(const Buffer& memory, uint64_t offset, uint64_t bytes) {
-  Buffer part = memory;
-  part.offset += offset;
-  part.bytes = bytes;
-  return part;
-}
-
-// Cuts scratch memory into parts, aligned as allocations are.
-class Layout {
- public:
-  uint64_t add(uint64_t bytes) {
-    const uint64_t at = bytes_;
-    bytes_ += round_up(bytes, 256);
-    return at;
-  }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  uint64_t bytes_ = 0;
-};
-
-uint32_t low(uint64_t x) { return static_cast<uint32_t>(x & 0xffffffffu); }
-uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
-
 void record_settle(const Task& task, const Batch& batch, const Buffer& keys, const Buffer& winners) {
   const uint64_t run = task.device.cpu ? task.device.items_each(batch.n, 128) : 4;
   KernelRequest kernel = shaders::ScatterSettle::request({.run = task.device.fixed_run(run)});
@@ -106,10 +82,10 @@ void record_write(const Task& task, const Batch& batch, const Buffer& keys, cons
                                    .run = static_cast<uint32_t>(run),
                                    .none = batch.none(),
                                    .first = static_cast<uint32_t>(row),
-                                   .from_stride = low(from_stride),
-                                   .from_stride_high = high(from_stride),
-                                   .to_stride = low(to_stride),
-                                   .to_stride_high = high(to_stride)};
+                                   .from_stride = low_word(from_stride),
+                                   .from_stride_high = high_word(from_stride),
+                                   .to_stride = low_word(to_stride),
+                                   .to_stride_high = high_word(to_stride)};
   const std::array<uint64_t, 2> sizes{inner, rows};
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Divider by = divider(static_cast<uint32_t>(sizes[i]));
@@ -141,7 +117,7 @@ uint64_t unit_of(const Task& task) {
 }
 
 void record_set(const Task& task, const Batch& batch) {
-  Layout layout;
+  ScratchLayout layout;
   const uint64_t keys_at = layout.add(batch.n * 4), winners_at = layout.add(batch.places * 4);
   const Buffer& memory = task.recorder.scratch(layout.bytes(), Scratch::outer);
   const Buffer keys = part_of(memory, keys_at, batch.n * 4);
@@ -257,13 +233,13 @@ void record_fold(const Task& task, const Batch& batch, const Fold& fold, uint64_
                                        .lanes = static_cast<uint32_t>(lanes),
                                        .columns = static_cast<uint32_t>(fold.columns),
                                        .none = batch.none(),
-                                       .first = low(fold.column),
-                                       .first_high = high(fold.column),
+                                       .first = low_word(fold.column),
+                                       .first_high = high_word(fold.column),
                                        .inner = static_cast<uint32_t>(inner),
-                                       .from_stride = low(from_stride),
-                                       .from_stride_high = high(from_stride),
-                                       .to_stride = low(to_stride),
-                                       .to_stride_high = high(to_stride)})
+                                       .from_stride = low_word(from_stride),
+                                       .from_stride_high = high_word(from_stride),
+                                       .to_stride = low_word(to_stride),
+                                       .to_stride_high = high_word(to_stride)})
       .groups_linear(ceil_div(lanes, task.device.workgroup), traits)
       .work(static_cast<double>(listed * size), static_cast<double>(listed));
   log(TUFF_LOG_DISPATCH, "scatter: {} entries of {} columns, chunks of {}", fold.n, fold.columns, chunk);
@@ -280,7 +256,7 @@ void record_combined(const Task& task, const Batch& batch) {
   const uint64_t entries = std::max<uint64_t>(first_list, 1);
   const uint64_t columns_at_once = std::min({columns, std::max<uint64_t>(kMaxUnits / entries, 1),
                                              std::max<uint64_t>(kMaxPartials / (entries * value_bytes), 1)});
-  Layout layout;
+  ScratchLayout layout;
   std::array<uint64_t, 4> at{};
   for (uint64_t& place : at) place = layout.add(keys);
   const uint64_t counts_at = layout.add(plan.counts() * 4);

@@ -298,11 +298,9 @@ void record_lu_determinant(Recorder& recorder, const LuDeterminantArgs& args) {
   require_device(recorder, args.dtype, span);
   if (args.batch_count == 0 || !wanted) return;
   // On CPU devices the loop over the diagonal is bounded (kernels/common/loop_limit.hpp).
-  uint32_t threads = batch.threads(args.n, kMostThreads);
-  while (args.n / threads > kMaxLoopIterationsCpu / 8 && 2 * threads <= max_along_x(recorder.traits()) &&
-         threads < kMostThreads) {
-    threads *= 2;
-  }
+  const uint32_t most = batch.most_threads();
+  uint32_t threads = batch.threads(args.n, most);
+  while (args.n / threads > kMaxLoopIterationsCpu / 8 && threads < most) threads *= 2;
   const uint64_t stride_pivots = args.batch_count > 1 ? args.stride_pivots : 0;
   for_each_part(batch, 1, [&](const Batch& part, uint64_t first) {
     const uint64_t a_elements = args.n == 0 ? 0 : part.span(a, args.n, args.n),

@@ -20,6 +20,7 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kMaxScratch = 1u << 26;  // elements
+constexpr uint64_t kSlack = 1024;           // bytes of a descriptor that a kernel may need beside an operand
 constexpr uint64_t kFew = 4;                // rows of A that the kernel for few rows takes
 constexpr uint64_t kMaxIndex = 0x7fffffff;  // it indexes everything but weights and scales with 32 bits
 
@@ -62,11 +63,6 @@ void require_devices(const DeviceTraits& traits, const QgemmArgs& args) {
   if (integers) require_storage(traits, args.scale_type);
 }
 
-uint64_t scales_of_row(const QgemmArgs& args) {
-  if (args.granularity == TUFF_QUANT_PER_TENSOR) return 0;
-  return args.granularity == TUFF_QUANT_PER_AXIS ? 1 : ceil_div(args.k, args.block_size);
-}
-
 // Whether the kernel for few rows of A computes it: rows of weights are whole items of eight numbers that have one
 // scale.
 bool suits_few(const DeviceTraits& traits, const StreamDevice& device, const QgemmArgs& args) {
@@ -92,7 +88,7 @@ void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs&
   const uint64_t group_rows = !device.cpu ? workgroup / device.subgroup * rows : args.n > 4 ? 16 : rows;
   const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
   const bool aligned = args.a->offset % (4 * a_size) == 0 && (args.m == 1 || args.lda % 4 == 0);
-  const uint64_t each = scales_of_row(args), scales = each == 0 ? 1 : args.n * each;
+  const uint64_t each = quant::scales_of_row(args), scales = each == 0 ? 1 : args.n * each;
   const uint64_t weights = quant::stored_bytes(format, args.n * args.k);
   KernelRequest kernel =
       shaders::QgemmRows::request({.a_type = args.a_type,
@@ -150,7 +146,10 @@ void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_QUANT_VARIANT">(), sizeof(float));
   if (suits_few(recorder.traits(), device, args)) return record_few(recorder, device, args);
   // Pieces begin at even rows, so that packed numbers of 4 bits begin at a byte.
-  const uint64_t fitting = args.k == 0 ? args.n : std::max<uint64_t>(kMaxScratch / args.k / 2 * 2, 2);
+  const DeviceTraits& traits = recorder.traits();
+  const uint64_t room =
+      traits.addresses ? kMaxScratch : std::min(kMaxScratch, (traits.max_range - kSlack) / dtype_size(args.a_type));
+  const uint64_t fitting = args.k == 0 ? args.n : std::max<uint64_t>(room / args.k / 2 * 2, 2);
   for (uint64_t first = 0; first < args.n; first += fitting) {
     const uint64_t rows = std::min(fitting, args.n - first);
     const Buffer c = moved(args.c, first, args.c_type), bias = moved(args.bias, first, args.c_type),

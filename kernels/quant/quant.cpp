@@ -6,6 +6,8 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/describe.hpp"
+#include "kernels/gemm/gemm.hpp"
+#include "planning/arithmetic.hpp"
 
 namespace tuff {
 namespace quant {
@@ -20,14 +22,6 @@ constexpr Format kFormats[] = {
     {TUFF_QUANT_Q5_K, "q5_K", 256, 176, 0, 0}, {TUFF_QUANT_Q6_K, "q6_K", 256, 210, 0, 0},
 };
 
-Buffer part(const Buffer* buffer, uint64_t bytes) {
-  if (buffer == nullptr) return {};
-  Buffer result = *buffer;
-  result.offset += bytes;
-  result.bytes -= std::min(result.bytes, bytes);
-  return result;
-}
-
 }  // namespace
 
 const Format& format_of(int32_t number) {
@@ -38,8 +32,7 @@ const Format& format_of(int32_t number) {
 }
 
 uint64_t stored_bytes(const Format& format, uint64_t numbers) {
-  const uint64_t blocks = numbers / format.block + (numbers % format.block != 0 ? 1 : 0);
-  return checked_mul(blocks, format.block_bytes, "shape");
+  return checked_mul(ceil_div(numbers, format.block), format.block_bytes, "shape");
 }
 
 uint64_t Places::scales() const {
@@ -56,8 +49,12 @@ uint64_t Places::scale_of(uint64_t element) const {
 Places places_of(const QuantArgs& args) {
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   const uint64_t block = args.granularity == TUFF_QUANT_PER_BLOCK ? args.block_size : 1;
-  return {args.granularity, view.outer, view.axis,
-          view.inner,       block,      view.axis / block + (view.axis % block != 0 ? 1 : 0)};
+  return {args.granularity, view.outer, view.axis, view.inner, block, ceil_div(view.axis, block)};
+}
+
+uint64_t scales_of_row(const QgemmArgs& args) {
+  if (args.granularity == TUFF_QUANT_PER_TENSOR) return 0;
+  return args.granularity == TUFF_QUANT_PER_AXIS ? 1 : ceil_div(args.k, args.block_size);
 }
 
 Weights::Weights(const QgemmArgs& all, uint64_t first, uint64_t rows)
@@ -77,13 +74,11 @@ Weights::Weights(const QgemmArgs& all, uint64_t first, uint64_t rows)
       shape_{rows, all.k} {
   const Format& format = format_of(all.format);
   args.shape = shape_.data();
-  weights_ = part(all.weights, stored_bytes(format, first * all.k));
-  uint64_t each = 0;  // scales of a row
-  if (all.granularity == TUFF_QUANT_PER_AXIS) each = 1;
-  if (all.granularity == TUFF_QUANT_PER_BLOCK) each = all.k / all.block_size + (all.k % all.block_size != 0 ? 1 : 0);
+  weights_ = moved(all.weights, stored_bytes(format, first * all.k), TUFF_U8);
   if (format.integers()) {
-    scales_ = part(all.scales, first * each * dtype_size(all.scale_type));
-    zero_points_ = part(all.zero_points, stored_bytes(format, first * each));
+    const uint64_t before = first * scales_of_row(all);
+    scales_ = moved(all.scales, before, all.scale_type);
+    zero_points_ = moved(all.zero_points, stored_bytes(format, before), TUFF_U8);
   }
   if (all.scales == nullptr) args.scales = nullptr;
   if (all.zero_points == nullptr) args.zero_points = nullptr;

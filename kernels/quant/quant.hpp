@@ -3,8 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "planning/buffer.hpp"
 #include "planning/operation.hpp"
@@ -65,6 +63,8 @@ struct QgemmArgs {
 namespace quant {
 
 Places places_of(const QuantArgs& args);  // of checked arguments
+// The scales of one row of a product's weights; 0: all rows share one.
+uint64_t scales_of_row(const QgemmArgs& args);
 
 // The weights of a product, `rows` rows from `first` on (an even number), as arguments of dequantize without output.
 // They refer to this object.
@@ -80,8 +80,6 @@ class Weights {
   Buffer weights_, scales_, zero_points_;
 };
 
-// Element `element` as dequantize gives it, in f32; args are checked.
-float dequantised(const QuantArgs& args, const Places& places, uint64_t element);
 // The numbers of a block of one of ggml's formats.
 void decode_block(int32_t format, const uint8_t* block, float* numbers);
 

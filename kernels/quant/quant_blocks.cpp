@@ -1,6 +1,5 @@
 // ggml's blocks, as they lie in GGUF files. Numbers of 16 bits are little-endian f16s. Every product of a scale and an
 // integer is exact in f32, so that only the subtraction or addition of a minimum rounds.
-#include <cstring>
 
 #include "kernels/common/elements.hpp"
 #include "kernels/quant/quant.hpp"

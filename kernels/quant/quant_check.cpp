@@ -13,13 +13,6 @@ namespace {
 
 using quant::Format;
 
-void check_float(int32_t type, const char* name) {
-  check_known_type(type, name);
-  if (!kFloatTypes.has(type)) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, needs f32, f16 or bf16", name, dtype_name(type));
-  }
-}
-
 // The enumerators, and what formats and granularities exclude.
 void check_choice(const Format& format, int32_t granularity, uint64_t block_size, const Buffer* scales,
                   const Buffer* zero_points) {
@@ -71,8 +64,8 @@ Sizes check_stored(const QuantArgs& args, const char* quantised_name) {
 
 void check_common(const QuantArgs& args) {
   const Format& format = quant::format_of(args.format);
-  check_float(args.dtype, "dtype");
-  check_float(args.scale_type, "scale_type");
+  check_float_type(args.dtype, "dtype");
+  check_float_type(args.scale_type, "scale_type");
   check_choice(format, args.granularity, args.block_size, args.scales, args.zero_points);
   check_axis(args.shape, args.rank, args.axis);
   const uint64_t last = args.shape[args.rank - 1];
@@ -90,7 +83,7 @@ void check_quantize(const QuantArgs& args) {
   const Format& format = quant::format_of(args.format);
   require(format.integers(), "format is {}, needs TUFF_QUANT_I8, _U8, _I4 or _U4", format.name);
   check_common(args);
-  check_float(args.quotient_type, "quotient_type");
+  check_float_type(args.quotient_type, "quotient_type");
   const uint64_t elements = checked_product({args.shape, args.rank}, "shape");
   if (elements == 0) return;
   check_values(args, "input", elements);
@@ -115,9 +108,9 @@ void check_dequantize(const QuantArgs& args) {
 
 void check_qgemm(const QgemmArgs& args) {
   const Format& format = quant::format_of(args.format);
-  check_float(args.a_type, "a_type");
-  check_float(args.c_type, "c_type");
-  check_float(args.scale_type, "scale_type");
+  check_float_type(args.a_type, "a_type");
+  check_float_type(args.c_type, "c_type");
+  check_float_type(args.scale_type, "scale_type");
   check_activation(args.activation);
   check_choice(format, args.granularity, args.block_size, args.scales, args.zero_points);
   require(std::isfinite(static_cast<float>(args.alpha)), "alpha is {}, needs a finite number in the range of f32",
@@ -146,8 +139,7 @@ void check_qgemm(const QgemmArgs& args) {
   check_overlap(args.c, "c", c_bytes, args.residual, "residual", residual * c_size,
                 args.m == 1 || args.ld_residual == args.ldc);
   if (args.k == 0) return;
-  const uint64_t sizes[2] = {args.n, args.k};
-  checked_product(sizes, "n and k");
+  checked_product({args.n, args.k}, "n and k");
   const quant::Weights weights(args, 0, args.n);
   const Sizes stored = check_stored(weights.args, "weights");
   check_overlap(args.c, "c", c_bytes, args.weights, "weights", stored.quantised, false);

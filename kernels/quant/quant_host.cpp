@@ -1,7 +1,6 @@
 // References of quantize, dequantize and qgemm.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
@@ -66,24 +65,14 @@ void host_quantize(const QuantArgs& args) {
   }
 }
 
-namespace quant {
+namespace {
 
-float dequantised(const QuantArgs& args, const Places& places, uint64_t element) {
-  const Format& format = format_of(args.format);
-  if (!format.integers()) {
-    float numbers[256];
-    const uint8_t* blocks = args.quantised->host<uint8_t>();
-    decode_block(args.format, blocks + element / format.block * format.block_bytes, numbers);
-    return numbers[element % format.block];
-  }
+// An element of a format of integers.
+float dequantised(const QuantArgs& args, const quant::Format& format, const quant::Places& places, uint64_t element) {
   const uint64_t at = places.scale_of(element);
   const int32_t difference = integer_at(args.quantised, format, element) - integer_at(args.zero_points, format, at);
   return static_cast<float>(difference) * static_cast<float>(number_at(args.scales, args.scale_type, at));
 }
-
-}  // namespace quant
-
-namespace {
 
 // Calls body(i, element i) for the elements [first, first + count), which begin a block.
 template <typename Body>
@@ -91,7 +80,7 @@ void each_dequantised(const QuantArgs& args, const quant::Places& places, uint64
                       const Body& body) {
   const quant::Format& format = quant::format_of(args.format);
   if (format.integers()) {
-    for (uint64_t i = 0; i < count; ++i) body(i, quant::dequantised(args, places, first + i));
+    for (uint64_t i = 0; i < count; ++i) body(i, dequantised(args, format, places, first + i));
     return;
   }
   const uint8_t* blocks = args.quantised->host<uint8_t>();

@@ -80,7 +80,7 @@ void require_devices(const DeviceTraits& traits, const QuantArgs& args) {
   require_storage(traits, args.dtype);
   if (!quant::format_of(args.format).integers()) return require_storage(traits, TUFF_F16);
   require_storage(traits, args.scale_type);
-  if (args.format != 0) require_storage(traits, TUFF_U8);
+  require_storage(traits, TUFF_U8);
 }
 
 // A dispatch for each piece: body(begin, count, run).

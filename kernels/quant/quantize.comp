@@ -19,16 +19,13 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 #include "kernels/elementwise/blocks.glsl"
+#include "kernels/quant/quant_integers.glsl"
 #include "kernels/quant/quant_places.glsl"
 
 TUFF_BLOCKS_READ(0, X, TUFF_TYPE)
 TUFF_WRITE(3, Y, uint8_t, 1)
 #if TUFF_VECTOR
-#if TUFF_BITS == 8
-TUFF_WRITE(3, Y8, uvec2, 8)
-#else
-TUFF_WRITE(3, Y8, uint, 4)
-#endif
+TUFF_WRITE(3, Y8, EIGHT, TUFF_BITS)
 #endif
 
 // A finite number other than 0 is significand * 2^(exponent - 150) with 2^23 <= significand < 2^24.

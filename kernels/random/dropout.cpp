@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/describe.hpp"
 #include "kernels/common/elements.hpp"
 
 namespace tuff {
@@ -39,17 +38,14 @@ void host_dropout(const DropoutArgs& args) {
   if (args.n == 0) return;
   const random::Numbers numbers = random::drops(args);
   const float factor = random::factor_of(args);
-  const std::array<uint32_t, 2> key = {static_cast<uint32_t>(args.seed), static_cast<uint32_t>(args.seed >> 32)};
   uint8_t* mask = args.mask != nullptr ? args.mask->host<uint8_t>() : nullptr;
-  with_element_type(args.dtype, [&]<typename T>(T) {
+  with_float_type(args.dtype, [&]<typename T>(T) {
     const T* input = args.input->host<T>();
     T* output = args.output->host<T>();
+    std::array<uint32_t, 4> words{};
     for (uint64_t i = 0; i < args.n; ++i) {
-      const uint64_t index = args.offset + i, block = index / 4;
-      const std::array<uint32_t, 4> words =
-          random::philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32),
-                          static_cast<uint32_t>(args.sequence), static_cast<uint32_t>(args.sequence >> 32)},
-                         key);
+      const uint64_t index = args.offset + i;
+      if (i == 0 || index % 4 == 0) words = random::block_of(args.seed, args.sequence, index / 4);
       const bool dropped = numbers.range == 1 || words[index % 4] < numbers.threshold;
       output[i] = T(dropped ? 0.0f : static_cast<float>(input[i]) * factor);
       if (mask != nullptr) mask[i] = dropped ? 0 : 1;

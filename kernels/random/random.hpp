@@ -30,6 +30,9 @@ namespace random {
 // Block `counter` of the generator with this key: four words.
 std::array<uint32_t, 4> philox(const std::array<uint32_t, 4>& counter, const std::array<uint32_t, 2>& key);
 
+// Block `number` of a sequence of the generator with this seed.
+std::array<uint32_t, 4> block_of(uint64_t seed, uint64_t sequence, uint64_t number);
+
 // The parameters of a distribution, as both backends compute with them.
 struct Numbers {
   float offset, factor;   // UNIFORM, NORMAL and EXPONENTIAL: offset + factor * (the standard distribution)

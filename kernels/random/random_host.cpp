@@ -7,6 +7,7 @@
 
 #include "kernels/common/elements.hpp"
 #include "kernels/random/random.hpp"
+#include "planning/arithmetic.hpp"
 
 namespace tuff {
 
@@ -20,6 +21,11 @@ std::array<uint32_t, 4> random::philox(const std::array<uint32_t, 4>& counter, c
     k[0] += 0x9E3779B9, k[1] += 0xBB67AE85;
   }
   return c;
+}
+
+std::array<uint32_t, 4> random::block_of(uint64_t seed, uint64_t sequence, uint64_t number) {
+  return philox({low_word(number), high_word(number), low_word(sequence), high_word(sequence)},
+                {low_word(seed), high_word(seed)});
 }
 
 namespace {
@@ -105,12 +111,7 @@ void host_random(const RandomArgs& args) {
   if (args.n == 0) return;
   const random::Numbers numbers = random::numbers_of(args);
   const bool pairs = args.distribution == TUFF_RANDOM_INTEGERS;
-  const std::array<uint32_t, 2> key = {static_cast<uint32_t>(args.seed), static_cast<uint32_t>(args.seed >> 32)};
-  const auto block = [&](uint64_t number) {
-    return random::philox({static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32),
-                           static_cast<uint32_t>(args.sequence), static_cast<uint32_t>(args.sequence >> 32)},
-                          key);
-  };
+  const auto block = [&](uint64_t number) { return random::block_of(args.seed, args.sequence, number); };
   with_element_type(args.dtype, [&]<typename T>(T) {
     T* output = args.output->host<T>();
     for (uint64_t i = 0; i < args.n; ++i) {

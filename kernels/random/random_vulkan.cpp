@@ -1,11 +1,9 @@
 // Planner of random numbers: a lane has one block of four elements, or on CPU devices a run of them.
 //
 // TUFF_RANDOM_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
-#include <algorithm>
-
 #include "kernels/common/check.hpp"
-#include "kernels/common/stream_device.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/random/random_plan.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -15,9 +13,6 @@ namespace tuff {
 namespace {
 
 constexpr double kFlops = 40;  // rough operations for each element
-
-uint32_t low(uint64_t value) { return static_cast<uint32_t>(value); }
-uint32_t high(uint64_t value) { return static_cast<uint32_t>(value >> 32); }
 
 }  // namespace
 
@@ -30,19 +25,17 @@ void record_random(Recorder& recorder, const RandomArgs& args) {
   const random::Numbers numbers = random::numbers_of(args);
   const auto skipped = static_cast<uint32_t>(args.offset % 4);
   const bool whole = skipped == 0 && args.output->offset % (4 * element) == 0;
-  for (uint64_t begin = 0; begin < args.n; begin += device.piece) {
-    const uint64_t count = std::min(device.piece, args.n - begin), blocks = (skipped + count + 3) / 4;
-    const uint64_t block = args.offset / 4 + begin / 4;  // pieces are whole blocks
-    const uint64_t run = device.cpu ? device.items_each(blocks, 128) : 1;
+  random::for_each_piece(device, args.n, args.offset, [&](const random::Piece& piece) {
+    const auto& [begin, count, block, blocks, run] = piece;
     KernelRequest kernel = shaders::Random::request(
         {.distribution = args.distribution, .run = device.fixed_run(run), .type = args.dtype, .whole = whole});
     kernel.streaming().constant(0, device.workgroup);
     const shaders::Random::Push push{.n = static_cast<uint32_t>(count),
                                      .run = static_cast<uint32_t>(run),
                                      .skipped = skipped,
-                                     .block = {low(block), high(block)},
-                                     .sequence = {low(args.sequence), high(args.sequence)},
-                                     .key = {low(args.seed), high(args.seed)},
+                                     .block = {low_word(block), high_word(block)},
+                                     .sequence = {low_word(args.sequence), high_word(args.sequence)},
+                                     .key = {low_word(args.seed), high_word(args.seed)},
                                      .offset = numbers.offset,
                                      .factor = numbers.factor,
                                      .least = numbers.least,
@@ -56,7 +49,7 @@ void record_random(Recorder& recorder, const RandomArgs& args) {
     log(TUFF_LOG_DISPATCH, "random {} n={}: {} lanes, {} blocks each{}", dtype_name(args.dtype), count,
         device.workgroup, run, whole ? "" : ", element by element");
     recorder.dispatch(kernel, dispatch);
-  }
+  });
 }
 
 }  // namespace tuff

@@ -76,7 +76,7 @@ uint64_t reach(const std::array<uint64_t, rank>& sizes, const std::array<uint64_
 
 void complete_rnn(RnnArgs& args) {
   const auto stride = [](uint64_t& given, std::initializer_list<uint64_t> factors, const char* name) {
-    if (given == 0) given = checked_product(std::span(factors.begin(), factors.size()), name);
+    if (given == 0) given = checked_product(factors, name);
   };
   stride(args.x_strides[0], {args.batch, args.input_size}, "x");
   stride(args.x_strides[1], {args.input_size}, "x");
@@ -96,9 +96,6 @@ void check_rnn(const RnnArgs& args) {
     return fmt::format("batch={} steps={} input_size={} hidden_size={} proj_size={} directions={}", args.batch,
                        args.steps, args.input_size, h, args.proj_size, d);
   };
-  const auto dense = [](std::initializer_list<uint64_t> factors, const char* name) {
-    return checked_product(std::span(factors.begin(), factors.size()), name);
-  };
   const auto operand = [&](const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype) -> Checked {
     check_operand(buffer, name, elements, dtype, detail);
     return {name, buffer, elements * dtype_size(dtype)};
@@ -111,15 +108,15 @@ void check_rnn(const RnnArgs& args) {
           "x_strides {} {}: must be at least input_size={}", args.x_strides[0], args.x_strides[1], args.input_size);
   const uint64_t rows = checked_mul(args.gates(), h, "hidden_size");
   const uint64_t bias = runs ? checked_add(checked_mul(d - 1, args.bias_stride, "bias_w"), rows, "bias_w") : 0;
-  const uint64_t of_h = dense({d, args.batch, p}, "h0"), of_c = dense({d, args.batch, h}, "c0");
+  const uint64_t of_h = checked_product({d, args.batch, p}, "h0"), of_c = checked_product({d, args.batch, h}, "c0");
   const Checked read[] = {
       operand(args.x, "x", reach<2>({args.steps, args.batch}, args.x_strides, args.input_size, "x"), args.dtype),
-      operand(args.w, "w", runs ? dense({d, rows, args.input_size}, "w") : 0, args.dtype),
-      operand(args.r, "r", runs ? dense({d, rows, p}, "r") : 0, args.dtype),
+      operand(args.w, "w", runs ? checked_product({d, rows, args.input_size}, "w") : 0, args.dtype),
+      operand(args.r, "r", runs ? checked_product({d, rows, p}, "r") : 0, args.dtype),
       optional(args.bias_w, "bias_w", bias, args.dtype),
       optional(args.bias_r, "bias_r", bias, args.dtype),
-      optional(args.peepholes, "peepholes", runs ? dense({d, 3, h}, "peepholes") : 0, args.dtype),
-      operand(args.projection, "projection", runs && args.proj_size != 0 ? dense({d, p, h}, "projection") : 0,
+      optional(args.peepholes, "peepholes", runs ? checked_product({d, 3, h}, "peepholes") : 0, args.dtype),
+      operand(args.projection, "projection", runs && args.proj_size != 0 ? checked_product({d, p, h}, "projection") : 0,
               args.dtype),
       optional(args.lengths, "lengths", runs ? args.batch : 0, TUFF_I32),
       optional(args.h0, "h0", of_h, args.dtype),

@@ -7,11 +7,6 @@
 //
 //# TUFF_PART : 0..2 : 0: the step; 1: what precedes its second product; 2: what follows
 //# TUFF_PROJECTED : 0|1 : LSTM: 1: h is a product, which part 2 reads
-//# TUFF_BIAS : 0|1 : 1: there is a bias
-//# TUFF_PEEPHOLES : 0|1 : 1: there are peepholes
-//# TUFF_LENGTHS : 0|1 : 1: sequences have lengths
-//# TUFF_OUTPUT : 0|1 : 1: h goes to slot 6 too
-//# TUFF_TYPE : 1..3 : element type of peepholes and output, as in tuff.h
 #include "kernels/common/types.glsl"
 #include "kernels/rnn/rnn_cells.glsl"
 
@@ -26,21 +21,8 @@ layout(push_constant, std430) uniform Push {
   float clip;
 } push;
 
-TUFF_READ(0, X, float, 4)
+#include "kernels/rnn/rnn_operands.glsl"
 TUFF_READ(1, Product, float, 4)
-TUFF_READ_WRITE(2, State, float, 4)
-#if TUFF_BIAS
-TUFF_READ(3, Bias, float, 4)
-#endif
-#if TUFF_PEEPHOLES
-TUFF_READ(4, Peepholes, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
-#endif
-#if TUFF_LENGTHS
-TUFF_READ(5, Lengths, int, 4)
-#endif
-#if TUFF_OUTPUT
-TUFF_WRITE(6, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
-#endif
 
 vec4 state(uint at, uint count) {
   LOAD4(v, State, at, count)
@@ -67,16 +49,6 @@ vec4 bias(uint direction, uint row, uint j, uint count) {
   return vec4(0);
 #endif
 }
-vec4 peephole(uint direction, uint which, uint j, uint count) {
-  vec4 p = vec4(0);
-#if TUFF_PEEPHOLES
-  [[unroll]] for (uint e = 0; e < 4; ++e) {
-    if (e < count) p[e] = TUFF_LOADED(TUFF_TYPE, TUFF_AT(Peepholes, (direction * 3 + which) * push.hidden + j + e));
-  }
-#endif
-  return p;
-}
-
 void main() {
 #if TUFF_PROJECTED && TUFF_PART == 2
   const uint units = push.width;

@@ -12,7 +12,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+using elementwise::sigmoid;
 
 // One direction of a layer, as numbers of type T.
 template <typename T>

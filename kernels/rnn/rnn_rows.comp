@@ -8,11 +8,6 @@
 //# TUFF_ROWS : 1|2|4|8 : sequences of a workgroup
 //# TUFF_LANES : 1..64 : invocations of a workgroup, which is one subgroup
 //# TUFF_CAPACITY : 64.. : numbers for h of a sequence in shared memory: hidden, rounded up to a multiple of LANES and more
-//# TUFF_BIAS : 0|1 : 1: there is a bias
-//# TUFF_PEEPHOLES : 0|1 : 1: there are peepholes
-//# TUFF_LENGTHS : 0|1 : 1: sequences have lengths
-//# TUFF_OUTPUT : 0|1 : 1: h of each step goes to slot 6
-//# TUFF_TYPE : 1..3 : element type of peepholes and output, as in tuff.h
 #include "kernels/common/types.glsl"
 #include "kernels/rnn/rnn_cells.glsl"
 #include "kernels/common/pointer.glsl"
@@ -29,36 +24,13 @@ layout(push_constant, std430) uniform Push {
   float clip;
 } push;
 
-TUFF_READ(0, X, float, 4)
+#include "kernels/rnn/rnn_operands.glsl"
 TUFF_READ(1, R, vec4, 16)
-TUFF_READ_WRITE(2, State, float, 4)
-#if TUFF_BIAS
-TUFF_READ(3, Bias, float, 4)
-#endif
-#if TUFF_PEEPHOLES
-TUFF_READ(4, Peepholes, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
-#endif
-#if TUFF_LENGTHS
-TUFF_READ(5, Lengths, int, 4)
-#endif
-#if TUFF_OUTPUT
-TUFF_WRITE(6, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
-#endif
 
 //# constant SHARED_NUMBERS : of h in shared memory
 const uint SHARED_NUMBERS = 2 * TUFF_ROWS * TUFF_CAPACITY;
 shared float numbers[SHARED_NUMBERS];
 #define H(half, row, k) numbers[((half) * TUFF_ROWS + (row)) * TUFF_CAPACITY + (k)]
-
-vec4 peephole(uint direction, uint which, uint j, uint count) {
-  vec4 p = vec4(0);
-#if TUFF_PEEPHOLES
-  [[unroll]] for (uint e = 0; e < 4; ++e) {
-    if (e < count) p[e] = TUFF_LOADED(TUFF_TYPE, TUFF_AT(Peepholes, (direction * 3 + which) * push.hidden + j + e));
-  }
-#endif
-  return p;
-}
 
 void main() {
   const uint group = tuff_group(), row_blocks = (push.batch + TUFF_ROWS - 1) / TUFF_ROWS;
@@ -119,10 +91,10 @@ void main() {
       }
       [[unroll]] for (uint r = 0; r < TUFF_ROWS; ++r) {
         if (r < rows) {
-          const uint b = first + r, here = r < rows ? count : 0;
+          const uint b = first + r;
           vec4 before = vec4(0);
           [[unroll]] for (uint e = 0; e < 4; ++e) {
-            if (e < here) before[e] = H(half_now, r, j + e);
+            if (e < count) before[e] = H(half_now, r, j + e);
           }
           vec4 h = before;
 #if TUFF_LENGTHS
@@ -134,7 +106,7 @@ void main() {
             Sums of;
             const uint x = push.x_at[direction] + b * push.x_batch + turn * push.x_step + j;
             [[unroll]] for (uint gate = 0; gate < GATES; ++gate) {
-              LOAD4(of_input, X, x + gate * hidden, here)
+              LOAD4(of_input, X, x + gate * hidden, count)
               of.gate[gate] = of_input + bias[gate];
             }
 #if TUFF_CELL == 1
@@ -147,23 +119,23 @@ void main() {
 #endif
             vec4 c = vec4(0);
 #if TUFF_CELL == 0
-            LOAD4(kept, State, at_c + r * hidden + j, here)
+            LOAD4(kept, State, at_c + r * hidden + j, count)
             c = kept;
 #endif
             h = stepped(of, peepholes, push.clip, h, c);
 #if TUFF_CELL == 0
             [[unroll]] for (uint e = 0; e < 4; ++e) {
-              if (e < here) TUFF_AT(State, at_c + r * hidden + j + e) = c[e];
+              if (e < count) TUFF_AT(State, at_c + r * hidden + j + e) = c[e];
             }
 #endif
           }
           [[unroll]] for (uint e = 0; e < 4; ++e) {
-            if (e < here) H(1 - half_now, r, j + e) = h[e];
+            if (e < count) H(1 - half_now, r, j + e) = h[e];
           }
 #if TUFF_OUTPUT
           const uint y = push.y_at[direction] + b * push.y_batch + turn * push.y_step + j;
           [[unroll]] for (uint e = 0; e < 4; ++e) {
-            if (e < here) TUFF_AT(Y, y + e) = TUFF_ROUNDED(TUFF_TYPE, runs ? h[e] : 0.0);
+            if (e < count) TUFF_AT(Y, y + e) = TUFF_ROUNDED(TUFF_TYPE, runs ? h[e] : 0.0);
           }
 #endif
         }

@@ -52,9 +52,6 @@ void record(const Layer& layer, const Product& product) {
   record_gemm(layer.recorder, args);
 }
 
-// The part of a buffer that begins with element `first`.
-Buffer part(const Buffer* buffer, uint64_t first, int32_t type) { return moved(buffer, first, type); }
-
 void record_zeros(const Layer& layer, const Buffer& to, uint64_t count) {
   if (count != 0) record_fill(layer.recorder, to, 0, count * sizeof(float), {});
 }
@@ -65,7 +62,7 @@ void record_given(const Layer& layer, const Buffer* given, uint64_t at, uint64_t
   const uint64_t d = args.directions(), each = args.batch * width;
   if (given == nullptr) return record_zeros(layer, layer.region({at, d * each}), d * each);
   for (uint64_t direction = 0; direction < d; ++direction) {
-    const Buffer from = part(given, (direction * layer.all + layer.first) * width, args.dtype),
+    const Buffer from = moved(given, (direction * layer.all + layer.first) * width, args.dtype),
                  to = layer.region({at + direction * each, each});
     record_cast(layer.recorder, {args.dtype, TUFF_F32, &from, &to, each});
   }
@@ -77,7 +74,7 @@ void record_result(const Layer& layer, uint64_t at, uint64_t width, const Buffer
   const uint64_t each = args.batch * width;
   for (uint64_t direction = 0; direction < args.directions(); ++direction) {
     const Buffer from = layer.region({at + direction * each, each}),
-                 to = part(wanted, (direction * layer.all + layer.first) * width, args.dtype);
+                 to = moved(wanted, (direction * layer.all + layer.first) * width, args.dtype);
     record_cast(layer.recorder, {TUFF_F32, args.dtype, &from, &to, each});
   }
 }
@@ -183,7 +180,7 @@ void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
   record_gates(layer, inputs, i, 1, layer.sums);
   const Region passed{layer.at_c() + args.c_elements(), d * batch * hidden};
   if (args.resets_first()) {
-    const Buffer of_new = part(&weights, layer.first_rows() * width, TUFF_F32);
+    const Buffer of_new = moved(&weights, layer.first_rows() * width, TUFF_F32);
     product(passed, of_new, rows * width, layer.second, hidden, hidden);
   } else {
     const Buffer projection = cast ? layer.region(layer.projection) : *args.projection;
@@ -256,7 +253,7 @@ void Layer::prepare() {
     require_range(row * args.state_size(), sizeof(float), "r");
     require_range(args.y != nullptr ? args.y_elements() : 0, size, "y");
     require_range(sums.count, sizeof(float), "a step's sums");
-    require_range(d * args.bias_stride, size, "bias_w");
+    require_range(has_bias() ? (d - 1) * args.bias_stride + args.gate_rows() : 0, size, "bias_w");
     require_range(d * args.proj_size * args.hidden_size, sizeof(float), "projection");
   }
   require_range(state.count, sizeof(float), "the state");
@@ -299,7 +296,7 @@ void Layer::record_packed_weights() const {
   const uint64_t d = args.directions(), each = packed.count / d, numbers = args.gate_rows() * args.state_size();
   const Buffer all_weights = args.dtype != TUFF_F32 ? region(weights) : *args.r;
   for (uint64_t direction = 0; direction < d; ++direction) {
-    gemm::record_packing(recorder, part(&all_weights, direction * numbers, TUFF_F32), args.gate_rows(),
+    gemm::record_packing(recorder, moved(&all_weights, direction * numbers, TUFF_F32), args.gate_rows(),
                          args.state_size(), region({packed.first + direction * each, each}));
   }
 }
@@ -331,8 +328,8 @@ InputSteps Layer::record_inputs(uint64_t done) const {
   for (uint64_t i = 0; i < products; ++i) {
     const uint64_t first = args.reversed(i) && products == d ? args.steps - done - count : done;
     const uint64_t outer = steps_first ? count : batch, inner = steps_first ? batch : count;
-    record(*this, {.a = part(args.x, first * step, args.dtype),
-                   .b = part(args.w, i * rows * args.input_size, args.dtype),
+    record(*this, {.a = moved(args.x, first * step, args.dtype),
+                   .b = moved(args.w, i * rows * args.input_size, args.dtype),
                    .c = region({inputs.first + i * each, each}),
                    .a_type = args.dtype,
                    .b_type = args.dtype,
@@ -360,9 +357,6 @@ uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t directi
   return before + row * inputs.columns;
 }
 
-}  // namespace rnn
-
-namespace rnn {
 namespace {
 
 // The sequences first ... first + count - 1 of a call.

@@ -144,7 +144,7 @@ void scan_columns(const Scan& scan, uint64_t first, uint64_t outer, uint64_t len
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} rows of {} lanes, at most 2^32 - 2^16 of each", length, inner,
          length, lanes);
   }
-  if (scan.values() * lanes > UINT32_MAX) {
+  if (cut.segments > 1 && scan.values() * lanes > UINT32_MAX) {
     fail(TUFF_ERROR_UNSUPPORTED, "axis={} inner={}: {} lanes of {}, at most 2^31", length, inner, lanes, scan.name());
   }
   shaders::ScanColumns::Push push{.lanes = static_cast<uint32_t>(lanes),

@@ -1,7 +1,7 @@
-// Binary search in ascending numbers of 32 bits.
-#define FIRST_NOT_BELOW(name, number, count, result)          \
+// Binary search in the numbers of 32 bits from `first` to before `end`, which ascend; `end` if all are below.
+#define FIRST_NOT_BELOW(name, number, first, end, result)     \
   {                                                           \
-    uint tuff_low = 0u, tuff_high = count;                    \
+    uint tuff_low = first, tuff_high = end;                   \
     while (tuff_low < tuff_high) {                            \
       const uint tuff_middle = (tuff_low + tuff_high) / 2u;   \
       if (TUFF_AT(name, TUFF_INDEX(tuff_middle)) < (number)) { \

@@ -15,7 +15,6 @@
 #include "kernels/memory/memory.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/sparse/sparse_plan.hpp"
-#include "planning/dry_run.hpp"
 #include "planning/log.hpp"
 #include "shaders/sparse_dense.hpp"
 #include "shaders/sparse_flags.hpp"
@@ -42,13 +41,8 @@ struct Conversion {
   Buffer offsets, major, minor, values;
   uint64_t result_bytes;  // of an index of the result
 
-  uint64_t dense_span(uint64_t ld) const {
-    return args.rows == 0 || args.columns == 0 ? 0 : (args.rows - 1) * ld + args.columns;
-  }
+  uint64_t dense_span(uint64_t ld) const { return Dense{args.rows, args.columns, ld, 0}.one(); }
 };
-
-Buffer none() { return {}; }
-const Buffer* used(const Buffer& buffer) { return buffer.bytes != 0 ? &buffer : nullptr; }
 
 // What sorting leaves: major numbers in order, where each entry was, and minor numbers by where they were.
 struct Sorted {
@@ -94,10 +88,10 @@ void record_flags(const Conversion& c, const Sorted& sorted, const Buffer& flags
                                        .run = static_cast<uint32_t>(items.run),
                                        .majors = static_cast<uint32_t>(c.majors),
                                        .minors = static_cast<uint32_t>(c.minors),
-                                       .major_stride = low(strides.major),
-                                       .major_stride_high = high(strides.major),
-                                       .minor_stride = low(strides.minor),
-                                       .minor_stride_high = high(strides.minor)})
+                                       .major_stride = low_word(strides.major),
+                                       .major_stride_high = high_word(strides.major),
+                                       .minor_stride = low_word(strides.minor),
+                                       .minor_stride_high = high_word(strides.minor)})
       .groups_linear(items.groups, c.recorder.traits())
       .work(static_cast<double>(c.entries * 16), static_cast<double>(c.entries));
   c.recorder.dispatch(kernel, dispatch);
@@ -144,10 +138,10 @@ void record_take(const Conversion& c, const Sorted& sorted, const Buffer& flags,
                                       .majors = static_cast<uint32_t>(c.majors),
                                       .minors = static_cast<uint32_t>(c.minors),
                                       .capacity = static_cast<uint32_t>(c.capacity),
-                                      .major_stride = low(strides.major),
-                                      .major_stride_high = high(strides.major),
-                                      .minor_stride = low(strides.minor),
-                                      .minor_stride_high = high(strides.minor)})
+                                      .major_stride = low_word(strides.major),
+                                      .major_stride_high = high_word(strides.major),
+                                      .minor_stride = low_word(strides.minor),
+                                      .minor_stride_high = high_word(strides.minor)})
       .groups_linear(items.groups, c.recorder.traits())
       .work(static_cast<double>(c.capacity * 64), static_cast<double>(c.capacity * 32));
   c.recorder.dispatch(kernel, dispatch);
@@ -169,21 +163,21 @@ void record_dense(const Conversion& c) {
       .push(shaders::SparseDense::Push{.n = static_cast<uint32_t>(n),
                                        .run = static_cast<uint32_t>(items.run),
                                        .columns = static_cast<uint32_t>(args.columns),
-                                       .ld = low(args.to_ld),
-                                       .ld_high = high(args.to_ld)})
+                                       .ld = low_word(args.to_ld),
+                                       .ld_high = high_word(args.to_ld)})
       .groups_linear(items.groups, c.recorder.traits())
       .work(static_cast<double>(n * (c.size + 8)), static_cast<double>(n * 8));
   c.recorder.dispatch(kernel, dispatch);
 }
 
 // The sums of the entries of each place: a product with ones of a matrix that has a row for each place.
-Merge sums_of(const Conversion& c, const Buffer& runs, const Buffer& order) {
+// Without offsets and permutation, which are in scratch memory.
+Merge sums_of(const Conversion& c) {
   Merge merge{};
   merge.label = kLabel;
   merge.dtype = c.args.dtype;
   merge.index_bytes = 4;
   merge.rows = c.capacity, merge.nnz = c.entries;
-  merge.offsets = &runs, merge.permutation = &order;
   merge.values = c.args.from_values, merge.c = &c.values;
   merge.b_row = merge.b_column = 0, merge.c_row = 1, merge.c_column = 0;
   merge.n = merge.batch_count = 1;
@@ -193,7 +187,7 @@ Merge sums_of(const Conversion& c, const Buffer& runs, const Buffer& order) {
 }
 
 void record(Recorder& recorder, const SparseConvertArgs& args) {
-  const auto buffer = [](const Buffer* given) { return given != nullptr ? *given : none(); };
+  const auto buffer = [](const Buffer* given) { return given != nullptr ? *given : Buffer{}; };
   const bool csc = args.to_format == TUFF_SPARSE_CSC;
   Conversion c{.recorder = recorder,
                .args = args,
@@ -206,8 +200,8 @@ void record(Recorder& recorder, const SparseConvertArgs& args) {
                .minors = csc ? args.rows : args.columns,
                .entries = 0,
                .capacity = 0,
-               .offsets = none(),
-               .major = none(),
+               .offsets = {},
+               .major = {},
                .minor = buffer(csc ? args.to_rows : args.to_columns),
                .values = buffer(args.to_values),
                .result_bytes = dtype_size(args.index_type)};
@@ -225,11 +219,11 @@ void record(Recorder& recorder, const SparseConvertArgs& args) {
   const bool ordered = (args.from_format == TUFF_SPARSE_CSR && csc) || (args.from_format == TUFF_SPARSE_CSC && !csc);
   Merge merge{};
   MergeCut cut{};
-  Layout layout;
+  ScratchLayout layout;
   uint64_t memory_bytes = 0;
   const bool sums = !c.from_dense && c.capacity != 0;
   if (sums) {
-    merge = sums_of(c, none(), none());
+    merge = sums_of(c);
     cut = cut_merge(recorder, merge);
     memory_bytes = merge_memory(merge, cut);
   }
@@ -280,10 +274,10 @@ void record(Recorder& recorder, const SparseConvertArgs& args) {
   if (c.entries != 0) record_flags(c, sorted, flags);
   if (c.capacity != 0 || args.count != nullptr) record_take(c, sorted, flags, runs);
   if (sums) {
-    merge = sums_of(c, runs, order);
+    merge.offsets = &runs, merge.permutation = &order;
     record_merge(recorder, merge, cut, part_of(memory, memory_at, memory_bytes));
   }
-  if (used(c.offsets) != nullptr && !(c.to_dense && c.entries == 0)) {
+  if (c.offsets.bytes != 0 && !(c.to_dense && c.entries == 0)) {
     record_offsets(recorder, {kLabel, &keys, &flags, &c.offsets, c.result_bytes, c.entries, c.majors, c.minors,
                               c.from_dense && c.entries != 0});
   }
@@ -305,8 +299,6 @@ void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args) {
     if (args.count != nullptr) record_fill(recorder, *args.count, 0, sizeof(int64_t), {});
     return;
   }
-  DryRun dry(recorder);
-  record(dry, args);
   record(recorder, args);
 }
 

@@ -20,11 +20,8 @@ TUFF_READ(1, I, uint, 4)
 TUFF_READ(2, A, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(3, Y, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 
-#if TUFF_WIDE
-#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
-#else
-#define JOINED(name) push.name
-#endif
+#include "kernels/common/joined.glsl"
+#include "kernels/sparse/search.glsl"
 
 void main() {
   const uint lanes = gl_WorkGroupSize.x;
@@ -33,18 +30,13 @@ void main() {
     const uint row = i / push.columns, column = i - row * push.columns;
     TUFF_VALUE value = TUFF_ZERO;
 #if TUFF_SOME
-    uint low = TUFF_AT(O, TUFF_INDEX(row)), high = TUFF_AT(O, TUFF_INDEX(row + 1u));
-    const uint end = high;
-    while (low < high) {
-      const uint middle = (low + high) / 2u;
-      if (TUFF_AT(I, TUFF_INDEX(middle)) < column) {
-        low = middle + 1u;
-      } else {
-        high = middle;
+    const uint begin = TUFF_AT(O, TUFF_INDEX(row)), end = TUFF_AT(O, TUFF_INDEX(row + 1u));
+    uint at;
+    FIRST_NOT_BELOW(I, column, begin, end, at)
+    if (at < end) {
+      if (TUFF_AT(I, TUFF_INDEX(at)) == column) {
+        value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(A, TUFF_INDEX(at)))));
       }
-    }
-    if (low < end) {
-      if (TUFF_AT(I, TUFF_INDEX(low)) == column) value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(A, TUFF_INDEX(low)))));
     }
 #endif
     TUFF_AT(Y, row * JOINED(ld) + column) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));

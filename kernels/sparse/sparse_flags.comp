@@ -24,11 +24,7 @@ TUFF_READ(2, S, uint, 4)
 TUFF_READ(3, D, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(4, F, uint, 4)
 
-#if TUFF_WIDE
-#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
-#else
-#define JOINED(name) push.name
-#endif
+#include "kernels/common/joined.glsl"
 
 bool begins(uint i) {
 #if TUFF_DENSE

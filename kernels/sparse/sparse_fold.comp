@@ -27,21 +27,8 @@ TUFF_READ_WRITE(2, C, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(3, K2, uint, 4)
 TUFF_WRITE(4, V2, TUFF_VALUE, TUFF_VALUE_BYTES)
 TUFF_READ(5, T, uint, 4)  // as in sparse_merge.comp
-#if TUFF_WIDE
-#define NUMBER(i) (uint64_t(TUFF_AT(T, 2 * (i) + 1)) << 32 | uint64_t(TUFF_AT(T, 2 * (i))))
-#else
-#define NUMBER(i) TUFF_AT(T, 2 * (i))
-#endif
 
-#define LOADED(x) TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, x)))
-#define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, x))
-#if TUFF_VALUE_TYPE == 4
-#define SCALAR(words) packDouble2x32(uvec2(words[0], words[1]))
-#else
-#define SCALAR(words) uintBitsToFloat(words[0])
-#endif
-
-const uint NONE = 0xffffffffu;
+#include "kernels/sparse/sums.glsl"
 
 void main() {
   const uint lane = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
@@ -77,10 +64,7 @@ void main() {
       if (head && entry == end && x == 0u) TUFF_AT(K2, TUFF_INDEX(2u * chunk)) = NONE;
 #endif
       if (complete && is && TUFF_INDEX(key) < rows) {
-        const TUFF_INDEX to = at + TUFF_INDEX(key) * c_row;
-        TUFF_VALUE result = SCALAR(push.alpha) * sum;
-        if (SCALAR(push.beta) != TUFF_ZERO) result += SCALAR(push.beta) * LOADED(TUFF_AT(C, to));
-        TUFF_AT(C, to) = ROUNDED(result);
+        write_result(at + TUFF_INDEX(key) * c_row, sum);
       }
       head = false;
     }

@@ -1,6 +1,5 @@
 // Reference implementations of sparse matrices: entries one after another, in double precision.
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
@@ -36,7 +35,6 @@ bool in_range(int64_t index, uint64_t extent) { return index >= 0 && static_cast
 
 template <typename T>
 void spmm(const SpmmArgs& args, uint64_t matrix) {
-  const sparse::Dense dense_c = sparse::dense_c(args);
   const uint64_t rows = args.product_rows(), n = args.n;
   T* c = args.c->host<T>() + matrix * args.stride_c;
   const auto place = [&](uint64_t row, uint64_t column, uint64_t ld) {
@@ -59,7 +57,6 @@ void spmm(const SpmmArgs& args, uint64_t matrix) {
       }
     }
   }
-  if (dense_c.one() == 0) return;
   for (uint64_t i = 0; i < rows; ++i) {
     for (uint64_t k = 0; k < n; ++k) {
       T& result = c[place(i, k, args.ldc)];

@@ -27,11 +27,6 @@ layout(push_constant, std430) uniform Push {
 
 // Numbers of 64 bits, as low and high word.
 TUFF_READ(8, T, uint, 4)
-#if TUFF_WIDE
-#define NUMBER(i) (uint64_t(TUFF_AT(T, 2 * (i) + 1)) << 32 | uint64_t(TUFF_AT(T, 2 * (i))))
-#else
-#define NUMBER(i) TUFF_AT(T, 2 * (i))
-#endif
 
 #include "kernels/sparse/numbers.glsl"
 
@@ -44,13 +39,7 @@ TUFF_READ_WRITE(5, C, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(6, K, uint, 4)
 TUFF_WRITE(7, V, TUFF_VALUE, TUFF_VALUE_BYTES)
 
-#define LOADED(x) TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, x)))
-#define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, x))
-#if TUFF_VALUE_TYPE == 4
-#define SCALAR(words) packDouble2x32(uvec2(words[0], words[1]))
-#else
-#define SCALAR(words) uintBitsToFloat(words[0])
-#endif
+#include "kernels/sparse/sums.glsl"
 
 TUFF_INDEX path_rows, path_nnz;
 #include "kernels/sparse/path.glsl"
@@ -94,10 +83,7 @@ void clear() {
 void write_row(TUFF_INDEX row) {
   [[unroll]] for (uint w = 0; w < TUFF_WIDTH; ++w) {
     if (w < width) {
-      const TUFF_INDEX at = c_at[w] + row * c_row;
-      TUFF_VALUE result = SCALAR(push.alpha) * sums[w];
-      if (SCALAR(push.beta) != TUFF_ZERO) result += SCALAR(push.beta) * LOADED(TUFF_AT(C, at));
-      TUFF_AT(C, at) = ROUNDED(result);
+      write_result(c_at[w] + row * c_row, sums[w]);
     }
   }
 }
@@ -109,7 +95,6 @@ void write_partial(uint place, uint block, uint key) {
   }
 }
 
-const uint NONE = 0xffffffffu;
 const uint TURN = 16;  // entries that a lane takes before it lets others of its subgroup end their rows
 
 void main() {
@@ -134,9 +119,8 @@ void main() {
   // No more than the chunk, should offsets decrease.
   last_entry = min(last_entry, entry + push.chunk);
   // Row 0 has no entries before its own.
-  bool continued = false;
   TUFF_INDEX row_begin = row < path_rows ? offset(row) : path_nnz;
-  if (entry > row_begin) continued = true;
+  bool continued = entry > row_begin;
   entry = max(entry, row_begin);
   clear();
   uint head = NONE;

@@ -28,7 +28,7 @@ void main() {
 #if TUFF_DENSE
     before = i * push.minors;
 #else
-    FIRST_NOT_BELOW(K, i, push.n, before)
+    FIRST_NOT_BELOW(K, i, 0u, push.n, before)
 #endif
 #if TUFF_SUMMED
     if (before != 0u) before = TUFF_AT(F, TUFF_INDEX(before - 1u));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/common/scratch_parts.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/sparse/sparse.hpp"
 #include "planning/arithmetic.hpp"
@@ -12,30 +13,6 @@ namespace tuff::sparse {
 
 // Numbers of 32 bits that count entries, rows and columns stay below this.
 constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;
-
-// Cuts scratch memory into parts, aligned as allocations are.
-class Layout {
- public:
-  uint64_t add(uint64_t bytes) {
-    const uint64_t at = bytes_;
-    bytes_ += round_up(bytes, 256);
-    return at;
-  }
-  uint64_t bytes() const { return bytes_; }
-
- private:
-  uint64_t bytes_ = 0;
-};
-
-inline Buffer part_of(const Buffer& memory, uint64_t offset, uint64_t bytes) {
-  Buffer part = memory;
-  part.offset += offset;
-  part.bytes = bytes;
-  return part;
-}
-
-inline uint32_t low(uint64_t x) { return static_cast<uint32_t>(x & 0xffffffffu); }
-inline uint32_t high(uint64_t x) { return static_cast<uint32_t>(x >> 32); }
 
 StreamDevice device_of(const Recorder& recorder);
 

@@ -36,16 +36,12 @@ TUFF_WRITE(7, V, TUFF_STORED(TUFF_TYPE), TUFF_BYTES(TUFF_TYPE))
 TUFF_WRITE(8, Q, uint, 4)   // beginnings of runs
 TUFF_WRITE(9, Z, uvec2, 8)  // a number of 64 bits
 
-#if TUFF_WIDE
-#define JOINED(name) (uint64_t(push.name##_high) << 32 | uint64_t(push.name))
-#else
-#define JOINED(name) push.name
-#endif
+#include "kernels/common/joined.glsl"
 
 void take(uint u) {
   uint i = 0u;
 #if TUFF_SOME
-  FIRST_NOT_BELOW(F, u + 1u, push.n, i)
+  FIRST_NOT_BELOW(F, u + 1u, 0u, push.n, i)
 #endif
   const bool is = i < push.n;
   uint major = 0u, minor = 0u;
@@ -68,7 +64,7 @@ void take(uint u) {
 #if !TUFF_DENSE
 #if TUFF_SOME
   // After the last run come the entries that are out of range.
-  if (!is) FIRST_NOT_BELOW(K, push.majors, push.n, i)
+  if (!is) FIRST_NOT_BELOW(K, push.majors, 0u, push.n, i)
 #endif
   TUFF_AT(Q, TUFF_INDEX(u)) = i;
 #endif

@@ -8,7 +8,6 @@
 #include "kernels/common/check.hpp"
 #include "kernels/sort/sort.hpp"
 #include "kernels/sparse/sparse_plan.hpp"
-#include "planning/dry_run.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "shaders/sparse_fold.hpp"
@@ -20,9 +19,9 @@ namespace tuff {
 namespace sparse {
 namespace {
 
-constexpr uint64_t kShortest = 64,
-                   kLongest = 4096;  // steps of a lane on a CPU device: a lane's loops are bounded there
-                                     // (kernels/common/loop_limit.hpp), and those of eight lanes add up
+// Steps of a lane on a CPU device: a lane's loops are bounded there (kernels/common/loop_limit.hpp), and those of eight
+// lanes add up.
+constexpr uint64_t kShortest = 64, kLongest = 4096;
 constexpr uint64_t kShortestGpu = 16, kLongestGpu = 1u << 20;
 constexpr uint64_t kFoldChunk = 64;      // entries of a list that a lane adds
 constexpr uint64_t kMaxLast = 256;       // entries of the last list, which one lane adds
@@ -44,8 +43,8 @@ Table table_of(const Merge& merge) {
                                          merge.stride_b, merge.stride_c};
   Table table;
   for (size_t i = 0; i < numbers.size(); ++i) {
-    table.words[2 * i] = low(numbers[i]);
-    table.words[2 * i + 1] = high(numbers[i]);
+    table.words[2 * i] = low_word(numbers[i]);
+    table.words[2 * i + 1] = high_word(numbers[i]);
   }
   return table;
 }
@@ -53,7 +52,7 @@ Table table_of(const Merge& merge) {
 std::array<uint32_t, 2> scalar(double value, int32_t dtype) {
   if (dtype == TUFF_F64) {
     const auto bits = std::bit_cast<uint64_t>(value);
-    return {low(bits), high(bits)};
+    return {low_word(bits), high_word(bits)};
   }
   return {std::bit_cast<uint32_t>(static_cast<float>(value)), 0};
 }
@@ -179,28 +178,33 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
   const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);
   cut.at_once = std::min({cut.blocks, std::max<uint64_t>(kMaxList / one, 1), kMaxLanes / cut.parts});
-  constexpr uint64_t kMaxDispatches = 1u << 16;  // each of them has more work than a device does in seconds
-  if (cut.blocks / std::max<uint64_t>(cut.at_once, 1) > kMaxDispatches) {
-    fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries for {} columns of {} matrices are too many", merge.rows, merge.nnz,
-         merge.n, merge.batch_count);
+  constexpr uint64_t kMaxDispatches = 1u << 16;  // a call of more would run for hours
+  if (cut.blocks / cut.at_once > kMaxDispatches) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries for {} columns of {} matrices are too many", merge.rows,
+         merge.nnz, merge.n, merge.batch_count);
   }
   return cut;
 }
 
+std::array<uint64_t, 3> list_sizes(const MergeCut& cut) {
+  const uint64_t first = first_list(cut), second = next_list(first);
+  return {first, second, next_list(second)};
+}
+
 uint64_t merge_memory(const Merge& merge, const MergeCut& cut) {
-  Layout layout;
-  const uint64_t entries = first_list(cut), next = next_list(entries), columns = cut.columns(cut.at_once);
-  for (const uint64_t count : {entries, next, next_list(next)}) {
+  ScratchLayout layout;
+  const uint64_t columns = cut.columns(cut.at_once);
+  for (const uint64_t count : list_sizes(cut)) {
     layout.add(count * 4), layout.add(count * columns * list_bytes(merge));
   }
   return layout.bytes();
 }
 
 void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, const Buffer& memory) {
-  const uint64_t entries = first_list(cut), second = next_list(entries), columns = cut.columns(cut.at_once);
-  Layout layout;
+  const uint64_t columns = cut.columns(cut.at_once);
+  ScratchLayout layout;
   std::array<List, 3> lists;
-  const std::array<uint64_t, 3> most{entries, second, next_list(second)};
+  const std::array<uint64_t, 3> most = list_sizes(cut);
   for (size_t i = 0; i < lists.size(); ++i) {
     const uint64_t keys = most[i] * 4, values = most[i] * columns * list_bytes(merge);
     const uint64_t keys_at = layout.add(keys), values_at = layout.add(values);
@@ -212,7 +216,7 @@ void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, c
     if (cut.parts == 1) continue;  // all rows are complete
     // The first list, then two in turn.
     size_t from = 0;
-    for (uint64_t n = entries;;) {
+    for (uint64_t n = most[0];;) {
       List list = lists[from];
       list.entries = n;
       const uint64_t next = next_list(n);
@@ -322,7 +326,7 @@ void record(Recorder& recorder, const SpmmArgs& args) {
   const MergeCut cut = cut_merge(recorder, merge);
   const bool sorts = args.sorts() && merge.nnz != 0;
   const uint64_t nnz = merge.nnz;
-  Layout layout;
+  ScratchLayout layout;
   const uint64_t memory_at = layout.add(merge_memory(merge, cut));
   if (!sorts) {
     const Buffer memory = recorder.scratch(layout.bytes(), Scratch::outermost);
@@ -357,8 +361,6 @@ void record_spmm(Recorder& recorder, const SpmmArgs& args) {
   if (args.sorts()) {
     require_numbers(args.nnz, "nnz"), require_numbers(args.rows, "rows"), require_numbers(args.columns, "columns");
   }
-  DryRun dry(recorder);
-  record(dry, args);
   record(recorder, args);
 }
 

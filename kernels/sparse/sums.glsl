@@ -1,0 +1,23 @@
+// What sparse_merge.comp and sparse_fold.comp share: the table T of numbers of 64 bits, the elements of C, and what
+// becomes of a sum. push has alpha and beta.
+#if TUFF_WIDE
+#define NUMBER(i) (uint64_t(TUFF_AT(T, 2 * (i) + 1)) << 32 | uint64_t(TUFF_AT(T, 2 * (i))))
+#else
+#define NUMBER(i) TUFF_AT(T, 2 * (i))
+#endif
+
+#define LOADED(x) TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, x)))
+#define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, x))
+#if TUFF_VALUE_TYPE == 4
+#define SCALAR(words) packDouble2x32(uvec2(words[0], words[1]))
+#else
+#define SCALAR(words) uintBitsToFloat(words[0])
+#endif
+
+const uint NONE = 0xffffffffu;  // as a row: no partial sum
+
+void write_result(TUFF_INDEX at, TUFF_VALUE sum) {
+  TUFF_VALUE result = SCALAR(push.alpha) * sum;
+  if (SCALAR(push.beta) != TUFF_ZERO) result += SCALAR(push.beta) * LOADED(TUFF_AT(C, at));
+  TUFF_AT(C, at) = ROUNDED(result);
+}
