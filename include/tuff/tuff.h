@@ -1464,9 +1464,9 @@ typedef struct tuff_dropout_desc {
   tuff_buffer input, output;
   tuff_buffer mask;   /* n bytes: 1 where an element is kept, otherwise 0; TUFF_NULL_HANDLE: none */
   uint64_t n;
-  uint64_t seed;      /* seed, sequence and offset say which elements are dropped: those where tuff_random() with them */
-  uint64_t sequence;  /* and TUFF_RANDOM_BERNOULLI has a 1. offset + n < 2^64 */
-  uint64_t offset;
+  /* An element is dropped where tuff_random() gives 1 with the same seed, sequence, offset and probability and
+   * TUFF_RANDOM_BERNOULLI. offset + n < 2^64. */
+  uint64_t seed, sequence, offset;
   double probability; /* of being dropped: 0 ... 1, rounded to a multiple of 2^-32 */
 } tuff_dropout_desc;
 /* Sets elements to 0 at random and scales the others: output[i] = input[i] / (1 - probability), or 0 where the element is
@@ -1474,7 +1474,8 @@ typedef struct tuff_dropout_desc {
  * product with the element too, and the result once to dtype. The same arguments give the same bits on every device and
  * on the host (a device that flushes denormals of f32 may give 0 for them). With the same seed, sequence and offset, the
  * gradient of the input is tuff_dropout() of the output's.
- * Errors: UNSUPPORTED for other types. Since 0.9.0. */
+ * Errors: INVALID_ARGUMENT for a probability outside 0 ... 1, and for operands that overlap otherwise; UNSUPPORTED for
+ * other types. Since 0.9.0. */
 TUFF_API tuff_status tuff_dropout(tuff_stream stream, const tuff_dropout_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
@@ -2266,7 +2267,8 @@ typedef struct tuff_spmm_desc {
  * A and B are not read. A^T * B and B * A sort the entries by column in every call, which takes several times as long as
  * the product itself: programs that repeat it convert the matrix once, by tuff_sparse_convert() to TUFF_SPARSE_CSC.
  * Errors: INVALID_ARGUMENT if C overlaps another operand. UNSUPPORTED on a device for 2^32 - 1 or more rows of the
- * product, and where entries are sorted for 2^31 or more of them. */
+ * product, for an n of 2^31 or more, where entries are sorted for 2^31 or more entries, rows or columns, and for a
+ * product that takes more than 2^16 dispatches. */
 TUFF_API tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc);
 
 /* Options of tuff_sparse_convert(). Since 0.9.0. */
@@ -2294,8 +2296,8 @@ typedef struct tuff_sparse_convert_desc {
  * which the first `capacity` entries are written; nnz of the source, or rows * columns of a dense one, is always enough.
  * If there are fewer, the indices of the remaining entries are -1 and their values 0, so that `capacity` may be passed
  * as the nnz of later calls.
- * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more entries or
- * elements, and for 2^31 or more rows or columns. */
+ * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more entries,
+ * elements, rows or columns, and for a capacity of 2^31 - 1 or more. */
 TUFF_API tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
