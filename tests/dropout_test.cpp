@@ -1,3 +1,4 @@
+// Dropout: which elements are dropped, what the others become, and the mask.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -126,10 +127,11 @@ TEST_P(RandomDropout, InfinitiesAndNaNAreDroppedToo) {
   const std::vector<float> y = output.read();
   const std::vector<unsigned char> dropped = drops(desc);
   for (size_t i = 0; i < y.size(); ++i) {
-    if (dropped[i] != 0)
+    if (dropped[i] != 0) {
       ASSERT_EQ(y[i], 0) << i;
-    else
+    } else {
       ASSERT_TRUE(i % 2 == 0 ? std::isnan(y[i]) : std::isinf(y[i])) << i;
+    }
   }
 }
 

@@ -156,7 +156,7 @@ std::vector<ProductCase> products() {
   return all;
 }
 
-// Of the rows and columns of a dense matrix in a batch: the element's place.
+// Dense matrices of a batch, and where an element is.
 struct Dense {
   uint64_t rows, columns, ld, stride;
   uint64_t one() const { return rows == 0 || columns == 0 ? 0 : (rows - 1) * ld + columns; }

@@ -387,12 +387,14 @@ void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_
   add("gru", TUFF_RNN_CELL_GRU, 3);
 }
 
-// Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.
 // The matrix of Poisson's equation on a grid of n x n points: itself and four neighbours in each row. Those beyond the
 // grid's edge have the index -1, which is ignored.
 struct Grid {
   tuff::Buffer offsets, indices, values;
 };
+Grid room_for(const tuff::Context& context, uint64_t points) {
+  return {context.alloc<int32_t>(points + 1), context.alloc<int32_t>(5 * points), context.alloc<float>(5 * points)};
+}
 Grid grid_of(const tuff::Context& context, uint64_t n) {
   const auto points = static_cast<int32_t>(n * n), width = static_cast<int32_t>(n);
   std::vector<int32_t> offsets, indices;
@@ -403,8 +405,7 @@ Grid grid_of(const tuff::Context& context, uint64_t n) {
     const int32_t near[5] = {i - width, x > 0 ? i - 1 : -1, i, x + 1 < width ? i + 1 : -1, i + width};
     for (const int32_t j : near) indices.push_back(j < points ? j : -1), values.push_back(j == i ? 4.0f : -1.0f);
   }
-  Grid grid{context.alloc<int32_t>(offsets.size()), context.alloc<int32_t>(indices.size()),
-            context.alloc<float>(values.size())};
+  Grid grid = room_for(context, n * n);
   grid.offsets.upload(offsets), grid.indices.upload(indices), grid.values.upload(values);
   return grid;
 }
@@ -428,7 +429,8 @@ void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
   all.push_back({"spmm", "spmm", shape, Unit::bytes, Limit::copy, static_cast<double>(8 * entries + 12 * points),
                  prepare_product});
   const auto prepare_conversion = [=](const tuff::Context& context) {
-    const auto from = std::make_shared<Grid>(grid_of(context, n)), to = std::make_shared<Grid>(grid_of(context, n));
+    const auto from = std::make_shared<Grid>(grid_of(context, n)),
+               to = std::make_shared<Grid>(room_for(context, points));
     return [=, &context] {
       tuff_sparse_convert_desc desc{};
       desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.from_format = TUFF_SPARSE_CSR;
@@ -443,6 +445,7 @@ void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
                  static_cast<double>(16 * entries + 8 * points), prepare_conversion});
 }
 
+// Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.
 void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
   const uint64_t count = n * n;
   const double cube = static_cast<double>(count) * static_cast<double>(n);

@@ -113,6 +113,8 @@ def main() -> None:
     parser.add_argument("--backend", default="auto")
     given = parser.parse_args()
     n = given.points
+    if n < 32:
+        parser.error(f"--points is {n}: needs at least 32, for the charges to be apart")
     f = charges(n)
     with tuff.Context(backend=given.backend) as ctx:
         values, rows, columns = laplacian(n)

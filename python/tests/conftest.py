@@ -53,7 +53,9 @@ def _sample():
     share, colon, seed = wanted.partition(":")
     if not share.isdecimal() or int(share) == 0 or bool(colon) != seed.isdecimal():
         raise pytest.UsageError(f"TUFF_TEST_SAMPLE: {wanted} is neither N nor N:seed")
-    seed = seed or os.environ.get("TUFF_TEST_SAMPLE_SEED") or random.SystemRandom().getrandbits(32)
+    seed = seed or os.environ.get("TUFF_TEST_SAMPLE_SEED") or str(random.SystemRandom().getrandbits(32))
+    if not seed.isdecimal():
+        raise pytest.UsageError(f"TUFF_TEST_SAMPLE_SEED: {seed} is no number")
     return int(share), int(seed)
 
 
@@ -63,7 +65,7 @@ def pytest_collection_modifyitems(config, items):
     if share == 1 or any("::" in argument for argument in config.args):
         return
     tables = defaultdict(list)  # by test and backend, the rows' ranks
-    sizes = Counter()
+    sizes, ranks = Counter(), {}
 
     def table_of(item):
         return item.nodeid.partition("[")[0]
@@ -76,16 +78,18 @@ def pytest_collection_modifyitems(config, items):
         return zlib.crc32(f"{seed} {item.nodeid}".encode())
 
     for item in items:
+        ranks[item] = rank_of(item)
         sizes[table_of(item)] += 1
-        tables[table_of(item), backend_of(item)].append(rank_of(item))
+        tables[table_of(item), backend_of(item)].append(ranks[item])
+    least = {table: min(of_rows) for table, of_rows in tables.items()}
 
     def is_kept(item):
-        table, backend, rank = table_of(item), backend_of(item), rank_of(item)
+        table, backend, rank = table_of(item), backend_of(item), ranks[item]
         one_in = share if sizes[table] > MAX_WHOLE_TABLE else 1
         # What differs between the rows of a smaller table is seen on the host; on a device most need kernels of their own.
         if MAX_WHOLE_TABLE >= sizes[table] > MAX_WHOLE_ON_DEVICE and backend == "vulkan":
             one_in = min(share, 3)
-        return rank * one_in < 2**32 or rank == min(tables[table, backend])
+        return rank * one_in < 2**32 or rank == least[table, backend]
 
     dropped = [item for item in items if not is_kept(item)]
     config.hook.pytest_deselected(items=dropped)

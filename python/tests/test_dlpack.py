@@ -221,8 +221,6 @@ def test_errors_of_the_other_library_are_not_lost(ctx):
 
 def test_users_on_other_threads(ctx):
     """One thread maps the memory again while another has not unmapped it yet."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
     x = for_host(ctx, np.arange(100, dtype=np.int64))
     sums = []
 
@@ -231,11 +229,15 @@ def test_users_on_other_threads(ctx):
             sums.append(int(elements(x.__dlpack__()).sum()))
 
     threads = [threading.Thread(target=use) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    sys.setswitchinterval(interval)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        sys.setswitchinterval(interval)
     assert sums == [4950] * 200 and not dlpack._mappings
     assert int(x.sum()) == 4950
 

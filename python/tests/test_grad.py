@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -97,8 +98,7 @@ def test_formulas(host, rng):
         "t = a * b; u = t * t; u + sin(t) * c", "t = a; s = floor(b) * 2; t * s + c", "f64(a) * abs(b - c)", "neg(a) + add(b, mul(a, sub(c, div(a, b))))",
     ]  # fmt: skip
     for formula in formulas:
-        names = [name for name in "abc" if name in formula.replace("abs", "").replace("where", "").replace("clamp", "").replace("max", "")
-                 .replace("atan2", "").replace("fma", "").replace("square", "").replace("add", "").replace("sub", "")]  # fmt: skip
+        names = sorted(set(re.findall(r"\b[abc]\b", formula)))
         values = dict(a=a, b=b, c=c)
         check(host, lambda *xs, f=formula, n=names: tuff.expr(f, dtype=F64, **dict(zip(n, xs))), *(values[name] for name in names))
 

@@ -41,12 +41,6 @@ Window draw_window(Draft& d, size_t axes, bool dilated, bool asymmetric, uint64_
   return w;
 }
 
-uint64_t product(std::span<const uint64_t> sizes) {
-  uint64_t all = 1;
-  for (const uint64_t size : sizes) all *= size;
-  return all;
-}
-
 std::vector<uint64_t> shape_of(uint64_t first, uint64_t second, const std::vector<uint64_t>& rest) {
   std::vector<uint64_t> shape = {first, second};
   shape.insert(shape.end(), rest.begin(), rest.end());

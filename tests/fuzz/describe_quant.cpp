@@ -42,8 +42,7 @@ void draw_quant(Draft& d, bool dequantize) {
   std::vector<uint64_t> shape(draw.between(1, 4));
   for (uint64_t& size : shape) size = d.extent(draw_size(draw, shape.size() > 2 ? 12 : 40));
   if (!integers) shape.back() = std::max<uint64_t>(shape.back() / 8, 1) * format.numbers;
-  uint64_t count = 1;
-  for (const uint64_t size : shape) count *= size;
+  const uint64_t count = product(shape);
   const int32_t dtype = draw_float(draw);
   const size_t axis = draw.below(shape.size());
   d.set("format", format.number), d.set("dtype", dtype);

@@ -26,12 +26,6 @@ std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
   return shape;
 }
 
-uint64_t product(std::span<const uint64_t> sizes) {
-  uint64_t all = 1;
-  for (const uint64_t size : sizes) all *= size;
-  return all;
-}
-
 void set_shape(Draft& d, const std::vector<uint64_t>& shape) {
   d.set("rank", shape.size());
   d.list("shape", shape);
@@ -309,6 +303,16 @@ void draw_binary(Draft& d) {
   };
 }
 
+// Where in which sequence n random numbers are; some of them where the number of 32 bits ends.
+void set_sequence(Draft& d, uint64_t n) {
+  Draw& free = d.free;
+  d.set("seed", free.one_in(2) ? free.below(9) : free.below(UINT64_MAX));
+  d.set("sequence", free.one_in(2) ? 0 : free.below(UINT64_MAX));
+  d.set("offset", free.one_in(2)   ? free.below(9)
+                  : free.one_in(2) ? free.below(UINT64_MAX - n)
+                                   : 0xfffffffau + free.below(9));
+}
+
 // Devices and the host compute the same bits.
 void draw_random(Draft& d) {
   Draw& draw = d.shape;
@@ -319,11 +323,7 @@ void draw_random(Draft& d) {
   const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 1);
   d.set("dtype", dtype), d.set("distribution", distribution), d.set("n", n);
   Draw& free = d.free;
-  d.set("seed", free.one_in(2) ? free.below(9) : free.below(UINT64_MAX));
-  d.set("sequence", free.one_in(2) ? 0 : free.below(UINT64_MAX));
-  d.set("offset", free.one_in(2)   ? free.below(9)
-                  : free.one_in(2) ? free.below(UINT64_MAX - n)
-                                   : 0xfffffffau + free.below(9));
+  set_sequence(d, n);
   d.real("low", free.of({0.0, -3.0, 2.5})), d.real("high", free.of({2.5, 7.0, 1e6}));
   d.real("mean", free.of({0.0, -3.0, 1e3})), d.real("deviation", free.of({0.0, 1e-3, 7.0}));
   d.real("scale", free.of({0.0, 0.25, 1e9})), d.real("probability", free.of({0.0, 0.25, 0.7, 1.0}));
@@ -345,11 +345,7 @@ void draw_dropout(Draft& d) {
   const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 1);
   d.set("dtype", dtype), d.set("n", n);
   Draw& free = d.free;
-  d.set("seed", free.one_in(2) ? free.below(9) : free.below(UINT64_MAX));
-  d.set("sequence", free.one_in(2) ? 0 : free.below(UINT64_MAX));
-  d.set("offset", free.one_in(2)   ? free.below(9)
-                  : free.one_in(2) ? free.below(UINT64_MAX - n)
-                                   : 0xfffffffau + free.below(9));
+  set_sequence(d, n);
   d.real("probability", free.of({0.0, 0.5, 0.75, 1.0}));  // of which 1 / (1 - p) is a power of two
   d.input("input", dtype, n, Fill::integers);
   Operand& output = d.output("output", dtype, n);
@@ -361,7 +357,8 @@ void draw_dropout(Draft& d) {
   };
 }
 
-// Sums of exponentials of numbers of moderate size; the result's error is relative to the terms and the largest element.
+// Sums of exponentials of numbers of moderate size; the result's error is relative to the terms and the largest
+// element.
 void draw_logarithms(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64});

@@ -25,12 +25,6 @@ std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
   return shape;
 }
 
-uint64_t product(std::span<const uint64_t> sizes) {
-  uint64_t all = 1;
-  for (const uint64_t size : sizes) all *= size;
-  return all;
-}
-
 void moved_output(Draft& d, int32_t dtype, uint64_t elements, const char* name = "output") {
   d.output(name, dtype, elements).moved = true;
 }

@@ -27,7 +27,7 @@ Dense draw_dense(Draft& d, const char* leading, uint64_t rows, uint64_t cols, ui
   return dense;
 }
 
-// Whether numbers ascend, and all that is added is an integer that is small enough.
+// Whether offsets ascend.
 bool ascends(const Operand& offsets) { return std::is_sorted(offsets.values.begin(), offsets.values.end()); }
 
 int32_t draw_type(Draft& d) { return d.shape.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64}); }

@@ -137,6 +137,12 @@ const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.
 int32_t draw_float(Draw& draw);
+
+inline uint64_t product(std::span<const uint64_t> sizes) {
+  uint64_t all = 1;
+  for (const uint64_t size : sizes) all *= size;
+  return all;
+}
 uint64_t draw_size(Draw& draw, uint64_t most);
 uint64_t footprint(std::span<const Axis> axes);
 

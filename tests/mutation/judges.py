@@ -43,8 +43,8 @@ CHEAPEST = 2  # of the judges that force a variant, a mutant is shown to this ma
 FAMILIES = {
     "attention": "Attention", "conv": "Conv", "elementwise": "Unary|Binary", "expression": "Expression", "fft": "Fft",
     "gemm": "Gemm|Conv2d", "indexing": "Shape", "linalg": "Linear|Cholesky|Lu|Triangular|Qr|Eigh|Svd|Spectra",
-    "memory": "Buffer", "norm": "Norm", "pool": "Pool", "position": "Rope", "random": "Random", "reduce": "Reduce",
-    "resize": "Resize", "scan": "Scan", "shape": "Shape", "softmax": "Softmax", "sort": "Sort", "sparse": "Sparse",
+    "memory": "Buffer", "norm": "Norm", "pool": "Pool", "position": "Rope", "quant": "Quant", "random": "Random|Dropout",
+    "reduce": "Reduce", "resize": "Resize", "rnn": "Rnn", "scan": "Scan", "shape": "Shape", "softmax": "Softmax", "sort": "Sort", "sparse": "Sparse",
 }  # fmt: skip
 # Of CTest's entries that force a variant, those whose kernels compile fast: each planner's other tables have one.
 FORCED = re.compile(

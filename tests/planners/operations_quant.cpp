@@ -114,6 +114,8 @@ void draw_qgemm(Call& call) {
     args.zero_points = call.perhaps("zero_points", quant_bytes(format, sums ? scales : 0), 1);
   }
   args.bias = call.perhaps("bias", empty ? 0 : args.n, dtype_size(args.c_type));
+  args.residual = call.perhaps("residual", footprint(args.ld_residual, args.n), dtype_size(args.c_type));
+  if (args.residual != nullptr && args.ld_residual != args.n) call.read_partly(args.residual);
   args.c = call.output("c", footprint(args.ldc, args.n), dtype_size(args.c_type), args.ldc == args.n || args.m <= 1);
   set(call, tuff::operations::qgemm, args);
 }

@@ -27,7 +27,12 @@ const Sample& sample() {
     if (*end == ':') {
       result.seed = std::strtoull(end + 1, &end, 10);
     } else if (const char* const common = std::getenv("TUFF_TEST_SAMPLE_SEED")) {
-      result.seed = std::strtoull(common, nullptr, 10);
+      char* rest = nullptr;
+      result.seed = std::strtoull(common, &rest, 10);
+      if (rest == common || *rest != '\0') {
+        std::fprintf(stderr, "TUFF_TEST_SAMPLE_SEED: %s is no number\n", common);
+        std::exit(2);
+      }
     } else {
       result.seed = std::random_device{}();
     }
