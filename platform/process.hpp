@@ -13,8 +13,9 @@ namespace tuff::platform {
 // current working directory. Empty if the system does not say.
 std::filesystem::path library_folder();
 
-// Why code in this folder, which is beside the library, is not to be run: it is a link, or others than root, this user
-// and the library's owner may write to it. Empty if nothing is wrong, or if there is no such folder.
+// Why code in this folder, which is beside the library, is not to be run: it is a link, it belongs to another than
+// root, this user and the library's owner, or all users may write to it. Empty if nothing is wrong, or if there is no
+// such folder.
 std::string distrust_of_folder(const std::filesystem::path& folder);
 
 struct ProcessEnd {
