@@ -1,6 +1,8 @@
 // Custom kernels in PTX: on devices that run them, what they compute; everywhere, what is refused.
+#include <atomic>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "support/ptx.hpp"
 #include "support/stream.hpp"
@@ -235,6 +237,34 @@ TEST_F(KernelPtxRuns, ManyLaunchesAreOrdered) {
     ASSERT_OK(launch(saxpy, {b, a}, n / 256, &push, sizeof push));
   }
   EXPECT_EQ(download<float>(a, n), std::vector<float>(n, 17711));
+}
+
+// Devices are created and destroyed while other threads load, run and unload PTX; NVIDIA's driver allows no overlap.
+TEST_F(KernelPtxRuns, ContextsComeAndGoMeanwhile) {
+  constexpr int kContexts = 24;
+  constexpr uint32_t n = 1 << 12;
+  std::atomic<bool> done{false};
+  std::atomic<int> loads{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      const OwnBuffer a = upload(std::vector<float>(n, 1)), b = upload(std::vector<float>(n, 1));
+      const SaxpyPush push{1, n};
+      while (!done) {
+        const OwnKernel saxpy(context(), ptx(kSaxpyPtx, 256));
+        EXPECT_OK(launch(saxpy, {a, b}, n / 256, &push, sizeof push));
+        ++loads;
+      }
+    });
+  }
+  for (int i = 0; i < kContexts; ++i) {
+    tuff_context other = 0;
+    EXPECT_OK(tuff_context_create(nullptr, &other));
+    EXPECT_OK(tuff_context_destroy(other));
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(loads, 0);
 }
 
 }  // namespace

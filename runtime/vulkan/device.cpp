@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <mutex>
+#include <shared_mutex>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "planning/log.hpp"
+#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 
 namespace tuff {
@@ -17,6 +20,28 @@ namespace {
 // once but time-slices them, and switching takes 80 us (docs/streams.md). Waiting for another stream on the same queue
 // takes only a barrier.
 constexpr uint32_t kMaxQueues = 1;
+
+// NVIDIA's driver (580) deadlocks if one thread creates or destroys a device that takes PTX while another loads or
+// unloads some: the first holds a lock of the driver and waits for CUDA's, the second holds CUDA's and waits for the
+// driver's. Loads and unloads may overlap, so they share this lock; turn_ lets a waiting device in before later loads.
+class NativeModules {
+ public:
+  static std::shared_lock<SharedMutex> changing() {
+    const std::lock_guard turn(turn_);
+    return std::shared_lock(mutex_);
+  }
+  static std::unique_lock<SharedMutex> excluded(const Device& device) {
+    if (!device.native) return {};
+    const std::lock_guard turn(turn_);
+    return std::unique_lock(mutex_);
+  }
+
+ private:
+  static constinit Mutex turn_;
+  static constinit SharedMutex mutex_;
+};
+constinit Mutex NativeModules::turn_(LockRank::native_modules_turn);
+constinit SharedMutex NativeModules::mutex_(LockRank::native_modules);
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;
@@ -155,7 +180,9 @@ Device::Device(Instance& owner, const PhysicalDevice& device) : physical(device)
 Device::~Device() { destroy(); }
 
 void Device::destroy() noexcept {
-  if (handle != VK_NULL_HANDLE) vk.vkDestroyDevice(handle, nullptr);
+  if (handle == VK_NULL_HANDLE) return;
+  const auto lock = NativeModules::excluded(*this);
+  vk.vkDestroyDevice(handle, nullptr);
 }
 
 void Device::create() {
@@ -260,7 +287,10 @@ void Device::create() {
   info.ppEnabledExtensionNames = extensions.data();
   for (;;) {
     info.queueCreateInfoCount = copies ? 2 : 1;
-    const VkResult result = vkCreateDevice(physical.handle, &info, nullptr, &handle);
+    const VkResult result = [&] {
+      const auto lock = NativeModules::excluded(*this);
+      return vkCreateDevice(physical.handle, &info, nullptr, &handle);
+    }();
     if (result != VK_SUCCESS) handle = VK_NULL_HANDLE;
     // Drivers limit the number of queues over all devices and processes. NVIDIA's (580) then fails with an
     // initialisation error.
@@ -392,6 +422,7 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
 }
 
 Device::Native Device::load_native(const std::string& ptx, const char* entry) {
+  const auto lock = NativeModules::changing();
   Native made;
   VkCuModuleCreateInfoNVX module{};
   module.sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX;
@@ -405,15 +436,17 @@ Device::Native Device::load_native(const std::string& ptx, const char* entry) {
   function.module = made.module;
   function.pName = entry;
   const VkResult found = vk.vkCreateCuFunctionNVX(handle, &function, nullptr, &made.function);
-  if (found != VK_SUCCESS) destroy_native(made.module, VK_NULL_HANDLE);
+  if (found != VK_SUCCESS) vk.vkDestroyCuModuleNVX(handle, made.module, nullptr);
   check_made(found, made.function, "vkCreateCuFunctionNVX");
   return made;
 }
 
 // The functions exist only if the extension is enabled.
 void Device::destroy_native(VkCuModuleNVX module, VkCuFunctionNVX function) noexcept {
+  if (module == VK_NULL_HANDLE) return;
+  const auto lock = NativeModules::changing();
   if (function != VK_NULL_HANDLE) vk.vkDestroyCuFunctionNVX(handle, function, nullptr);
-  if (module != VK_NULL_HANDLE) vk.vkDestroyCuModuleNVX(handle, module, nullptr);
+  vk.vkDestroyCuModuleNVX(handle, module, nullptr);
 }
 
 void Device::check(VkResult result, const char* what) {
