@@ -1,6 +1,7 @@
 // GEMMs.
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "fuzz/draft.hpp"
 #include "fuzz/epilogue.hpp"
@@ -95,7 +96,8 @@ void draw_product(Draft& d, bool batched) {
       d.set("accumulate", TUFF_F16), limit = 0x1p10;
     }
     if (types.real_a == TUFF_F32 && types.real_b == TUFF_F32 && draw.one_in(4)) {
-      d.set("precision", draw.of<int32_t>({TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16, TUFF_PRECISION_ALLOW_TF32}));
+      d.set("precision",
+            draw.of<int32_t>({TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16, TUFF_PRECISION_ALLOW_TF32}));
     }
     if (draw.one_in(2)) {
       epilogue.activation = static_cast<int32_t>(draw.below(whole ? 2 : 6));
@@ -121,7 +123,15 @@ void draw_product(Draft& d, bool batched) {
   }
   if (epilogue.activation > 1 && epilogue.activation != TUFF_ACTIVATION_RELU6) {
     for (Operand& operand : d.operands) {
-      if (operand.written) operand.allowed = epilogue.allowed(operand.dtype);
+      if (!operand.written) continue;
+      // A denormal result of the activation may be flushed to zero before it is multiplied by scale_c.
+      operand.allowed = [&d, by_activation = epilogue.allowed(operand.dtype)](uint64_t i, double y) {
+        double scale = 0;
+        for (const Operand& other : d.operands) {
+          if (std::string_view(other.name) == "scale_c") scale = other.seen.most;
+        }
+        return by_activation(i, y) + scale * 0x1p-126;
+      };
     }
   }
   const bool exact_always = types.dtype == TUFF_I8 && whole;
