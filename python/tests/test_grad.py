@@ -466,6 +466,50 @@ def test_second_derivatives_of_operations_with_their_own_backward_pass(host, rng
         assert (slopes * direction).sum() == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-2, abs=2e-2)
 
 
+def test_second_derivatives_of_places(host, rng):
+    """What selects elements is linear: the slope of sum(x * f(x)) by x, twice, at the elements that were selected."""
+    x = host.array(rng.permutation(48).reshape(2, 4, 6), F64)
+    for function in (
+        lambda x: x[1, 1:, ::2],
+        lambda x: x[np.array([1, 0, 1])],
+        lambda x: tuff.sort(x),
+        lambda x: tuff.topk(x, 2)[0],
+        lambda x: tuff.diagonal(x, 1, 1, 2),
+        lambda x: tuff.max_pool(x.astype(np.float32).reshape(1, 2, 4, 6), 2),
+    ):
+        # The sum of cubes has the slope 3 x^2 and the second slope 6 x, once for each time that an element is selected.
+        times = grad.grad(lambda x, f=function: f(x).sum())(x).numpy()
+        slope = grad.grad(lambda x, f=function: (f(x) * f(x) * f(x)).sum())
+        np.testing.assert_allclose(slope(x).numpy(), 3 * times * x.numpy() ** 2, rtol=1e-6)
+        np.testing.assert_allclose(grad.grad(lambda x, s=slope: s(x).sum())(x).numpy(), 6 * times * x.numpy(), rtol=1e-6)
+
+
+def test_transposed_arrays(host, rng):
+    x = rng.uniform(-1, 1, (3, 4))
+    check(host, lambda x: tuff.square(x).T.sum(0), x)
+    check(host, lambda x: (x.T * x.T).sum(), x)
+    found = grad.grad(lambda x: (tuff.square(x).T.astype(np.float32)).sum())(host.array(x, F64))
+    np.testing.assert_allclose(found.numpy(), 2 * x, rtol=1e-6)
+
+
+def test_formulas_with_limits_in_the_wrong_order(host, rng):
+    """min(max(x, low), high) is high wherever low is above it."""
+    x, high, low = rng.uniform(-2, 2, 8), np.full(8, -1.0), np.full(8, 1.0)
+    check(host, lambda x, low, high: tuff.expr("clamp(x, low, high)", x=x, low=low, high=high), x, low, high)
+    check(host, lambda x, low, high: tuff.expr("clamp(x, low, high)", x=x, low=low, high=high), x, high, low)
+
+
+def test_gradients_are_matched_to_parameters_by_their_keys(host):
+    parameters = {"w": host.array([1.0, 2.0]), "b": host.array([3.0, 4.0]), "more": [host.array([5.0])]}
+    gradients = {"more": (host.array([1.0]),), "b": host.array([10.0, 10.0]), "w": host.array([20.0, 20.0])}
+    grad.SGD(parameters, 0.1).step(gradients)
+    assert np.allclose(parameters["w"].numpy(), [-1, 0]) and np.allclose(parameters["b"].numpy(), [2, 3])
+    assert np.allclose(parameters["more"][0].numpy(), 4.9)
+    for wrong in ({**gradients, "c": gradients["b"]}, {"w": gradients["w"]}, [gradients], {**gradients, "more": []}):
+        with pytest.raises((TypeError, ValueError), match="gradient"):
+            grad.SGD(parameters, 0.1).step(wrong)
+
+
 def test_constants_and_unused_arguments(host):
     x = host.array([2.0])
     assert grad.grad(lambda x: (grad.constant(x) * x).sum())(x).item() == 2
@@ -509,7 +553,7 @@ def test_misuse(host):
         grad.vjp(lambda x: x * 2.0, x)[1](host.ones(3))
     with pytest.raises(ValueError, match="labels"):
         grad.cross_entropy(x, whole)
-    with pytest.raises(ValueError, match="gradients of shapes"):
+    with pytest.raises(ValueError, match="a gradient of shape"):
         grad.SGD([x], 0.1).step([host.ones(3)])
     with pytest.raises(ValueError, match="betas"):
         grad.Adam([x], betas=(1.0, 0.5))

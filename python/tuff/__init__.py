@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, grad, linalg, raw, sparse
+from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, linalg, raw, sparse
 from ._array import Array
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -102,3 +102,12 @@ from ._composed import *  # noqa: E402, F403
 from ._standard import *  # noqa: E402, F403
 
 __all__ += [name for name in (*_composed.__all__, *_standard.__all__) if not hasattr(_builtins, name)]
+
+
+def __getattr__(name: str) -> object:
+    """tuff.grad is loaded when it is first used."""
+    if name == "grad":
+        import importlib
+
+        return importlib.import_module(".grad", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

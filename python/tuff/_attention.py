@@ -10,7 +10,7 @@ import numpy as np
 from . import raw
 from ._checked import choice, is_whole, real, whole
 from ._error import check
-from ._operands import dtype_of, require_array, result_of, same_kind, sizes_of
+from ._operands import dtype_of, require_array, result_of, same_kind
 from ._tracing import differentiable
 
 if TYPE_CHECKING:

@@ -195,7 +195,8 @@ def _of_lerp(a: Node, b: Node, t: Node, da: Slope, db: Slope, dt: Slope) -> Slop
 
 
 def _of_clamp(x: Node, low: Node, high: Node, dx: Slope, dlow: Slope, dhigh: Slope) -> Slope:
-    return _choice(_pair("<", x, low), dlow, _choice(_pair(">", x, high), dhigh, dx))
+    """Of min(max(x, low), high), which is high where that is below low."""
+    return _choice(_pair(">", _call("max", x, low), high), dhigh, _choice(_pair("<", x, low), dlow, dx))
 
 
 def _of_atan2(y: Node, x: Node, dy: Slope, dx: Slope) -> Slope:
@@ -222,6 +223,7 @@ def _of_remainder(quotient: Callable[[Node, Node], Node]) -> Callable[..., Slope
     return lambda a, b, da, db: _sum(da, _negative(_product(db, quotient(a, b))))
 
 
+_truncated = _of_remainder(lambda a, b: _call("trunc", _pair("/", a, b)))
 _floored = _of_remainder(lambda a, b: _call("floor", _pair("/", a, b)))
 _RULES: Dict[str, Callable[..., Slope]] = {
     "+": lambda a, b, da, db: _sum(da, db),
@@ -240,8 +242,8 @@ _RULES: Dict[str, Callable[..., Slope]] = {
     "logaddexp": _of_logaddexp,
     "copysign": _of_copysign,
     "mod": _floored,
-    "fmod": _of_remainder(lambda a, b: _call("trunc", _pair("/", a, b))),
-    "remainder": _of_remainder(lambda a, b: _call("trunc", _pair("/", a, b))),
+    "fmod": _truncated,
+    "remainder": _truncated,
     "where": lambda c, a, b, dc, da, db: _choice(c, da, db),
     "neg": lambda a, da: _negative(da),
     "nextafter": lambda a, b, da, db: da,

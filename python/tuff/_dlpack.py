@@ -17,8 +17,8 @@ from ._buffer import Buffer, HostMemory
 from ._context import Context, devices
 from ._core import collect_capsules, export_tensor
 from ._error import TuffError, check
-from ._layout import ReadOnlyLayout, dense_strides, layout_of
-from ._storage import DLPACK, EXTENSION_TYPES, Storage, Strided, as_dtype
+from ._layout import ReadOnlyLayout, dense_strides, layout_of, memory_of
+from ._storage import DLPACK, EXTENSION_TYPES, Storage, as_dtype
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -76,10 +76,12 @@ class _Mapping:
                 return
         # Not under the lock: the library has its own. Whoever wants to map the memory again waits until this is done.
         try:
-            if self.session.is_open:
-                check(raw.tuff_unmap(self.view.handle))
-            self.view.free()
-            self.session.unpin()
+            try:
+                if self.session.is_open:
+                    check(raw.tuff_unmap(self.view.handle))
+            finally:
+                self.view.free()
+                self.session.unpin()
         finally:
             with _lock:
                 del _mappings[id(self.memory)]
@@ -124,18 +126,17 @@ def _described(x: Storage) -> Tuple[Buffer, int, Tuple[int, ...], bool]:
     return layout.base, layout.first, tuple(layout.strides), repeats or isinstance(layout, ReadOnlyLayout)
 
 
-def _base(x: Storage) -> Buffer:
-    return x.layout.base if isinstance(x, Strided) else x.buffer
+def _is_for_host(x: Storage) -> bool:
+    """Whether the memory was allocated for the host, or is the host's."""
+    return isinstance(memory_of(x), (HostMemory, np.ndarray))
 
 
 def device_of(x: Storage) -> Tuple[DLDeviceType, int]:
     """x.__dlpack_device__(): the host, for devices that are CPUs and for memory that the host can map; otherwise Vulkan's
     device of this number in tuff.devices()."""
-    buffer = _base(x)
-    context = buffer.context
-    if context._is_host or isinstance(buffer._memory, (HostMemory, np.ndarray)):
+    if x.context._is_host or _is_for_host(x):
         return _HOST
-    own = context.device.uuid
+    own = x.context.device.uuid
     return DLDeviceType.kDLVulkan, next((i for i, one in enumerate(devices()) if one.uuid == own), 0)
 
 
@@ -174,8 +175,7 @@ def export(
     silent = read_only and version is None
     if copy is False and silent:
         raise BufferError("the elements are for reading only, which a capsule without a version cannot say: copy=True copies them")
-    for_host = isinstance(base._memory, (HostMemory, np.ndarray))
-    if copy is False or (copy is None and for_host and not silent):
+    if copy is False or (copy is None and not silent and _is_for_host(x)):
         flags = _READ_ONLY if read_only else 0
         if x.size == 0:
             return export_tensor(_nothing, 0, shape, strides, code, bits, minor, flags)

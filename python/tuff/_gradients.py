@@ -26,6 +26,7 @@ from ._tape import (
     constant,
     dense,
     noted,
+    pulls_of,
     refuse_out,
     rule,
     summed_to,
@@ -226,7 +227,14 @@ def _repeated_to(x: Traced, shape: Union[int, Sequence[int]]) -> Array:
 
 def _put(x: Traced, key: object) -> Pull:
     """The gradient at the places that a key selects, added up where it selects one twice; elsewhere zeros."""
-    return lambda g: _indexing.scatter(x.context.zeros(x.shape, x.dtype), key, g, "add")
+
+
+    def pull(g: Array) -> Array:
+        if isinstance(g, Traced):  # for gradients of gradients
+            return noted(g, pull, lambda h: dense(h)[key])
+        return _indexing.scatter(x.context.zeros(x.shape, x.dtype), key, g, "add")
+
+    return pull
 
 
 @rule("get")
@@ -244,6 +252,8 @@ def _section(x: Traced, key: object, *, out: object = None) -> Array:
 @rule("diagonal")
 def _diagonal(x: Traced, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     def pull(g: Array) -> Array:
+        if isinstance(g, Traced):
+            return noted(g, pull, lambda h: views.diagonal(dense(h), offset, axis1, axis2))
         zeros = x.context.zeros(x.shape, x.dtype)
         views.diagonal(zeros, offset, axis1, axis2).assign(dense(g))
         return zeros
@@ -326,12 +336,12 @@ def _sort(x: Traced, axis: Optional[int] = -1, *, descending: bool = False, stab
     refuse_out(out, "sort")
     if axis is None:
         return _sort(x.ravel(), 0, descending=descending, stable=stable)
-    return _take_along_axis(x, _sorting.argsort(x.value, axis, descending=descending, stable=stable), axis)
+    return _take_along_axis(x, _sorting.argsort(constant(x), axis, descending=descending, stable=stable), axis)
 
 
 @rule("topk")
 def _topk(x: Traced, k: int, axis: int = -1, *, largest: bool = True) -> Tuple[Array, Array]:
-    indices = _sorting.topk(x.value, k, axis, largest=largest)[1]
+    indices = _sorting.topk(constant(x), k, axis, largest=largest)[1]
     return _take_along_axis(x, indices, axis), indices
 
 
@@ -363,11 +373,10 @@ def _solve(a: Any, b: Any, *, check: bool = True) -> Array:
         columns, solved = (one.reshape((*one.shape, 1)) if vector else one for one in (back, x))
         return -(columns @ solved.mT)
 
-    rules = ((a, of_matrix), (b, of_sides))
-    return tape.add(
-        x,
-        [(one.place, lambda g, pull=pull, one=one: summed_to(pull(g), one.shape, one.dtype)) for one, pull in rules if isinstance(one, Traced) and one.tape is tape],
-    )
+    def fitted(one: Any, pull: Pull) -> Tuple[Any, Pull]:
+        return one, lambda g: summed_to(pull(g), one.shape, one.dtype)
+
+    return tape.add(x, pulls_of(tape, (fitted(a, of_matrix), fitted(b, of_sides))))
 
 
 @rule("det")

@@ -19,7 +19,9 @@ from ._gradients import activated
 from ._images import numbers
 from ._tape import (
     Traced,
+    constant,
     dense,
+    pulls_of,
     refuse_out,
     rule,
     summed_to,
@@ -99,7 +101,7 @@ def _rows_norm(x: Array, weight: Any, bias: Any, epsilon: float, centred: bool) 
         (weight, lambda g: summed_to(expr(f"{normal}g * u", dtype=kind, g=g, **of), w.shape, w.dtype)),
         (bias, lambda g: summed_to(dense(g), b.shape, b.dtype)),
     )
-    return tape.add(y, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
+    return tape.add(y, pulls_of(tape, rules))
 
 
 @rule("layer_norm")
@@ -185,7 +187,17 @@ def _attention_rule(
         (k, lambda g: operations.matmul(Transposed(common(g)[1]), x, alpha=factor)),
         (v, lambda g: operations.matmul(Transposed(common(g)[0]), dense(g))),
     )
-    return tape.add(o, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
+    pulls = pulls_of(tape, rules)
+    if pulls:
+        place, final = pulls[-1]
+
+        def ending(g: Array) -> Array:
+            found = final(g)
+            last.clear()  # as large as the scores: not kept until the other layers are done
+            return found
+
+        pulls[-1] = place, ending
+    return tape.add(o, pulls)
 
 
 def _scores(q: Any, k: Any, bias: Any, factor: float, softcap: Optional[float], seen: Any) -> Array:
@@ -282,7 +294,7 @@ def _correlated(
         return _indexing.pad(whole, [(0, 0), (0, 0), *cut])
 
     rules = ((x, of_images), (w, lambda g: _by_filters(images, dense(g), w.shape[2:], padding=padding, **form)))
-    return tape.add(result, [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape])
+    return tape.add(result, pulls_of(tape, rules))
 
 
 def _by_filters(
@@ -325,7 +337,7 @@ def _conv_transpose2d(
         (x, lambda g: _convolution.conv2d(dense(g), filters, padding=edges, **form)[:, :, :rows, :columns].copy()),
         (w, lambda g: _by_filters(dense(g), images, w.shape[2:], padding=(edges, edges), **form)),
     )
-    return tape.add(result, [(one.place, pull) for one, pull in pulls if isinstance(one, Traced) and one.tape is tape])
+    return tape.add(result, pulls_of(tape, pulls))
 
 
 @rule("max_pool")
@@ -333,16 +345,12 @@ def _(x: Traced, kernel: Any, *, indices: bool = False, layout: str = "nchw", **
     if layout == "nhwc":
         result = _pool.max_pool(_to_nchw(x), kernel, **options)
         return result.transpose(0, *range(2, x.ndim), 1)
-    y, places = _pool.max_pool(x.value, kernel, indices=True, **options)
+    y, places = _pool.max_pool(constant(x), kernel, indices=True, **options)
     planes = x.shape[0] * x.shape[1]
-
-    def pull(g: Array) -> Array:
-        flat = x.context.zeros((planes, math.prod(x.shape[2:])), x.dtype)
-        rows = np.arange(planes).reshape(-1, 1)
-        return _indexing.scatter(flat, (rows, places.reshape(planes, -1)), dense(g).reshape(planes, -1), "add").reshape(x.shape)
-
-    result = x.tape.add(y, ((x.place, pull),))
-    return (result, places) if indices else result
+    # The first of several largest elements of a window, as an index array says.
+    rows = np.arange(planes).reshape(-1, 1)
+    largest = x.reshape(planes, -1)[rows, places.reshape(planes, -1)].reshape(y.shape)
+    return (largest, places) if indices else largest
 
 
 @rule("avg_pool")

@@ -74,6 +74,11 @@ def memory_of(x: Storage) -> object:
     return (x.layout.base if isinstance(x, Strided) else x.buffer)._memory
 
 
+def dense(x: Storage) -> Storage:
+    """The array itself if its elements are adjacent, otherwise a copy."""
+    return x.copy() if isinstance(x, Strided) else x
+
+
 def may_share(a: Storage, b: Storage) -> bool:
     """Whether two arrays may have elements in common: their ranges of one memory overlap."""
     if a.size == 0 or b.size == 0 or any_traced((a, b)) or memory_of(a) is not memory_of(b):

@@ -314,6 +314,8 @@ def matmul(
             return done
     if isinstance(b, SparseStorage) and plain and alpha == 1 and beta == 0:
         return b.__rmatmul__(a)
+    if isinstance(a, SparseStorage) and plain and alpha == 1 and beta == 0:
+        return a @ b
     if any_traced((a, b, bias, residual, scale_a, scale_b, scale_out)):
         options = dict(bias=bias, residual=residual, activation=activation, precision=precision, scale_a=scale_a, scale_b=scale_b,
                        scale_out=scale_out)  # fmt: skip

@@ -10,22 +10,33 @@ from . import _functions as functions
 from ._array import Array
 from ._checked import real
 from ._expression import expr
-from ._tape import (
-    leaves_of,
-    wide_type,
-    widened,
-    with_leaves,
-)
+from ._tape import leaves_of, wide_type, widened, with_leaves
 
 # --- Optimisers. They overwrite the parameters.
 
 
-def _checked_gradients(parameters: List[Array], gradients: object) -> List[Array]:
+def _beside(form: object, gradients: object, found: List[Array]) -> None:
+    """The gradients in the order of the parameters, which are nested alike."""
+    if isinstance(form, Array):
+        if not isinstance(gradients, Array) or gradients.shape != form.shape:
+            what = f"shape {gradients.shape}" if isinstance(gradients, Array) else type(gradients).__name__
+            raise ValueError(f"a gradient of {what} for a parameter of shape {form.shape}")
+        found.append(gradients)
+    elif isinstance(form, dict):
+        if not isinstance(gradients, dict) or gradients.keys() != form.keys():
+            raise ValueError(f"gradients are nested otherwise than the parameters, a dictionary of {list(form)}")
+        for key, one in form.items():
+            _beside(one, gradients[key], found)
+    else:
+        if not isinstance(gradients, (list, tuple)) or len(gradients) != len(form):
+            raise ValueError(f"gradients are nested otherwise than the parameters, a {type(form).__name__} of {len(form)}")
+        for one, gradient in zip(form, gradients):
+            _beside(one, gradient, found)
+
+
+def _checked_gradients(parameters: object, gradients: object) -> List[Array]:
     found: List[Array] = []
-    leaves_of(gradients, found)
-    shapes_of = [[one.shape for one in arrays] for arrays in (parameters, found)]
-    if shapes_of[0] != shapes_of[1]:
-        raise ValueError(f"gradients of shapes {shapes_of[1]}, and parameters of {shapes_of[0]}")
+    _beside(parameters, gradients, found)
     return found
 
 
@@ -49,12 +60,13 @@ class SGD:
     def __init__(self, parameters: object, rate: float, *, momentum: float = 0.0, weight_decay: float = 0.0) -> None:
         self.parameters: List[Array] = []
         leaves_of(parameters, self.parameters)
+        self._form = parameters
         self.rate, self.momentum, self.weight_decay = real(rate, "rate"), real(momentum, "momentum"), real(weight_decay, "weight_decay")
         self._velocity = [one.context.zeros(one.shape, wide_type(one)) for one in self.parameters] if momentum else []
 
     def step(self, gradients: object) -> None:
         """Changes the parameters by gradients, which are nested as they are."""
-        for at, (w, g) in enumerate(zip(self.parameters, _checked_gradients(self.parameters, gradients))):
+        for at, (w, g) in enumerate(zip(self.parameters, _checked_gradients(self._form, gradients))):
             step, decay = float(self.rate), float(self.weight_decay)
             if not self._velocity:
                 expr("w - r * (g + d * w)", out=w, w=w, g=g, r=step, d=decay)
@@ -78,6 +90,7 @@ class Adam:
     ) -> None:
         self.parameters: List[Array] = []
         leaves_of(parameters, self.parameters)
+        self._form = parameters
         self.rate, self.epsilon, self.weight_decay = real(rate, "rate"), real(epsilon, "epsilon"), real(weight_decay, "weight_decay")
         self.betas = tuple(real(beta, "betas") for beta in betas)
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
@@ -87,7 +100,7 @@ class Adam:
 
     def step(self, gradients: object) -> None:
         """Changes the parameters by gradients, which are nested as they are."""
-        found = _checked_gradients(self.parameters, gradients)
+        found = _checked_gradients(self._form, gradients)
         self.steps += 1
         (b1, b2), step = self.betas, float(self.rate)
         scale, root = step / (1 - b1**self.steps), 1 / math.sqrt(1 - b2**self.steps)

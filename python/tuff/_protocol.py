@@ -177,9 +177,10 @@ def _where(condition: object, *values: object) -> Array:
 INDEXING: Dict[str, Callable[..., Any]] = {}
 
 #: What Array.real and Array.imag are: "part" of a complex array, and "none", the imaginary parts of a real one, from _views.
+PARTS: Dict[str, Callable[..., Any]] = {}
+
 #: Array.sum() and prod() with a dtype, from _namespace.
 FUNCTIONS_OF_TYPES: Dict[str, Callable[..., Any]] = {}
-PARTS: Dict[str, Callable[..., Any]] = {}
 
 #: By the names after "numpy.". Modules that import this one add theirs.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
+import math
+
 import numpy as np
 
 from . import _functions as functions
@@ -14,9 +16,10 @@ from . import raw
 from ._checked import choice, real, whole
 from ._elementwise import expr
 from ._error import check
+from ._layout import dense
 from ._operands import dtype_of, require_array, require_dense, result_of, whole_axis
 from ._operations import _ACTIVATIONS, FLOATS
-from ._storage import DTYPES, Strided, as_shape
+from ._storage import DTYPES, as_shape
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -97,10 +100,7 @@ class Quantized:
 
     @property
     def size(self) -> int:
-        size = 1
-        for one in self.shape:
-            size *= one
-        return size
+        return math.prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -144,9 +144,9 @@ def packed(format: str, values: np.ndarray) -> np.ndarray:  # noqa: A002
     flat = np.asarray(values).ravel()
     low, high = _INTEGERS[format][2:]
     if flat.dtype.kind not in "iu":
-        raise TypeError(f"{flat.dtype} numbers, {format} needs integers")
+        raise TypeError(f"the numbers are {flat.dtype}, and {format} needs integers")
     if flat.size and not (low <= int(flat.min()) and int(flat.max()) <= high):
-        raise ValueError(f"{int(flat.min())} to {int(flat.max())}, {format} holds {low} to {high}")
+        raise ValueError(f"the integers are {int(flat.min())} to {int(flat.max())}, and {format} holds {low} to {high}")
     if _INTEGERS[format][1] == 8:
         return flat.astype(np.int64).astype(np.uint8)
     halves = np.zeros(flat.size + flat.size % 2, np.uint8)
@@ -193,10 +193,6 @@ def _scale_shape(shape: Tuple[int, ...], axis: Optional[int], block_size: Option
     return (*shape[:axis], -(-shape[axis] // block_size), *shape[axis + 1 :])
 
 
-def _dense(x: Array) -> Array:
-    return x.copy() if isinstance(x, Strided) else x
-
-
 def _bytes(context: Context, data: object, name: str) -> Array:
     if isinstance(data, (bytes, bytearray, memoryview)):
         data = np.frombuffer(data, np.uint8)
@@ -205,7 +201,7 @@ def _bytes(context: Context, data: object, name: str) -> Array:
     require_array(data, name)
     if data.dtype not in (np.dtype(np.uint8), np.dtype(np.int8)):
         raise TypeError(f"{name} is of {data.dtype}, needs uint8 or int8")
-    return _dense(data)
+    return dense(data)
 
 
 def _scales(context: Context, scales: object, shape: Tuple[int, ...]) -> Array:
@@ -214,12 +210,9 @@ def _scales(context: Context, scales: object, shape: Tuple[int, ...]) -> Array:
     require_array(scales, "scales")
     if DTYPES[scales.dtype] not in FLOATS:
         raise TypeError(f"scales are of {scales.dtype}, need float32, float16 or bfloat16")
-    count = 1
-    for one in shape:
-        count *= one
-    if scales.size != count:
+    if scales.size != math.prod(shape):
         raise ValueError(f"scales have shape {scales.shape}, the granularity needs {shape}")
-    return _dense(scales)
+    return dense(scales)
 
 
 def _zeros(context: Context, zeros: object, format: str, count: int) -> Array:  # noqa: A002
@@ -255,9 +248,9 @@ def quantize(
     require_array(x, "x")
     if DTYPES[x.dtype] not in FLOATS:
         raise TypeError(f"x is of {x.dtype}, quantize takes float32, float16 and bfloat16")
-    choice(format, "format", {name: name for name in _INTEGERS})
+    choice(format, "format", _INTEGERS)
     wanted = choice(precision, "precision", _PRECISIONS)
-    shape, x = x.shape or (1,), _dense(x)
+    shape, x = x.shape or (1,), dense(x)
     result = Quantized.__new__(Quantized)
     result.format, result.shape = format, shape
     result.axis, result.block_size = _granularity(shape, axis, block_size)
@@ -311,7 +304,7 @@ def qmatmul(
     factor = real(alpha, "alpha")
     if factor == 0:
         raise ValueError("alpha is 0")
-    a = _dense(a)
+    a = dense(a)
     n, k = weights.shape
     shape = (*a.shape[:-1], n)
     if out is None:
@@ -328,7 +321,7 @@ def qmatmul(
         require_array(value, name)
         if value.shape != wanted or value.dtype != result.dtype:
             raise ValueError(f"{name} is {value.dtype} of shape {value.shape}, needs {result.dtype} of shape {wanted}")
-        setattr(desc, name, _dense(value).buffer.handle)
+        setattr(desc, name, dense(value).buffer.handle)
     check(raw.tuff_qgemm(a.context.stream_handle, desc))
     return result
 
@@ -366,7 +359,7 @@ def calibrate(
     raise a ValueError.
     """
     require_array(x, "x")
-    choice(format, "format", {name: name for name in _INTEGERS})
+    choice(format, "format", _INTEGERS)
     choice(method, "method", {name: name for name in _METHODS})
     _, _, low, high = _INTEGERS[format]
     balanced = low < 0 if symmetric is None else bool(symmetric)

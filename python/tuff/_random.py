@@ -182,9 +182,10 @@ class Generator:
         if count == 0:
             chosen = self._context.empty(shape, np.int64)
         elif replace:
-            chosen = self.integers(0, n, shape) if weights is None else self._categories(_thresholds(weights), shape)
+            chosen = self.integers(0, n, shape) if weights is None else self._categories(self._context.array(_thresholds(weights), np.uint32), shape)
         elif weights is None:
-            chosen = self._order((n,), 0)[:count]
+            order = self._order((n,), 0)
+            chosen = order if count == n else order[:count].copy()  # not a view, which would keep all n
         else:
             chosen = self._first(weights, count)
         chosen = chosen.reshape(shape)
@@ -203,16 +204,16 @@ class Generator:
         if not (given[:-1] >= 0).all() or not given[:-1].sum() <= 1 + 1e-12:
             raise ValueError("pvals needs numbers from 0 to 1, whose sum without the last one is at most 1")
         given[-1] = max(1.0 - given[:-1].sum(), 0.0)
-        thresholds, outcomes = _thresholds(given), given.size
+        thresholds, outcomes = self._context.array(_thresholds(given), np.uint32), given.size
         shape: Tuple[int, ...] = () if size is None else wholes(size, "size")
         rows = math.prod(shape)
         counts = self._context.zeros((rows, outcomes), np.int32)
         together = max(_DRAWS // max(n, 1), 1)  # rows
         for first in range(0, rows if n else 0, together):
             last = min(first + together, rows)
+            row = self._context.array(np.arange(first, last, dtype=np.int32).reshape(-1, 1))
             for begin in range(0, n, _DRAWS):
                 drawn = self._categories(thresholds, (last - first, min(_DRAWS, n - begin)))
-                row = self._context.array(np.arange(first, last, dtype=np.int32).reshape(-1, 1))
                 indexing.scatter(counts, (row, drawn), 1, "add")
         return counts.astype(np.int64).reshape(*shape, outcomes)
 
@@ -227,10 +228,10 @@ class Generator:
         order = sorting.argsort(lower, axis)
         return shapes.gather(order, sorting.argsort(shapes.gather(upper, order, axis), axis), axis)
 
-    def _categories(self, thresholds: np.ndarray, shape: Tuple[int, ...]) -> Array:
+    def _categories(self, thresholds: Array, shape: Tuple[int, ...]) -> Array:
         """How many thresholds a random word reaches, for each element of a shape. Of integers, so that all devices agree."""
         words = self._draw(raw.RANDOM_BITS, shape, np.uint32, None)
-        return searching.searchsorted(self._context.array(thresholds, np.uint32), words, "right")
+        return searching.searchsorted(thresholds, words, "right")
 
     def _first(self, weights: np.ndarray, count: int) -> Array:
         """`count` different choices. Exponentially distributed times of these rates: the first is i with probability

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import raw
-from ._checked import choice, real
+from ._checked import choice, real, sequence
 from ._error import check
 from ._operands import dtype_of, require_array, same_kind
 
@@ -62,8 +62,8 @@ def lstm(
     """Long short-term memory. Returns (y, (hn, cn)), as torch.nn.LSTM does.
 
     x is (steps, batch, input), or (batch, steps, input) with batch_first, or (steps, input) without a batch. layers is
-    an RnnLayer, or one for each layer, of which every but the first has the outputs of the one before as its input. y has the directions of the last layer side by side: (steps, batch,
-    D * hidden), in x's layout. h0 and hn are (layers * D, batch, hidden), with a projection (layers * D, batch, proj),
+    an RnnLayer, or one for each layer; the input of each after the first is the output of the one before. y has the
+    directions of the last layer side by side: (steps, batch, D * hidden), in x's layout. h0 and hn are (layers * D, batch, hidden), with a projection (layers * D, batch, proj),
     c0 and cn (layers * D, batch, hidden); None is zeros.
 
     lengths  (batch,), int32: the steps of each sequence, which need not be sorted. Outputs beyond are 0
@@ -177,10 +177,15 @@ def _run(
     if x.ndim not in (2, 3):
         raise ValueError(f"x has shape {x.shape}, needs (steps, batch, input) or (steps, input)")
     gates = choice(order, "order", _ORDERS)
-    listed = [layers] if isinstance(layers, RnnLayer) else [RnnLayer(*layer) for layer in layers]
+    listed = [layers] if isinstance(layers, RnnLayer) else list(sequence(layers, "layers", "an RnnLayer, or one for each layer"))
     if not listed:
         raise ValueError("layers is empty, needs at least one")
-    directions, hidden, width = _sizes(listed[0], _GATES[cell])
+    for number, layer in enumerate(listed):
+        if not isinstance(layer, tuple):
+            raise TypeError(f"layer {number} is {type(layer).__name__}, not an RnnLayer")
+    listed = [RnnLayer(*layer) for layer in listed]
+    count = _GATES[cell]
+    directions, hidden, width = _sizes(listed[0], count)
     batched = x.ndim == 3
     steps, batch = (x.shape[1], x.shape[0]) if batched and batch_first else (x.shape[0], x.shape[1] if batched else 1)
     if lengths is not None:
@@ -190,6 +195,8 @@ def _run(
         if lengths.context is not x.context:
             raise ValueError("operands are of different contexts")
     probability, generator = real(dropping[0], "dropout"), dropping[1]
+    if not 0 <= probability <= 1:
+        raise ValueError(f"dropout is {probability}, needs 0 to 1")
     if probability != 0 and generator is None:
         raise TypeError("dropout needs a generator, a tuff.Generator")
     rows = len(listed) * directions
@@ -205,8 +212,8 @@ def _run(
     cn = x.context.empty(shapes["c"], x.dtype) if cell == raw.RNN_CELL_LSTM else None
     size = x.dtype.itemsize
     for number, layer in enumerate(listed):
-        if _sizes(layer, _GATES[cell]) != (directions, hidden, width):
-            raise ValueError(f"layer {number} has other sizes than layer 0: {_sizes(layer, _GATES[cell])}")
+        if number and (sizes := _sizes(layer, count)) != (directions, hidden, width):
+            raise ValueError(f"layer {number} has other sizes than layer 0: {sizes}")
         input_size = x.shape[-1]
         y = x.context.empty(x.shape[:-1] + (directions * width,), x.dtype)
         desc = raw.RnnDesc(

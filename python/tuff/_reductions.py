@@ -16,7 +16,7 @@ from ._checked import real, sequence
 from ._error import check
 from ._operands import dtype_of, operation_number, require_array, require_rank, result_of, sizes_of, whole_axis
 from ._storage import DTYPES, as_dtype
-from ._tracing import RULES, differentiable, is_traced
+from ._tracing import RULES, differentiable, is_traced, without_transposed
 from ._types import is_complex
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def reduce(op: int, x: Array, axis: Axis = None, keepdims: bool = False, *, corr
             return done
     axes = _named_axes(x, axis)
     if is_traced(x):
-        return RULES["reduce"](op, x, tuple(axes), keepdims, correction)
+        return RULES["reduce"](op, without_transposed(x), tuple(axes), keepdims, correction)
     kept = [size for index, size in enumerate(x.shape) if index not in axes]
     if len(axes) == x.ndim:
         result = _reduce_one(op, x.ravel(), 0, correction)

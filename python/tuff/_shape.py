@@ -14,7 +14,7 @@ from ._types import common_type
 from ._error import check
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, as_dtype
-from ._tracing import RULES, differentiable, is_traced
+from ._tracing import RULES, differentiable, is_traced, without_transposed
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -52,7 +52,7 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
     if x.dtype.kind == "c" and target.kind not in "cb":
         raise TypeError(f"{target} has no imaginary parts: .real of an array of {x.dtype} is an array of its real ones")
     if is_traced(x):
-        return RULES["cast"](x, target, out)
+        return RULES["cast"](without_transposed(x), target, out)
     if out is None:
         done = core.cast(x, target)
         if done is not None:

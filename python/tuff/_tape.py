@@ -12,7 +12,7 @@ from . import _functions as functions
 from ._array import Array
 from ._buffer import Buffer
 from ._context import Context
-from ._storage import Strided
+from ._layout import dense
 from ._tracing import RULES, Mark
 from ._views import Transposed
 
@@ -113,10 +113,6 @@ def noted(x: Traced, function: Callable[[Array], Array], pull: Pull) -> Array:
     return x.tape.add(function(x.value), ((x.place, pull),))
 
 
-def dense(x: Array) -> Array:
-    return x.copy() if isinstance(x, Strided) else x
-
-
 def summed_to(gradient: Array, shape: Tuple[int, ...], dtype: np.dtype) -> Array:
     """A gradient of a value that was repeated to a shape, as that of the value."""
     if gradient.shape != shape:
@@ -124,6 +120,11 @@ def summed_to(gradient: Array, shape: Tuple[int, ...], dtype: np.dtype) -> Array
         axes = tuple(range(extra)) + tuple(i + extra for i, n in enumerate(shape) if n == 1 and gradient.shape[i + extra] != 1)
         gradient = (gradient.sum(axes) if axes else gradient).reshape(shape)
     return gradient if gradient.dtype == dtype else gradient.astype(dtype)
+
+
+def pulls_of(tape: Tape, rules: Sequence[Tuple[Any, Pull]]) -> List[Tuple[int, Pull]]:
+    """Of operands and how a gradient reaches them: those that the tape notes."""
+    return [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape]
 
 
 def refuse_out(out: object, what: str) -> None:

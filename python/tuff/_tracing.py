@@ -43,7 +43,8 @@ def differentiable(function: Function) -> Function:
 
     @functools.wraps(function)
     def call(*arguments: object, **named: object) -> object:
-        if any_traced(arguments) or (named and any_traced(named.values())):
+        # Without tuff.grad there are neither rules nor such arrays.
+        if RULES and (any_traced(arguments) or (named and any_traced(named.values()))):
             named = {name: without_transposed(value) for name, value in named.items()}
             rule = RULES.get(function.__name__, function)  # without a rule the function fails
             return rule(*map(without_transposed, arguments), **named)

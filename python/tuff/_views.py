@@ -15,8 +15,7 @@ from ._types import part_of
 from ._layout import Layout, ReadOnlyLayout, copy_elements, dense_strides, layout_of, may_share, require_writable, same_elements
 from ._operands import require_array, same_kind, whole_axis
 from ._storage import Storage, Strided, TransposedStorage, as_numpy, as_shape
-from ._tracing import is_traced
-from ._tracing import differentiable
+from ._tracing import differentiable, is_traced
 
 if TYPE_CHECKING:
     from ._context import Context

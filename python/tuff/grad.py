@@ -99,7 +99,8 @@ def mean_squared_error(x: Array, target: Array) -> Array:
 
 def cross_entropy(logits: Array, labels: Array, *, label_smoothing: float = 0.0, ignore_index: Optional[int] = None) -> Array:
     """The mean of -log(softmax(logits)) at the labels: logits (…, classes), labels (…) of integers. label_smoothing gives
-    that part of the weight to all classes alike; rows with the label ignore_index do not count. A label out of range has
+    that part of the weight to all classes alike; rows with the label ignore_index do not count, and how
+    many do is waited for. A label out of range has
     no class."""
     if labels.shape != logits.shape[:-1] or labels.dtype.kind not in "iu":
         raise ValueError(f"labels are {labels.shape} of {labels.dtype}, needs integers of shape {logits.shape[:-1]}")

@@ -8,7 +8,7 @@ for the device. With check=False they do not wait, and such matrices give NaN an
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, List, NamedTuple, Tuple, Union
 
 import numpy as np
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
 
+import math
+
 import numpy as np
 
 from . import raw
 from ._array import Array
-from ._checked import is_number, real, whole
+from ._checked import is_number, whole
 from ._context import Context
 from ._default import default_context
 from ._error import check
@@ -52,6 +54,16 @@ def _uploaded(values: object, name: str, context: Optional[Context], dtype: obje
     if isinstance(values, SparseStorage):
         raise TypeError(f"{name} is {type(values).__name__}, not an array")
     return (context or default_context()).array(values, dtype)
+
+
+def _uploaded_indices(values: object, name: str, context: Optional[Context]) -> Array:
+    """As _uploaded(); integers keep their type, or become int64."""
+    if isinstance(values, (Array, SparseStorage)):
+        return _uploaded(values, name, context)
+    host = np.asarray(values)
+    if host.dtype.kind not in "iu" and host.size:
+        raise TypeError(f"{name} is {host.dtype}, needs int32 or int64")
+    return (context or default_context()).array(host, host.dtype if host.dtype in _INDICES else np.int64)
 
 
 def _check_vector(x: Array, name: str) -> None:
@@ -222,7 +234,8 @@ class _Compressed(_Matrix):
             raise TypeError("the first argument is (data, indices, indptr); from_dense() takes a dense array, from_scipy() SciPy's matrices")
         for value in arrays:
             context = value.context if context is None and isinstance(value, Array) else context
-        data, indices, indptr = (_uploaded(v, n, context) for v, n in zip(arrays, ("data", "indices", "indptr")))
+        data = _uploaded(arrays[0], "data", context)
+        indices, indptr = (_uploaded_indices(v, n, data.context) for v, n in zip(arrays[1:], ("indices", "indptr")))
         self._set(data, indices, indptr, _shape_of(shape))
 
     def _set(self, data: Array, indices: Array, indptr: Array, shape: Shape) -> None:
@@ -308,12 +321,14 @@ class coo_array(_Matrix):
 
     def __init__(self, arrays: Sequence[object], shape: object, *, context: Optional[Context] = None) -> None:
         """arrays: (data, (row, col)), on a device or anything that NumPy accepts."""
-        if not isinstance(arrays, (tuple, list)) or len(arrays) != 2 or len(arrays[1]) != 2:
+        pairs = isinstance(arrays, (tuple, list)) and len(arrays) == 2 and isinstance(arrays[1], (tuple, list))
+        if not pairs or len(arrays[1]) != 2:
             raise TypeError("the first argument is (data, (row, col)); from_dense() takes a dense array, from_scipy() SciPy's matrices")
         given = (arrays[0], arrays[1][0], arrays[1][1])
         for value in given:
             context = value.context if context is None and isinstance(value, Array) else context
-        data, row, col = (_uploaded(v, n, context) for v, n in zip(given, ("data", "row", "col")))
+        data = _uploaded(given[0], "data", context)
+        row, col = (_uploaded_indices(v, n, context) for v, n in zip(given[1:], ("row", "col")))
         self._set(data, row, col, _shape_of(shape), None)
 
     def _set(self, data: Array, row: Array, col: Array, shape: Shape, count: object) -> None:
@@ -426,10 +441,10 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     elif right:
         # Stacked rows are the rows of one matrix.
         shape, batch = (*x.shape[:-1], outer), 1
-        n = int(np.prod(x.shape[:-1], dtype=object))
+        n = math.prod(x.shape[:-1])
     else:
         n, shape = x.shape[-1], (*x.shape[:-2], outer, x.shape[-1])
-        batch = int(np.prod(x.shape[:-2], dtype=object))
+        batch = math.prod(x.shape[:-2])
     result = x.context.empty(shape, x.dtype)
     desc.n, desc.batch_count, desc.stride_b, desc.stride_c = n, batch, inner * n, outer * n
     desc.b, desc.c = _handle(x), _handle(result)
@@ -487,14 +502,10 @@ def from_scipy(matrix: object, *, context: Optional[Context] = None, dtype: obje
     context = context or default_context()
     values = context.array(data, dtype)
 
-    def numbers(x: object) -> Array:
-        x = np.asarray(x)
-        return context.array(x, x.dtype if x.dtype in _INDICES else np.int64)
-
-    if form == "coo":
-        return coo_array._made(values, numbers(matrix.row), numbers(matrix.col), _shape_of(tuple(matrix.shape)))
-    made = csr_array if form == "csr" else csc_array
-    return made._made(values, numbers(matrix.indices), numbers(matrix.indptr), _shape_of(tuple(matrix.shape)))
+    names = ("row", "col") if form == "coo" else ("indices", "indptr")
+    made = {"coo": coo_array, "csr": csr_array, "csc": csc_array}[form]
+    numbers = (_uploaded_indices(np.asarray(getattr(matrix, name)), name, context) for name in names)
+    return made._made(values, *numbers, _shape_of(tuple(matrix.shape)))
 
 
 def eye(n: int, *, dtype: object = np.float32, context: Optional[Context] = None) -> csr_array:
