@@ -352,6 +352,11 @@ std::vector<RnnCase> cases() {
   add({.cell = kRelu, .batch = 20, .steps = 4, .hidden = 16, .whole = true});
   cells({.batch = 1, .steps = 40, .inputs = 12, .hidden = 13, .clip = 0.6});
   cells({.direction = kBoth, .batch = 9, .steps = 3, .inputs = 100, .hidden = 130, .rows = Rows::batch_first});
+  // Enough steps for a kernel that computes many: with one, two and four units of an invocation, and several workgroups.
+  cells({.direction = kBoth, .batch = 7, .steps = 9, .inputs = 5, .hidden = 64, .lengths = {9, 0, 3, 8, 12, 1, -1}});
+  cells({.direction = kBoth, .batch = 3, .steps = 8, .inputs = 3, .hidden = 30, .rows = Rows::padded, .shift = 1});
+  cells({.direction = kReverse, .batch = 130, .steps = 10, .inputs = 4, .hidden = 9, .dtype = TUFF_F16});
+  cells({.batch = 5, .steps = 8, .inputs = 6, .hidden = 126, .rows = Rows::batch_first});
   // Nothing to do, and only the state.
   cells({.batch = 0});
   cells({.direction = kBoth, .steps = 0});

@@ -21,6 +21,10 @@ layout(push_constant, std430) uniform Push {
   float clip;
 } push;
 
+#define RNN_VECTOR float
+#define RNN_BYTES 4
+#define Y_STORED TUFF_STORED(TUFF_TYPE)
+#define Y_BYTES TUFF_BYTES(TUFF_TYPE)
 #include "kernels/rnn/rnn_operands.glsl"
 TUFF_READ(1, Product, float, 4)
 

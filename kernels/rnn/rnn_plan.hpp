@@ -73,9 +73,8 @@ struct Layer {
 };
 
 // For CPU devices, all units of a sequence from step to step in one dispatch (rnn_rows_vulkan.cpp). layer.weights has r
-// as packed_numbers() numbers, in rows of packed_width() values of k.
+// as packed_numbers() numbers.
 bool takes_rows(const Layer& layer);
-uint64_t packed_width(const Layer& layer);
 uint64_t packed_numbers(const Layer& layer);
 void record_pack(const Layer& layer);
 void record_rows(const Layer& layer, const InputSteps& inputs);

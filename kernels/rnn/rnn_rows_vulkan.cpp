@@ -10,64 +10,86 @@
 namespace tuff::rnn {
 namespace {
 
-// With more units, or more sequences than cores, the kernels of GEMM make up for the dispatches that they cost.
-constexpr uint64_t kFewUnits = 64;
+// The most weights that an invocation keeps. The code has an instruction for each, so that more take long to compile.
+constexpr uint64_t kHeld = 512;
+// Each dispatch loads all weights anew: that has to pay.
+constexpr uint64_t kFewestSteps = 8;
 
-// Sequences of a workgroup, which share the weights that it loads, but not so many that cores are left without any.
-uint64_t rows_of(const Layer& layer) { return few_values(layer.rows() / layer.device.cores, 1, 8); }
+// How rnn_rows.comp divides a layer; subgroups 0: not at all.
+struct Shape {
+  uint64_t width, units, subgroups, rows, threads;
+};
 
-uint64_t capacity_of(const Layer& layer) { return std::max<uint64_t>(64, std::bit_ceil(packed_width(layer))); }
-
-// The most sequences, up to `rows`, whose h fits in shared memory; 0: not even one.
-uint64_t fitting_rows(const Layer& layer, uint64_t rows) {
-  const uint64_t most = layer.recorder.traits().shared_bytes / sizeof(float);
-  while (rows > 0 && 2 * rows * capacity_of(layer) > most) rows /= 2;
-  return rows;
+Shape shape_of(const Layer& layer) {
+  const RnnArgs& args = layer.args;
+  const uint64_t lanes = layer.device.subgroup, hidden = args.hidden_size;
+  Shape shape{};
+  if (hidden > kHeld) return shape;
+  shape.width = round_up(hidden, 4);
+  // As many units as there is room for: each subgroup reads all of h. They are loaded as a vector.
+  for (const uint64_t units : {4, 2, 1}) {
+    const uint64_t subgroups = ceil_div(hidden, units * lanes);
+    if (hidden % units != 0 || units * args.gates() * shape.width > kHeld) continue;
+    if (subgroups > 64 || subgroups * lanes > max_along_x(layer.recorder.traits())) continue;
+    shape.units = units, shape.subgroups = subgroups, shape.threads = subgroups * lanes;
+    break;
+  }
+  // No more sequences for a workgroup than leave one for each core, nor than shared memory has room for.
+  shape.rows = std::bit_ceil(few_values(ceil_div(layer.rows(), layer.device.cores), 1, 64));
+  while (shape.rows > 0 && 2 * shape.rows * shape.width * sizeof(float) > layer.recorder.traits().shared_bytes) {
+    shape.rows /= 2;
+  }
+  if (shape.rows == 0) shape.subgroups = 0;
+  return shape;
 }
 
-uint64_t iterations(const Layer& layer) {
-  const uint64_t lanes = layer.device.subgroup, blocks = ceil_div(layer.args.hidden_size, 4);
-  return ceil_div(blocks, lanes) * (packed_width(layer) / lanes + 1) + 1;
+// Of the loops of an invocation.
+uint64_t iterations_before(const Shape& shape) {
+  return ceil_div(shape.rows * shape.width / 2, shape.threads) + 2 * shape.rows + 2;
 }
+uint64_t iterations_of_step(const Shape& shape) { return shape.rows + 1; }
 
 }  // namespace
 
-uint64_t packed_width(const Layer& layer) { return round_up(layer.args.hidden_size, layer.device.subgroup); }
-
 uint64_t packed_numbers(const Layer& layer) {
-  return layer.args.directions() * packed_width(layer) * layer.args.gates() * ceil_div(layer.args.hidden_size, 4) * 4;
+  const Shape shape = shape_of(layer);
+  return layer.args.directions() * shape.units * layer.args.gates() * shape.width * shape.threads;
 }
 
 bool takes_rows(const Layer& layer) {
   const DeviceTraits& traits = layer.recorder.traits();
   const RnnArgs& args = layer.args;
   const uint64_t lanes = layer.device.subgroup;
-  if (!layer.device.cpu || !traits.subgroup_shuffle || lanes > 64 || max_along_x(traits) < lanes) return false;
-  if (!layer.wants_rows && (layer.rows() > layer.device.cores || args.hidden_size > kFewUnits)) return false;
+  if (!layer.device.cpu || !traits.subgroup_shuffle || lanes > 64) return false;
   if (args.resets_first() || args.proj_size != 0 || args.steps == 0) return false;
+  if (!layer.wants_rows && args.steps < kFewestSteps) return false;
+  const Shape shape = shape_of(layer);
+  if (shape.subgroups == 0) return false;
   // All indices have 32 bits.
   const uint64_t inputs = layer.steps_at_once * args.batch * args.directions() * args.gate_rows();
   if (needs_wide(std::max({args.y != nullptr ? args.y_elements() : 0, inputs, packed_numbers(layer)}))) return false;
   if (!traits.addresses && packed_numbers(layer) > (traits.max_range - 1024) / sizeof(float)) return false;
-  return fitting_rows(layer, rows_of(layer)) != 0 && iterations(layer) <= kMaxLoopIterationsCpu;
+  return iterations_before(shape) + iterations_of_step(shape) <= kMaxLoopIterationsCpu;
 }
 
 void record_pack(const Layer& layer) {
   const RnnArgs& args = layer.args;
-  const uint64_t d = args.directions(), weights = d * args.gate_rows() * args.hidden_size;
-  const uint64_t items = packed_numbers(layer) / 4;
-  const uint32_t threads = layer.device.workgroup;
+  const Shape shape = shape_of(layer);
+  const uint64_t weights = args.directions() * args.gate_rows() * args.hidden_size, items = packed_numbers(layer) / 4;
+  const uint32_t workgroup = layer.device.workgroup;
   KernelRequest kernel = shaders::RnnPack::request({.type = args.dtype});
-  kernel.streaming().constant(0, threads).wide(needs_wide(weights));
+  kernel.streaming().constant(0, workgroup);
   const Buffer packed = layer.region(layer.weights);
   Dispatch dispatch("rnn");
   dispatch.operand(args.r, 0, weights * dtype_size(args.dtype), Access::read)
       .operand(&packed, 0, layer.weights.count * sizeof(float), Access::write)
-      .push(shaders::RnnPack::Push{.directions = static_cast<uint32_t>(d),
+      .push(shaders::RnnPack::Push{.items = static_cast<uint32_t>(items),
+                                   .units = static_cast<uint32_t>(shape.units),
                                    .gates = static_cast<uint32_t>(args.gates()),
                                    .hidden = static_cast<uint32_t>(args.hidden_size),
-                                   .width = static_cast<uint32_t>(packed_width(layer))})
-      .groups_linear(ceil_div(items, threads), layer.recorder.traits())
+                                   .blocks = static_cast<uint32_t>(shape.width / 4),
+                                   .threads = static_cast<uint32_t>(shape.threads)})
+      .groups_linear(ceil_div(items, workgroup), layer.recorder.traits())
       .work(static_cast<double>(32 * items), static_cast<double>(4 * items));
   layer.recorder.dispatch(kernel, dispatch);
 }
@@ -75,10 +97,16 @@ void record_pack(const Layer& layer) {
 void record_rows(const Layer& layer, const InputSteps& inputs) {
   const RnnArgs& args = layer.args;
   const DeviceTraits& traits = layer.recorder.traits();
-  const uint64_t d = args.directions(), size = dtype_size(args.dtype), rows = fitting_rows(layer, rows_of(layer));
+  const Shape shape = shape_of(layer);
+  const uint64_t d = args.directions(), size = dtype_size(args.dtype), rows = shape.rows;
+  // In vectors of an invocation's units; those of y too, if its type and layout allow that.
+  const uint64_t units = shape.units;
+  const bool y_vectors = args.y != nullptr && args.dtype == TUFF_F32 && units > 1 &&
+                         args.y->offset % (units * sizeof(float)) == 0 && args.y_strides[0] % units == 0 &&
+                         args.y_strides[1] % units == 0 && args.y_strides[2] % units == 0;
+  const uint64_t y_unit = y_vectors ? units : 1;
   const KernelRequest kernel = shaders::RnnRows::request({.after = args.linear_before_reset,
                                                           .bias = layer.has_bias(),
-                                                          .capacity = capacity_of(layer),
                                                           .cell = args.cell,
                                                           .clip = args.clip > 0,
                                                           .exact_arithmetic = traits.cpu,
@@ -88,10 +116,14 @@ void record_rows(const Layer& layer, const InputSteps& inputs) {
                                                           .output = args.y != nullptr,
                                                           .peepholes = args.peepholes != nullptr,
                                                           .rows = rows,
-                                                          .type = args.dtype});
+                                                          .subgroups = shape.subgroups,
+                                                          .type = args.dtype,
+                                                          .units = shape.units,
+                                                          .width = shape.width,
+                                                          .y_vectors = y_vectors});
   const Buffer state = layer.region(layer.state), input = layer.region(layer.inputs), bias = layer.region(layer.bias),
                weights = layer.region(layer.weights);
-  const uint64_t most = std::max<uint64_t>(kMaxLoopIterationsCpu / iterations(layer), 1);
+  const uint64_t most = (kMaxLoopIterationsCpu - iterations_before(shape)) / iterations_of_step(shape);
   const uint64_t end = inputs.done + inputs.count;
   for (uint64_t i = inputs.done; i < end; i += most) {
     const uint64_t steps = std::min(most, end - i);
@@ -99,18 +131,18 @@ void record_rows(const Layer& layer, const InputSteps& inputs) {
     for (uint64_t direction = 0; direction < d; ++direction) {
       const uint64_t t = layer.step_of(direction, i);
       if (args.y != nullptr) {
-        push.y_at[direction] = static_cast<uint32_t>(t * args.y_strides[0] + direction * args.y_strides[2]);
+        push.y_at[direction] = static_cast<uint32_t>((t * args.y_strides[0] + direction * args.y_strides[2]) / y_unit);
       }
-      push.x_at[direction] = static_cast<uint32_t>(input_at(layer, inputs, direction, i));
+      push.x_at[direction] = static_cast<uint32_t>(input_at(layer, inputs, direction, i) / units);
       push.t[direction] = static_cast<uint32_t>(t);
       push.backwards |= args.reversed(direction) ? 1u << direction : 0u;
     }
     if (args.y != nullptr) {
-      push.y_batch = static_cast<uint32_t>(args.batch > 1 ? args.y_strides[1] : 0);
-      push.y_step = static_cast<uint32_t>(args.steps > 1 ? args.y_strides[0] : 0);
+      push.y_batch = static_cast<uint32_t>(args.batch > 1 ? args.y_strides[1] / y_unit : 0);
+      push.y_step = static_cast<uint32_t>(args.steps > 1 ? args.y_strides[0] / y_unit : 0);
     }
-    push.x_batch = static_cast<uint32_t>(inputs.by_sequence ? inputs.count * inputs.columns : inputs.columns);
-    push.x_step = static_cast<uint32_t>(inputs.by_sequence ? inputs.columns : args.batch * inputs.columns);
+    push.x_batch = static_cast<uint32_t>((inputs.by_sequence ? inputs.count * inputs.columns : inputs.columns) / units);
+    push.x_step = static_cast<uint32_t>((inputs.by_sequence ? inputs.columns : args.batch * inputs.columns) / units);
     push.directions = static_cast<uint32_t>(d);
     push.batch = static_cast<uint32_t>(args.batch);
     push.hidden = static_cast<uint32_t>(args.hidden_size);
