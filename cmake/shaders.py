@@ -69,7 +69,7 @@ TYPES = {
 FILES = 4  # that have the shaders' texts; cmake/embed_shaders.cmake lists them
 # Names that the prelude, the compiler or kernel_text() define.
 BUILT_IN = {"TUFF_ADDRESSES", "TUFF_WIDE", "TUFF_FAR", "TUFF_GROUP_ROWS", "TUFF_ROUNDS_F16", "TUFF_PRESERVES_F32", "TUFF_KHR_MATRICES", "TUFF_MATRICES_INT8",
-            "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
+            "TUFF_TEXELS", "TUFF_MATRICES", "TUFF_EACH", "TUFF_TABLE", "TUFF_RUN", "defined"}
 
 
 class Problem(Exception):

@@ -27,8 +27,10 @@ struct DeviceTraits {
   uint32_t max_groups[3] = {65535, 65535, 65535};
   uint32_t shared_bytes = 16384;
   uint32_t push_bytes = 128;
-  uint64_t max_range = 1u << 27;             // bytes that one descriptor can cover
-  bool addresses = false;                    // buffer device addresses can be used
+  uint64_t max_range = 1u << 27;  // bytes that one descriptor can cover
+  bool addresses = false;         // buffer device addresses can be used
+  // CPU devices: elements of a texel buffer, as which operands of KernelRequest::texels() are bound. 0: they are not.
+  uint64_t max_texels = 0;
   bool streams_by_words = false;             // CPU devices: load 16 bytes as four 32-bit words, not as two 64-bit ones
   bool storage16 = false, storage8 = false;  // 16-bit and 8-bit elements in buffers, converted when they are read
   bool f16 = false, f64 = false, int64 = false;  // arithmetic

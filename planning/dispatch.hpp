@@ -21,6 +21,7 @@ class Dispatch {
  public:
   static constexpr uint32_t kMaxOperands = 11, kMaxPushBytes = 128;
   static constexpr uint32_t kMaxSlots = kMaxOperands + 1;  // plus the table for operands with one buffer per matrix
+  static_assert(kMaxSlots <= 16);                          // KernelForm::texels
   struct Operand {
     const Buffer* buffer;  // null: the shader never accesses it
     uint64_t offset;       // bytes, relative to the buffer
@@ -112,9 +113,9 @@ class Dispatch {
 };
 
 // The form of a kernel for a dispatch that binds its operands in this way.
-inline KernelForm form_of(const KernelRequest& kernel, const Dispatch& dispatch, bool addresses) {
+inline KernelForm form_of(const KernelRequest& kernel, const Dispatch& dispatch, bool addresses, uint64_t texels = 0) {
   const bool far = addresses && dispatch.is_far() && !kernel.is_wide() && !kernel.source().native();
-  return {dispatch.slots(), addresses, dispatch.group_rows(), far};
+  return {dispatch.slots(), addresses, dispatch.group_rows(), far, texels};
 }
 
 // Adds the defines for operands with one buffer per matrix. Call it after all operands have been added.

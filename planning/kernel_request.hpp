@@ -59,6 +59,7 @@ class KernelRequest {
     wide_ = other.wide_;
     reads_ = other.reads_;
     matrices_ = other.matrices_;
+    texels_ = other.texels_;
     body_ = other.body_;
     return *this;
   }
@@ -90,6 +91,13 @@ class KernelRequest {
   }
   KernelRequest& packed() {
     reads_ = Reads::packed;
+    return *this;
+  }
+
+  // The kernel gathers elements of 2, 4 or 8 bytes from this slot, by TUFF_TEXEL where TUFF_TEXELS is set
+  // (prelude.glsl). All such slots of a dispatch are bound as texel buffers, or none.
+  KernelRequest& texels(uint32_t slot, uint64_t bytes) {
+    texels_ |= bytes << (4 * slot);
     return *this;
   }
 
@@ -126,6 +134,7 @@ class KernelRequest {
   uint32_t constant_count() const { return constant_count_; }
   bool is_wide() const { return wide_; }
   Reads reads() const { return reads_; }
+  uint64_t texels() const { return texels_; }
   Matrices matrices() const { return matrices_; }
 
  private:
@@ -138,6 +147,7 @@ class KernelRequest {
   bool wide_ = false;
   Reads reads_ = Reads::tiles;
   Matrices matrices_ = Matrices::none;
+  uint64_t texels_ = 0;
   std::shared_ptr<const KernelBody> body_;
 };
 
@@ -147,8 +157,13 @@ struct KernelForm {
   bool addresses = false;
   bool group_rows = false;  // Dispatch::groups_linear used more than one row
   bool far = false;         // TUFF_FAR
+  // The slots that are texel buffers: four bits for each, the bytes of its elements.
+  uint64_t texels = 0;
   bool operator==(const KernelForm&) const = default;
 };
+
+// The bytes of a slot's elements if it is a texel buffer, otherwise 0.
+inline uint64_t texel_bytes(uint64_t texels, uint32_t slot) { return texels >> (4 * slot) & 15; }
 
 // A field of a shader's Defines without a default: omitting it is a compile error.
 struct RequiredDefine {

@@ -39,6 +39,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_UNPACKED(type, words) TUFF_PASTE(tuff_unpack_, type)(words)
 #define TUFF_AS_STORED(type, values) TUFF_PASTE(tuff_as_stored_, type)(values)
 #define TUFF_NUMBER(type, loaded) TUFF_PASTE(TUFF_NUMBER_, type)(loaded)
+#define TUFF_OF_TEXEL(type, texel) TUFF_PASTE(TUFF_OF_TEXEL_, type)(texel)
 #define TUFF_OF_VALUE(type, value) TUFF_PASTE(TUFF_OF_VALUE_, type)(value)
 
 // TUFF_VALUE is the type that a kernel computes in: f32, unless the kernel defines TUFF_VALUE_OF as another element
@@ -61,6 +62,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 //   tuff_as_stored_N(v)    four values as they would be read back after being stored
 //   TUFF_NUMBER_N(loaded)  what TUFF_LOADED gives as a number that converts to any value type: 64 bits as int64_t
 //   TUFF_OF_VALUE_N(v)     a TUFF_VALUE as what TUFF_ROUNDED takes; integers lose their upper bits
+//   TUFF_OF_TEXEL_N(texel) what TUFF_AT reads, from the texel that TUFF_TEXEL reads; floats only
 //   TUFF_VALUE_TYPE        if TUFF_VALUE_OF is N: the value type below that a kernel for this type computes in
 //
 // A type that kernels only load needs the first four; the others are for families that take it.
@@ -74,6 +76,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"], capabilities = [44
 #define TUFF_ROUNDED_1(value) (value)
 #define TUFF_NUMBER_1(loaded) (loaded)
 #define TUFF_OF_VALUE_1(v) float(v)
+#define TUFF_OF_TEXEL_1(texel) uintBitsToFloat((texel).x)
 #define tuff_pack_1(v) floatBitsToUint(v)
 #define tuff_unpack_1(w) uintBitsToFloat(w)
 vec4 tuff_as_stored_1(vec4 v) { return v; }
@@ -90,6 +93,7 @@ vec4 tuff_as_stored_1(vec4 v) { return v; }
 #define TUFF_ROUNDED_2(value) uint16_t(tuff_f16_bits(value))
 #define TUFF_NUMBER_2(loaded) (loaded)
 #define TUFF_OF_VALUE_2(v) float(v)
+#define TUFF_OF_TEXEL_2(texel) (texel).x
 // Rounds to nearest even. Denormals are kept, values that round beyond 65504 become infinity, NaN stays NaN. There are
 // no branches, because kernels convert whole tiles.
 uint tuff_f16_by_integers(float value) {
@@ -131,6 +135,7 @@ vec4 tuff_as_stored_2(vec4 v) {
 #define TUFF_ROUNDED_3(value) uint16_t(tuff_bf16_bits(value))
 #define TUFF_NUMBER_3(loaded) (loaded)
 #define TUFF_OF_VALUE_3(v) float(v)
+#define TUFF_OF_TEXEL_3(texel) (texel).x
 uint tuff_bf16_bits(float value) {
   const uint bits = floatBitsToUint(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (bits >> 16) | 0x40u;
@@ -156,6 +161,7 @@ vec4 tuff_as_stored_3(vec4 v) {
 #define TUFF_ROUNDED_4(value) (value)
 #define TUFF_NUMBER_4(loaded) (loaded)
 #define TUFF_OF_VALUE_4(v) double(v)
+#define TUFF_OF_TEXEL_4(texel) packDouble2x32((texel).xy)
 #define tuff_unpack_4(a, b) \
   dvec4(packDouble2x32((a).xy), packDouble2x32((a).zw), packDouble2x32((b).xy), packDouble2x32((b).zw))
 #if TUFF_VALUE_OF == 4

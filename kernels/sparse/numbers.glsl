@@ -7,6 +7,15 @@
 #define NAME uint
 #endif
 
+// Number i of an operand of indices or offsets.
+#if !TUFF_TEXELS
+#define NAME_AT(operand, i) TUFF_AT(operand, i)
+#elif TUFF_INDEX_BYTES == 8
+#define NAME_AT(operand, i) TUFF_TEXEL(operand, i).xy
+#else
+#define NAME_AT(operand, i) TUFF_TEXEL(operand, i).x
+#endif
+
 // Whether `name` is an index below `extent`, which is then `at`. In kernels that are not wide, extents are below 2^31.
 bool names(NAME name, TUFF_INDEX extent, out TUFF_INDEX at) {
 #if TUFF_WIDE

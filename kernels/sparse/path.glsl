@@ -9,7 +9,7 @@
 #if TUFF_EMPTY
 TUFF_INDEX offset(TUFF_INDEX row) { return TUFF_INDEX(0); }
 #else
-TUFF_INDEX offset(TUFF_INDEX row) { return clamped(TUFF_AT(O, row), path_nnz); }
+TUFF_INDEX offset(TUFF_INDEX row) { return clamped(NAME_AT(O, row), path_nnz); }
 #endif
 
 // The rows that have ended and the entries that have been taken after `steps` steps. Whatever the offsets are, row is at

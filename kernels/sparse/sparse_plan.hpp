@@ -35,7 +35,8 @@ struct Merge {
 
 // How the merge path is cut.
 struct MergeCut {
-  uint64_t width;    // columns of a lane
+  bool by_rows;      // sparse_rows.comp: a part is a workgroup's, otherwise a lane's
+  uint64_t width;    // columns of a part
   uint64_t blocks;   // of these, of the whole batch
   uint64_t at_once;  // blocks of one dispatch
   uint64_t chunk, parts;

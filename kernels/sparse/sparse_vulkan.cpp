@@ -1,6 +1,7 @@
-// Planner of products of sparse matrices with dense ones: the merge path in chunks (sparse_merge.comp), then the
-// partial sums of rows that several chunks share, list by list (sparse_fold.comp). Where the product needs the columns
-// of a matrix in CSR as rows, its entries are sorted by column first, and read through the permutation.
+// Planner of products of sparse matrices with dense ones: the merge path in chunks (sparse_merge.comp; on CPU devices
+// sparse_rows.comp), then the partial sums of rows that several chunks share, list by list (sparse_fold.comp). Where
+// the product needs the columns of a matrix in CSR as rows, its entries are sorted by column first, and read through
+// the permutation.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,6 +15,7 @@
 #include "shaders/sparse_keys.hpp"
 #include "shaders/sparse_merge.hpp"
 #include "shaders/sparse_offsets.hpp"
+#include "shaders/sparse_rows.hpp"
 
 namespace tuff {
 namespace sparse {
@@ -22,6 +24,8 @@ namespace {
 // Steps of a lane on a CPU device: a lane's loops are bounded there (kernels/common/loop_limit.hpp), and those of eight
 // lanes add up.
 constexpr uint64_t kShortest = 64, kLongest = 4096;
+// Of a workgroup's share in sparse_rows.comp, whose loops run at most twice for each step.
+constexpr uint64_t kShortestShare = 512, kLongestShare = 16384;
 constexpr uint64_t kShortestGpu = 16, kLongestGpu = 1u << 20;
 constexpr uint64_t kFoldChunk = 64;      // entries of a list that a lane adds
 constexpr uint64_t kMaxLast = 256;       // entries of the last list, which one lane adds
@@ -68,17 +72,13 @@ struct List {
   uint64_t entries;
 };
 
-void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
-                    const List& list) {
+// SparseMerge and SparseRows have the same operands and parameters.
+template <typename Shader>
+void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
+                    const List& list, KernelRequest kernel) {
   const StreamDevice device = device_of(recorder);
   const uint64_t lanes = cut.parts * count, size = dtype_size(merge.dtype);
   const bool empty = merge.nnz == 0, sums = merge.b == nullptr;
-  KernelRequest kernel = shaders::SparseMerge::request({.empty = empty,
-                                                        .index_bytes = merge.index_bytes,
-                                                        .permuted = merge.permutation != nullptr && !empty,
-                                                        .sums = sums,
-                                                        .type = merge.dtype,
-                                                        .width = cut.width});
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
   const Table table = table_of(merge);
   const auto alpha = scalar(merge.alpha, merge.dtype), beta = scalar(merge.beta, merge.dtype);
@@ -97,20 +97,44 @@ void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut,
       .operand(&list.values, 0, list_elements * list_bytes(merge), Access::write)
       .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read);
   dispatch
-      .push(shaders::SparseMerge::Push{.lanes = static_cast<uint32_t>(lanes),
-                                       .blocks = static_cast<uint32_t>(count),
-                                       .first = static_cast<uint32_t>(first),
-                                       .matrix_blocks = static_cast<uint32_t>(ceil_div(merge.n, cut.width)),
-                                       .n = static_cast<uint32_t>(merge.n),
-                                       .chunk = static_cast<uint32_t>(cut.chunk),
-                                       .alpha = {alpha[0], alpha[1]},
-                                       .beta = {beta[0], beta[1]}})
-      .groups_linear(ceil_div(lanes, device.workgroup), recorder.traits())
+      .push(typename Shader::Push{.lanes = static_cast<uint32_t>(lanes),
+                                  .blocks = static_cast<uint32_t>(count),
+                                  .first = static_cast<uint32_t>(first),
+                                  .matrix_blocks = static_cast<uint32_t>(ceil_div(merge.n, cut.width)),
+                                  .n = static_cast<uint32_t>(merge.n),
+                                  .chunk = static_cast<uint32_t>(cut.chunk),
+                                  .alpha = {alpha[0], alpha[1]},
+                                  .beta = {beta[0], beta[1]}})
+      .groups_linear(cut.by_rows ? lanes : ceil_div(lanes, device.workgroup), recorder.traits())
       .work(static_cast<double>(merge.nnz * (size + merge.index_bytes) + (merge.nnz + merge.rows) * count * size),
             2.0 * static_cast<double>(merge.nnz) * static_cast<double>(cut.columns(count)));
-  log(TUFF_LOG_DISPATCH, "{} {}: {} chunks of {} steps, {} blocks of {} columns, groups of {}", merge.label,
-      dtype_name(merge.dtype), cut.parts, cut.chunk, count, cut.width, device.workgroup);
+  log(TUFF_LOG_DISPATCH, "{} {}: {} chunks of {} steps, {} blocks of {} columns, groups of {}{}", merge.label,
+      dtype_name(merge.dtype), cut.parts, cut.chunk, count, cut.width, device.workgroup, cut.by_rows ? " by rows" : "");
   recorder.dispatch(kernel, dispatch);
+}
+
+void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
+                    const List& list) {
+  const bool empty = merge.nnz == 0, sums = merge.b == nullptr, permuted = merge.permutation != nullptr && !empty;
+  if (!cut.by_rows) {
+    return dispatch_parts<shaders::SparseMerge>(recorder, merge, cut, first, count, list,
+                                                shaders::SparseMerge::request({.empty = empty,
+                                                                               .index_bytes = merge.index_bytes,
+                                                                               .permuted = permuted,
+                                                                               .sums = sums,
+                                                                               .type = merge.dtype,
+                                                                               .width = cut.width}));
+  }
+  KernelRequest kernel = shaders::SparseRows::request({.beta = merge.beta != 0,
+                                                       .empty = empty,
+                                                       .index_bytes = merge.index_bytes,
+                                                       .permuted = permuted,
+                                                       .sums = sums,
+                                                       .type = merge.dtype,
+                                                       .width = cut.width});
+  const uint64_t size = dtype_size(merge.dtype);
+  kernel.texels(0, merge.index_bytes).texels(1, merge.index_bytes).texels(2, size).texels(3, 4).texels(4, size);
+  dispatch_parts<shaders::SparseRows>(recorder, merge, cut, first, count, list, kernel);
 }
 
 void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
@@ -161,19 +185,30 @@ void require_numbers(uint64_t count, const char* name) {
   if (count > kMost) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}: at most 2^31 - 1 on a device", name, count);
 }
 
+// sparse_rows.comp is written for subgroups that are workgroups, and for numbers of 32 bits.
+bool can_by_rows(const Recorder& recorder, const Merge& merge) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = device_of(recorder);
+  const uint64_t most = std::max({merge.rows + merge.nnz, merge.extent, merge.values_span, merge.b_span, merge.c_span});
+  return device.cpu && device.subgroup >= 2 && device.subgroup <= 32 && traits.subgroup_arithmetic &&
+         traits.subgroup_shuffle && traits.subgroup_ballot && !needs_wide(most);
+}
+
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   const StreamDevice device = device_of(recorder);
   MergeCut cut{};
+  cut.by_rows = can_by_rows(recorder, merge);
   // More columns share the loads of an entry; fewer keep a GPU's neighbouring lanes on neighbouring elements.
   cut.width = merge.n == 1 || (!device.cpu && merge.n < 64) ? 1 : merge.n < 4 ? 2 : 4;
   cut.blocks = checked_mul(ceil_div(merge.n, cut.width), merge.batch_count, "n");
   if (cut.blocks > kMost)
     fail(TUFF_ERROR_UNSUPPORTED, "{} columns of {} matrices are too many", merge.n, merge.batch_count);
   const uint64_t steps = checked_add(merge.rows, merge.nnz, "nnz");
-  const uint64_t wanted = device.cpu ? 8 * device.cores * device.workgroup : uint64_t{1} << 18;
-  const uint64_t parts = std::max<uint64_t>(wanted / cut.blocks, 1);
-  cut.chunk = device.cpu ? std::clamp(ceil_div(steps, parts), kShortest, kLongest)
-                         : std::clamp(ceil_div(steps, parts), kShortestGpu, kLongestGpu);
+  const uint64_t wanted = device.cpu ? 8 * device.cores * (cut.by_rows ? 1 : device.workgroup) : uint64_t{1} << 18;
+  const uint64_t parts = std::max<uint64_t>(wanted / cut.blocks, 1), chunk = ceil_div(steps, parts);
+  cut.chunk = cut.by_rows  ? std::clamp(chunk, kShortestShare, kLongestShare)
+              : device.cpu ? std::clamp(chunk, kShortest, kLongest)
+                           : std::clamp(chunk, kShortestGpu, kLongestGpu);
   cut.parts = ceil_div(steps, cut.chunk);
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
   const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);

@@ -1,5 +1,5 @@
 // What sparse_merge.comp and sparse_fold.comp share: the table T of numbers of 64 bits, the elements of C, and what
-// becomes of a sum. push has alpha and beta.
+// becomes of a sum. push has alpha and beta. READS_C 0, which a kernel may define: beta is 0.
 #if TUFF_WIDE
 #define NUMBER(i) (uint64_t(TUFF_AT(T, 2 * (i) + 1)) << 32 | uint64_t(TUFF_AT(T, 2 * (i))))
 #else
@@ -14,10 +14,16 @@
 #define SCALAR(words) uintBitsToFloat(words[0])
 #endif
 
+#ifndef READS_C
+#define READS_C 1
+#endif
+
 const uint NONE = 0xffffffffu;  // as a row: no partial sum
 
 void write_result(TUFF_INDEX at, TUFF_VALUE sum) {
   TUFF_VALUE result = SCALAR(push.alpha) * sum;
+#if READS_C
   if (SCALAR(push.beta) != TUFF_ZERO) result += SCALAR(push.beta) * LOADED(TUFF_AT(C, at));
+#endif
   TUFF_AT(C, at) = ROUNDED(result);
 }

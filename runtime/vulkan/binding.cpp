@@ -123,6 +123,7 @@ void choose_binding(StreamRecorder& recorder, const std::shared_ptr<MemoryPool>&
     if (!addresses && *wanted != "descriptors") return;
     words = words && device.traits.streams_by_addresses == addresses;
     all(addresses);
+    recorder.set_no_texels();
     recorder.set_stream_words(words);
   }
 }

@@ -57,6 +57,9 @@ struct BoundDispatch {
   // Tuff's kernels: the push constants begin with 8 bytes per slot, before the parameters. They hold where the slot's
   // memory begins, as an address or as an offset within its descriptor.
   bool bases = true, addresses = false;
+  // Tuff's kernels: the slots that are texel buffers (KernelForm), over the whole block. Their base is the slot's
+  // offset.
+  uint64_t texels = 0;
   uint32_t slots = 0;
   std::array<Bound, kMaxSlots> bound;
   std::array<uint8_t, kMaxSlots> bindings;  // custom kernels: the slot's binding number in the shader

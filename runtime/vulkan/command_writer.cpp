@@ -95,7 +95,18 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
     ranges[i] = touched.ranges[i];
     ranges[i].begin &= ~(alignment - 1);  // a power of two
   }
-  order(ranges.data(), touched.count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
+  // A texel buffer covers its block.
+  uint32_t count = touched.count;
+  for (uint32_t i = 0; dispatch.texels >> (4 * i) != 0; ++i) {
+    const MemoryBlock* const block = dispatch.bound[i].block;
+    if (texel_bytes(dispatch.texels, i) == 0 || block == nullptr) continue;
+    const HazardTracker::Range whole{block->id, 0, block->size, false};
+    const auto begin = ranges.begin() + touched.count, end = ranges.begin() + count;
+    const bool known = std::any_of(begin, end,
+                                   [&](const HazardTracker::Range& range) { return range.block == whole.block; });
+    if (!known && count < ranges.size()) ranges[count++] = whole;
+  }
+  order(ranges.data(), count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
 }
 
 void CommandWriter::order(const BoundCopy& copy) {
@@ -114,9 +125,17 @@ void CommandWriter::order(const BoundFill& fill) {
 void CommandWriter::push_descriptors(const BoundDispatch& dispatch, uint64_t* bases) {
   const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
   std::array<VkDescriptorBufferInfo, BoundDispatch::kMaxSlots> infos;
+  std::array<VkBufferView, BoundDispatch::kMaxSlots> views;
   std::array<VkWriteDescriptorSet, BoundDispatch::kMaxSlots> writes;
   for (uint32_t i = 0; i < dispatch.slots; ++i) {
     const Bound& at = dispatch.bound[i].block != nullptr ? dispatch.bound[i] : unused_;
+    if (const uint64_t bytes = dispatch.texels != 0 ? texel_bytes(dispatch.texels, i) : 0; bytes != 0) {
+      views[i] = texels_of(*device_, *at.block, bytes);  // made when the operands were bound
+      bases[i] = at.begin;
+      writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,  nullptr, VK_NULL_HANDLE, i,        0, 1,
+                   VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, nullptr, nullptr,        &views[i]};
+      continue;
+    }
     const uint64_t residual = dispatch.bases ? at.begin & (alignment - 1) : 0;  // a power of two
     infos[i] = {at.block->buffer, at.begin - residual, at.end - at.begin + residual};
     if (dispatch.bases) bases[i] = residual;

@@ -347,6 +347,8 @@ void Device::read_traits() {
   traits.push_bytes = limits.maxPushConstantsSize;
   traits.max_range = limits.maxStorageBufferRange;
   traits.addresses = addresses_usable(physical);
+  // R16_UINT, R32_UINT and R32G32_UINT are formats of texel buffers on every device.
+  if (traits.cpu && physical.push_descriptors) traits.max_texels = limits.maxTexelBufferElements;
   traits.storage16 = physical.features11.storageBuffer16BitAccess;
   traits.storage8 = physical.features12.storageBuffer8BitAccess;
   traits.f16 = traits.storage16 && physical.features12.shaderFloat16;

@@ -78,7 +78,7 @@ class Device {
   }
   // Marks the device as lost because this call failed in a way that leaves its work incomplete.
   [[noreturn]] void lose(const char* what, VkResult result);
-  // Descriptor set layouts are for push descriptors of storage buffers. A pipeline layout may go without a set (null)
+  // Descriptor set layouts are for push descriptors. A pipeline layout may go without a set (null)
   // and without push constants (push_bytes 0).
   VkDescriptorSetLayout make_set_layout(std::span<const VkDescriptorSetLayoutBinding> bindings);
   VkPipelineLayout make_pipeline_layout(VkDescriptorSetLayout set, uint32_t push_bytes);

@@ -103,6 +103,26 @@ bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const 
   return fits;
 }
 
+// Makes the views if all of the kernel's texel buffers can be bound as such.
+bool DeviceRecorder::finds_texels(const KernelRequest& kernel, const BoundDispatch& bound) const {
+  if (kernel.texels() == 0 || traits().max_texels == 0) return false;
+  const auto each = [&](const auto& visit) {
+    for (uint32_t i = 0; i < Dispatch::kMaxOperands; ++i) {
+      const uint64_t bytes = texel_bytes(kernel.texels(), i);
+      if (bytes == 0) continue;
+      const MemoryBlock* const block = bound.bound[i].block;
+      if (!visit(block != nullptr ? *block : *locate(base_.unused, 0).block, bytes)) return false;
+    }
+    return true;
+  };
+  if (!each([&](const MemoryBlock& block, uint64_t bytes) { return has_texels(*base_.device, block, bytes); })) {
+    return false;
+  }
+  return each([&](const MemoryBlock& block, uint64_t bytes) {
+    return texels_of(*base_.device, block, bytes) != VK_NULL_HANDLE;
+  });
+}
+
 // Writes the bases of operands that have one buffer per matrix, ordered by matrix.
 Bound DeviceRecorder::write_table(const Dispatch& dispatch, const BoundDispatch& bound) {
   const uint64_t bytes = uint64_t{dispatch.each_count()} * dispatch.each_operands() * 8;
@@ -147,7 +167,9 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   }
   BoundDispatch bound;
   const bool fits = find(dispatch, bound);
-  bound.addresses = kernel.is_wide() || prefers_addresses(kernel.reads()) || !fits || kernel.source().native();
+  const bool must = kernel.is_wide() || !fits || kernel.source().native();
+  if (!must && finds_texels(kernel, bound)) bound.texels = kernel.texels();
+  bound.addresses = must || (bound.texels == 0 && prefers_addresses(kernel.reads()));
   if (bound.addresses && !traits().addresses) refuse_range(traits());
   const uint32_t operands = dispatch.operand_count();
   bound.slots = dispatch.slots();
@@ -156,7 +178,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
     fail(TUFF_ERROR_INTERNAL, "{} pushes {} bytes, at most {} are allowed", dispatch.label(),
          bound.slots * 8 + bound.push_bytes, KernelCache::kPushBytes);
   }
-  const CachedPipeline& pipeline = base_.kernels.get(kernel, form_of(kernel, dispatch, bound.addresses));
+  const CachedPipeline& pipeline = base_.kernels.get(kernel, form_of(kernel, dispatch, bound.addresses, bound.texels));
   bound.pipeline = pipeline.handle;
   bound.layout = pipeline.layout;
   bound.function = pipeline.function;

@@ -90,6 +90,7 @@ class DeviceRecorder : public Recorder {
   bool fits_descriptors(const Dispatch& dispatch) const noexcept;
   bool prefers_addresses(Reads reads) const noexcept;
   bool find(const Dispatch& dispatch, BoundDispatch& bound) const;
+  bool finds_texels(const KernelRequest& kernel, const BoundDispatch& bound) const;
   Bound find_each(const Dispatch& dispatch, const Dispatch::Operand& operand, Touched& touched) const;
   Bound write_table(const Dispatch& dispatch, const BoundDispatch& bound);
   template <typename Visit>

@@ -122,7 +122,8 @@ bool has_debug_markers(const PhysicalDevice& device) {
 void inspect_external_memory(PhysicalDevice& device, const std::vector<VkExtensionProperties>& extensions) {
   VkPhysicalDeviceExternalBufferInfo info{};
   info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
-  info.usage = block_usage(device.features12.bufferDeviceAddress && device.features.shaderInt64);
+  info.usage = block_usage(device.features12.bufferDeviceAddress && device.features.shaderInt64,
+                           device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU);
   const auto features = [&](VkExternalMemoryHandleTypeFlagBits handle) {
     VkExternalBufferProperties properties{};
     properties.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;

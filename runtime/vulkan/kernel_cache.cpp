@@ -79,7 +79,7 @@ size_t KernelCache::KeyHash::operator()(const KeyView& key) const noexcept {
   const KernelRequest& kernel = key.kernel;
   uint64_t sum = reinterpret_cast<uintptr_t>(&kernel.source()) * 32 + key.form.operands * 16 + (key.form.far ? 8 : 0) +
                  (key.form.addresses ? 4 : 0) + (key.form.group_rows ? 2 : 0) + (kernel.is_wide() ? 1 : 0);
-  sum += kernel.define_sum() * kOdd;
+  sum += kernel.define_sum() * kOdd + key.form.texels * (kOdd * 2 + 1);
   for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
     sum += kernel.constants()[i].value * (kOdd * (2 * (i + KernelRequest::kMaxDefines) + 1));
   }
@@ -117,6 +117,7 @@ KernelCache::~KernelCache() {
   for (const auto& row : layouts_) {
     for (const Layout& layout : row) destroy(layout);
   }
+  for (const auto& [slots, layout] : texel_layouts_) destroy(layout);
   vk.vkDestroyPipelineCache(device_->handle, driver_cache_, nullptr);
 }
 
@@ -248,11 +249,10 @@ void KernelCache::destroy(const Layout& layout) noexcept {
 
 // Created without the lock, because the driver's messages are logged (lock_ranks.def). If two threads create one, the
 // second is destroyed.
-VkPipelineLayout KernelCache::layout(uint32_t operands, bool addresses) {
-  Layout& kept = layouts_[addresses][addresses ? 0 : operands];
+VkPipelineLayout KernelCache::layout(const KernelForm& form) {
   {
     const std::lock_guard lock(layout_mutex_);
-    if (kept.pipeline != VK_NULL_HANDLE) return kept.pipeline;
+    if (const Layout& kept = kept_layout(form); kept.pipeline != VK_NULL_HANDLE) return kept.pipeline;
   }
   struct Spare {
     KernelCache& cache;
@@ -260,17 +260,26 @@ VkPipelineLayout KernelCache::layout(uint32_t operands, bool addresses) {
     ~Spare() { cache.destroy(layout); }
   } spare{*this};
   Layout& layout = spare.layout;
-  if (!addresses) {
+  if (!form.addresses) {
     std::array<VkDescriptorSetLayoutBinding, Dispatch::kMaxSlots> bindings{};
-    for (uint32_t i = 0; i < operands; ++i) {
-      bindings[i] = {i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+    for (uint32_t i = 0; i < form.operands; ++i) {
+      const VkDescriptorType type = texel_bytes(form.texels, i) != 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+                                                                     : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      bindings[i] = {i, type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
     }
-    layout.set = device_->make_set_layout({bindings.data(), operands});
+    layout.set = device_->make_set_layout({bindings.data(), form.operands});
   }
   layout.pipeline = device_->make_pipeline_layout(layout.set, kPushBytes);
   const std::lock_guard lock(layout_mutex_);
+  Layout& kept = kept_layout(form);
   if (kept.pipeline == VK_NULL_HANDLE) std::swap(kept, layout);
   return kept.pipeline;
+}
+
+// The caller holds layout_mutex_.
+KernelCache::Layout& KernelCache::kept_layout(const KernelForm& form) {
+  if (form.texels != 0) return texel_layouts_[{form.operands, form.texels}];
+  return layouts_[form.addresses][form.addresses ? 0 : form.operands];
 }
 
 KernelCache::Spirv KernelCache::spirv(const Key& key) {
@@ -312,7 +321,7 @@ Pipeline KernelCache::build(const Key& key) {
   const VolkDeviceTable& vk = device_->vk;
   const Spirv code = spirv(key);
   Pipeline pipeline;
-  pipeline.layout = layout(key.form.operands, key.form.addresses);
+  pipeline.layout = layout(key.form);
 
   const VkShaderModule module = device_->make_shader_module(code.words);
   std::array<VkSpecializationMapEntry, KernelRequest::kMaxConstants> entries{};

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -123,7 +124,8 @@ class KernelCache {
   Pipeline make(const Key& key);
   void make_room(const CachedPipeline* wanted);
   // The functions below may be called by several threads at once.
-  VkPipelineLayout layout(uint32_t operands, bool addresses);
+  VkPipelineLayout layout(const KernelForm& form);
+  Layout& kept_layout(const KernelForm& form);
   void destroy(const Layout& layout) noexcept;
   struct Spirv {
     std::vector<uint32_t> words;
@@ -143,7 +145,8 @@ class KernelCache {
   Pipelines pipelines_;
   // The last pipelines requested. Most calls want one of these, and a comparison takes half as long as a look-up.
   std::array<Pipelines::value_type*, 16> recent_{};
-  Layout layouts_[2][Dispatch::kMaxSlots + 1];  // [addresses][slots]
+  Layout layouts_[2][Dispatch::kMaxSlots + 1];                     // [addresses][slots]
+  std::map<std::pair<uint32_t, uint64_t>, Layout> texel_layouts_;  // by slots, and which are texel buffers
   VkPipelineCache driver_cache_ = VK_NULL_HANDLE;
   std::atomic<bool> unsaved_{false};
   std::atomic<uint64_t> compiled_{0}, disk_hits_{0}, built_{0};

@@ -17,7 +17,7 @@ namespace tuff {
 namespace {
 
 constexpr std::string_view kRequests = "requests";
-constexpr std::string_view kFirstLine = "kernels 2\n";
+constexpr std::string_view kFirstLine = "kernels 3\n";
 
 int64_t today() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -61,25 +61,37 @@ const KernelSource* find_source(std::string_view name) {
   return nullptr;
 }
 
+// Whether a form may have these texel buffers.
+bool are_texels(uint64_t texels, uint32_t operands, bool addresses) {
+  for (uint32_t slot = 0; slot < 16; ++slot) {
+    const uint64_t bytes = texel_bytes(texels, slot);
+    if (bytes != 0 && (addresses || slot >= operands || (bytes != 2 && bytes != 4 && bytes != 8))) return false;
+  }
+  return true;
+}
+
 std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::string, std::less<>>& names,
                                        std::unordered_map<const KernelSource*, uint64_t>& hashes) {
   std::string_view rest = line;
   const KernelSource* const source = find_source(take(rest, ' '));
-  uint64_t hash = 0;
+  uint64_t hash = 0, texels = 0;
   uint32_t operands = 0, addresses = 0, group_rows = 0, wide = 0, matrices = 0;
   if (source == nullptr || !read_number(take(rest, ' '), hash, 16) || !read_number(take(rest, ' '), operands) ||
       !read_number(take(rest, ' '), addresses) || !read_number(take(rest, ' '), group_rows) ||
-      !read_number(take(rest, ' '), wide) || !read_number(take(rest, ' '), matrices)) {
+      !read_number(take(rest, ' '), wide) || !read_number(take(rest, ' '), matrices) ||
+      !read_number(take(rest, ' '), texels, 16)) {
     return std::nullopt;
   }
   const auto [known, fresh] = hashes.try_emplace(source, 0);
   if (fresh) known->second = source_hash(*source);
   if (hash != known->second || operands > Dispatch::kMaxSlots || addresses > 2 || group_rows > 1 || wide > 1 ||
-      (addresses == 2 && wide != 0) || matrices > static_cast<uint32_t>(Matrices::int8)) {
+      (addresses == 2 && wide != 0) || matrices > static_cast<uint32_t>(Matrices::int8) ||
+      !are_texels(texels, operands, addresses != 0)) {
     return std::nullopt;
   }
   KernelRequest kernel(*source);
   kernel.wide(wide != 0).matrices(static_cast<Matrices>(matrices));
+  for (uint32_t slot = 0; slot < operands; ++slot) kernel.texels(slot, texel_bytes(texels, slot));
   while (!rest.empty()) {
     std::string_view value = take(rest, ' ');
     if (value.find('=') != std::string_view::npos) {
@@ -98,19 +110,19 @@ std::optional<ListedKernel> parse_line(std::string_view line, std::set<std::stri
       kernel.constant(id, number_of);
     }
   }
-  return ListedKernel{kernel, {operands, addresses != 0, group_rows != 0, addresses == 2}, std::string(line)};
+  return ListedKernel{kernel, {operands, addresses != 0, group_rows != 0, addresses == 2, texels}, std::string(line)};
 }
 
 }  // namespace
 
 std::string kernel_line(const KernelRequest& kernel, const KernelForm& form) {
   if (find_source(kernel.source().name) != &kernel.source() || kernel.body() != nullptr) return {};
-  std::string line =
-      fmt::format("{} {:016x} {} {} {:d} {:d} {:d}", kernel.source().name, source_hash(kernel.source()), form.operands,
-                  form.far         ? 2
-                  : form.addresses ? 1
-                                   : 0,
-                  form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()));
+  std::string line = fmt::format("{} {:016x} {} {} {:d} {:d} {:d} {:x}", kernel.source().name,
+                                 source_hash(kernel.source()), form.operands,
+                                 form.far         ? 2
+                                 : form.addresses ? 1
+                                                  : 0,
+                                 form.group_rows, kernel.is_wide(), static_cast<int>(kernel.matrices()), form.texels);
   for (uint32_t i = 0; i < kernel.define_count(); ++i) {
     line += fmt::format(" {}={}", kernel.defines()[i].name, kernel.defines()[i].value);
   }

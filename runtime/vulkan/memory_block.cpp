@@ -2,9 +2,10 @@
 
 namespace tuff {
 
-VkBufferUsageFlags block_usage(bool addresses) {
-  const VkBufferUsageFlags usage =
+VkBufferUsageFlags block_usage(bool addresses, bool texels) {
+  VkBufferUsageFlags usage =
       VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  if (texels) usage |= VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT;
   return addresses ? usage | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT : usage;
 }
 
@@ -17,7 +18,7 @@ VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExt
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.pNext = handles != 0 ? &external : nullptr;
   info.size = block.size;
-  info.usage = block_usage(device.traits.addresses);
+  info.usage = block_usage(device.traits.addresses, device.traits.cpu);
   // Queues of several families use the buffer; semaphores make writes visible across queues.
   const std::span<const uint32_t> families = device.families();
   if (families.size() > 1) info.sharingMode = VK_SHARING_MODE_CONCURRENT;
@@ -81,8 +82,25 @@ void bind_block(Device& device, MemoryBlock& block, bool map) {
   block.address = vk.vkGetBufferDeviceAddress(device.handle, &address);
 }
 
+bool has_texels(const Device& device, const MemoryBlock& block, uint64_t bytes) {
+  return block.size >= bytes && block.size / bytes <= device.traits.max_texels;
+}
+
+VkBufferView texels_of(Device& device, const MemoryBlock& block, uint64_t bytes) {
+  VkBufferView& view = block.texels[bytes == 2 ? 0 : bytes == 4 ? 1 : 2];
+  if (view != VK_NULL_HANDLE) return view;
+  VkBufferViewCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_VIEW_CREATE_INFO;
+  info.buffer = block.buffer;
+  info.format = bytes == 2 ? VK_FORMAT_R16_UINT : bytes == 4 ? VK_FORMAT_R32_UINT : VK_FORMAT_R32G32_UINT;
+  info.range = block.size / bytes * bytes;
+  device.check_made(device.vk.vkCreateBufferView(device.handle, &info, nullptr, &view), view, "vkCreateBufferView");
+  return view;
+}
+
 // Also for partly created blocks.
 void DestroyBlock::operator()(MemoryBlock* block) const noexcept {
+  for (const VkBufferView view : block->texels) device->vk.vkDestroyBufferView(device->handle, view, nullptr);
   device->vk.vkDestroyBuffer(device->handle, block->buffer, nullptr);
   device->vk.vkFreeMemory(device->handle, block->memory, nullptr);
   delete block;

@@ -1,6 +1,7 @@
 // One VkDeviceMemory with one VkBuffer covering it, and the steps that create them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,6 +37,9 @@ struct MemoryBlock {
   std::vector<FreeRange> free_ranges;  // sorted by offset, with capacity for everything that may be freed
   uint64_t free_bytes = 0;
   size_t taken = 0;  // number of ranges in use
+  // The buffer as texels of 2, 4 and 8 bytes, each made when a kernel first reads it so (texels_of). They cover the
+  // whole block, so that there are no more than these.
+  mutable std::array<VkBufferView, 3> texels{};
 
   // The memory may be shared with others: when released, it is freed and never reused for another buffer.
   bool outside() const noexcept { return exportable || imported; }
@@ -58,7 +62,7 @@ inline constexpr VkMemoryPropertyFlags kCoherentMemory =
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
 // The usage flags of block buffers.
-VkBufferUsageFlags block_usage(bool addresses);
+VkBufferUsageFlags block_usage(bool addresses, bool texels);
 
 // The steps, in order: the buffer of block.size bytes, for memory imported or exported with these handle types; its
 // memory, with `next` as vkAllocateMemory's pNext chain; binding both, and mapping the memory if `map` is set and its
@@ -66,5 +70,9 @@ VkBufferUsageFlags block_usage(bool addresses);
 VkMemoryRequirements make_block_buffer(Device& device, MemoryBlock& block, VkExternalMemoryHandleTypeFlags handles = 0);
 VkResult allocate_block(Device& device, MemoryBlock& block, uint64_t bytes, uint32_t type, const void* next = nullptr);
 void bind_block(Device& device, MemoryBlock& block, bool map);
+
+// Whether a kernel can read the block as texels of this size, and the view for it. The caller holds the context's lock.
+bool has_texels(const Device& device, const MemoryBlock& block, uint64_t bytes);
+VkBufferView texels_of(Device& device, const MemoryBlock& block, uint64_t bytes);
 
 }  // namespace tuff

@@ -17,6 +17,7 @@ std::string kernel_text(const KernelRequest& kernel, const KernelForm& form, con
   text +=
       fmt::format("#define TUFF_ADDRESSES {}\n#define TUFF_WIDE {}\n#define TUFF_FAR {}\n#define TUFF_GROUP_ROWS {}\n",
                   form.addresses ? 1 : 0, kernel.is_wide() ? 1 : 0, form.far ? 1 : 0, form.group_rows ? 1 : 0);
+  if (form.texels != 0) text += "#define TUFF_TEXELS 1\n";
   // bf16 modules are f16 modules whose 16-bit type is reinterpreted afterwards; that would break conversions to true
   // f16.
   const bool has_f16 = kernel.matrices() != Matrices::bf16;

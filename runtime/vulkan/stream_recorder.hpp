@@ -94,6 +94,7 @@ class StreamRecorder final : public DeviceRecorder {
     base_.device->traits.tiles_by_addresses = tiles_by_addresses;
     base_.device->traits.packed_by_addresses = packed_by_addresses;
   }
+  void set_no_texels() { base_.device->traits.max_texels = 0; }
   void set_stream_words(bool by_words) { base_.device->traits.streams_by_words = by_words; }
 
   // Times what is recorded from here on; then what has finished so far is handed over; then no more.

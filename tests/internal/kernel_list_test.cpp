@@ -84,6 +84,18 @@ TEST_F(KernelListTest, FarOperandsSurvive) {
   for (const ListedKernel& kernel : kernels) EXPECT_TRUE(kernel.form.addresses);
 }
 
+TEST_F(KernelListTest, TexelBuffersSurvive) {
+  const KernelForm form{.operands = 3, .texels = 0x208};
+  KernelList writer = list();
+  writer.add(kernel_line(request(1).wide(false), form));
+  writer.save();
+  KernelList reader = list();
+  const std::vector<ListedKernel> kernels = reader.load();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].form, form);
+  EXPECT_EQ(kernels[0].kernel.texels(), form.texels);
+}
+
 TEST_F(KernelListTest, OthersKernelsAreNotWritten) {
   static const KernelSource custom = {"binding_probe", "void main() {}"};
   EXPECT_EQ(kernel_line(KernelRequest(custom), {1, true}), "");
@@ -93,20 +105,22 @@ TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
   const std::string good = kernel_line(request(1), {2, true});
   const std::string day = today() + " ";
   const std::string hash = good.substr(good.find(' ') + 1, 16);
-  std::string text = "kernels 2\n" + day + good + "\n";
+  std::string text = "kernels 3\n" + day + good + "\n";
   for (const std::string& bad :
-       {std::string("binding_probe"), "binding_probe " + hash + " 2 1 0 1",  // too short
-        "no_such_kernel " + hash + " 2 1 0 1 0",
-        std::string("binding_probe 0123456789abcdef 2 1 0 1 0"),                          // another build's
-        "binding_probe " + hash + " 99 1 0 1 0", "binding_probe " + hash + " 2 2 0 1 0",  // out of range
-        "binding_probe " + hash + " 2 3 0 0 0", "binding_probe " + hash + " 2 1 2 1 0",
-        "binding_probe " + hash + " 2 1 0 1 7", "binding_probe " + hash + " 2 1 0 1 0 A",
-        "binding_probe " + hash + " 2 1 0 1 0 A=", "binding_probe " + hash + " 2 1 0 1 0 A=1;",
-        "binding_probe " + hash + " 2 1 0 1 0 A\t=1", "binding_probe " + hash + " 2 1 0 1 0 =1",
-        "binding_probe " + hash + " 2 1 0 1 0 1:", "binding_probe " + hash + " 2 1 0 1 0 1:-1"}) {
+       {std::string("binding_probe"), "binding_probe " + hash + " 2 1 0 1 0",  // too short
+        "no_such_kernel " + hash + " 2 1 0 1 0 0",
+        std::string("binding_probe 0123456789abcdef 2 1 0 1 0 0"),                            // another build's
+        "binding_probe " + hash + " 99 1 0 1 0 0", "binding_probe " + hash + " 2 2 0 1 0 0",  // out of range
+        "binding_probe " + hash + " 2 3 0 0 0 0", "binding_probe " + hash + " 2 1 2 1 0 0",
+        "binding_probe " + hash + " 2 1 0 1 7 0", "binding_probe " + hash + " 2 1 0 1 0 0 A",
+        "binding_probe " + hash + " 2 1 0 1 0 0 A=", "binding_probe " + hash + " 2 1 0 1 0 0 A=1;",
+        "binding_probe " + hash + " 2 1 0 1 0 0 A\t=1", "binding_probe " + hash + " 2 1 0 1 0 0 =1",
+        "binding_probe " + hash + " 2 0 0 0 0 3", "binding_probe " + hash + " 2 0 0 0 0 400",  // texels
+        "binding_probe " + hash + " 2 1 0 0 0 4",
+        "binding_probe " + hash + " 2 1 0 1 0 0 1:", "binding_probe " + hash + " 2 1 0 1 0 0 1:-1"}) {
     text += day + bad + "\n";
   }
-  std::string many = "binding_probe " + hash + " 2 1 0 1 0";
+  std::string many = "binding_probe " + hash + " 2 1 0 1 0 0";
   for (uint32_t i = 0; i <= KernelRequest::kMaxDefines; ++i) many += " A" + std::to_string(i) + "=1";
   text += day + many + "\nnonsense\n\n" + day;
   write(text);
@@ -121,7 +135,7 @@ TEST_F(KernelListTest, WhatIsWrongIsLeftOut) {
 TEST_F(KernelListTest, IsBoundedAndForgets) {
   const std::string old = std::to_string(std::stol(today()) - KernelList::kMaxDays - 1) + " ";
   const std::string yesterday = std::to_string(std::stol(today()) - 1) + " ";
-  std::string text = "kernels 2\n" + old + kernel_line(request(-1), {2, true}) + "\n";
+  std::string text = "kernels 3\n" + old + kernel_line(request(-1), {2, true}) + "\n";
   for (int i = 0; i < 500; ++i) text += yesterday + kernel_line(request(i), {2, true}) + "\n";
   write(text);
   KernelList writer = list();
