@@ -548,6 +548,17 @@ TEST_P(RnnOnce, Misuse) {
   EXPECT_OK(tuff_rnn(context(), &desc));
   EXPECT_EQ(on.hn.read(), problem.h0);
   EXPECT_EQ(on.cn.read(), problem.c0);
+  // Whatever stands there then may be too small, and anywhere.
+  const OwnBuffer nothing(context(), 0), few(context(), 8);
+  tuff_buffer odd = 0;
+  ASSERT_OK(tuff_view(few, 3, 1, &odd));
+  for (const tuff_buffer any : {static_cast<tuff_buffer>(nothing), odd}) {
+    desc.x = desc.w = desc.r = desc.lengths = desc.projection = any;
+    EXPECT_OK(tuff_rnn(context(), &desc));
+    EXPECT_EQ(on.hn.read(), problem.h0);
+    EXPECT_EQ(on.cn.read(), problem.c0);
+  }
+  EXPECT_OK(tuff_free(odd));
   desc = on.desc();
   desc.batch = 0, desc.x = desc.y = desc.h0 = desc.c0 = desc.hn = desc.cn = 0;
   EXPECT_OK(tuff_rnn(context(), &desc));

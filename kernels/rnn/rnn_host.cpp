@@ -37,7 +37,7 @@ class Layer {
     const bool any = args_.steps != 0;
     Vector h = loaded(args_.h0, row * width_, any || args_.hn != nullptr ? width_ : 0),
            c = loaded(args_.c0, row * hidden_, any || args_.cn != nullptr ? hidden_ : 0);
-    const uint64_t length = length_of(sequence);
+    const uint64_t length = any ? length_of(sequence) : 0;  // without steps, `lengths` may hold nothing
     for (uint64_t i = 0; i < args_.steps; ++i) {
       const uint64_t t = args_.reversed(direction_) ? args_.steps - 1 - i : i;
       const bool active = t < length;
