@@ -3,6 +3,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "support/call_table.hpp"
@@ -17,7 +19,7 @@ constexpr uint64_t kHuge = ~uint64_t{0};
 
 class Errors : public OnBackend {
  protected:
-  // Four poisoned buffers, large enough for every row of buffer_calls().
+  // Poisoned buffers, enough and large enough for every row of buffer_calls().
   void SetUp() override {
     for (OwnBuffer& buffer : buffers_) {
       buffer = OwnBuffer(context(), kCallBytes);
@@ -39,19 +41,39 @@ class Errors : public OnBackend {
       EXPECT_EQ(words, std::vector<uint32_t>(words.size(), kPoison));
     }
   }
-  std::vector<tuff_buffer> operands() const { return {buffers_[0], buffers_[1], buffers_[2], buffers_[3]}; }
+  std::vector<tuff_buffer> operands() const { return {buffers_.begin(), buffers_.end()}; }
 
-  OwnBuffer buffers_[4];
+  std::array<OwnBuffer, kCallBuffers> buffers_;
   tuff_stats before_{};
 };
 
 // Checks that the rows of the table are valid calls; otherwise the tests below would prove nothing.
 class ErrorsTable : public OnBackend {};
 TEST_P(ErrorsTable, CallsAreValid) {
-  const OwnBuffer a(context(), kCallBytes), b(context(), kCallBytes), c(context(), kCallBytes),
-      d(context(), kCallBytes);
-  const tuff_buffer operands[] = {a, b, c, d};
-  for (const BufferCall& row : buffer_calls()) EXPECT_OK(row.call(context(), operands)) << row.function;
+  std::vector<OwnBuffer> buffers;
+  std::vector<tuff_buffer> operands;
+  for (size_t i = 0; i < kCallBuffers; ++i) operands.push_back(buffers.emplace_back(context(), kCallBytes));
+  for (const BufferCall& row : buffer_calls()) EXPECT_OK(row.call(context(), operands.data())) << row.function;
+}
+
+// Every operation has a row, and each of its buffers is in one: otherwise the tests below would say nothing of it.
+TEST(ErrorsTableRows, ShowEveryOperand) {
+  std::map<std::string_view, std::set<std::string>> shown;
+  for (const BufferCall& row : buffer_calls()) {
+    EXPECT_LE(row.buffers.size(), kCallBuffers) << row.function;
+    for (const CallBuffer& buffer : row.buffers) {
+      const std::string name = buffer.name;
+      shown[row.function].insert(name.substr(0, name.find('[')));
+    }
+  }
+  for (const tuff_fuzz::Description& description : tuff_fuzz::descriptions()) {
+    for (const tuff_fuzz::Place& place : tuff_fuzz::function_of(description.function).places) {
+      const std::string_view name = place.name;
+      if (place.kind != tuff_fuzz::Kind::handle || name == "stream") continue;
+      if (name == "indices" && std::string_view(description.function) == "tuff_avg_pool") continue;  // max_pool's
+      EXPECT_TRUE(shown[description.function].contains(place.name)) << description.function << " " << place.name;
+    }
+  }
 }
 TUFF_ON_BACKENDS(ErrorsTable);
 
@@ -96,16 +118,17 @@ TEST_P(Errors, BufferHandles) {
     for (size_t i = 0; i < row.buffers.size(); ++i) {
       for (const auto& [what, handle, alone] : bad) {
         if (!alone && !row.has_stream) continue;
-        if (handle == TUFF_NULL_HANDLE && may_be_null(row.function, row.buffers[i])) continue;
+        const CallBuffer& buffer = row.buffers[i];
+        if (handle == TUFF_NULL_HANDLE && (buffer.optional || may_be_null(row.function, buffer.name))) continue;
         auto arguments = operands();
         arguments[i] = handle;
-        SCOPED_TRACE(std::string(row.function) + " " + row.buffers[i] + ": " + what);
+        SCOPED_TRACE(std::string(row.function) + " " + buffer.name + ": " + what);
         // 0 is the handle for "none", which these operands cannot be: where a buffer is required it is invalid.
         const tuff_status status = row.call(context(), arguments.data());
         if (handle == TUFF_NULL_HANDLE && status == kArgument) {
-          EXPECT_FAILS(status, kArgument, row.function, row.buffers[i]);
+          EXPECT_FAILS(status, kArgument, row.function, buffer.name);
         } else {
-          EXPECT_FAILS(status, kHandle, row.function, row.buffers[i]);
+          EXPECT_FAILS(status, kHandle, row.function, buffer.name);
         }
       }
     }
@@ -581,12 +604,13 @@ TEST_P(Errors, OperandsThatAreTooSmall) {
   for (const BufferCall& row : buffer_calls()) {
     for (size_t i = 0; i < row.buffers.size(); ++i) {
       tuff_buffer small = 0;
-      ASSERT_OK(tuff_view(buffers_[i], 0, 8, &small));
+      ASSERT_OK(tuff_view(buffers_[i], 0, std::min<uint64_t>(8, row.buffers[i].bytes - 1), &small));
       auto arguments = operands();
       arguments[i] = small;
       if (std::string(row.function) != "tuff_buffer_size") {
         const bool fill = std::string(row.function) == "tuff_fill";
-        EXPECT_FAILS(row.call(context(), arguments.data()), kArgument, row.function, fill ? "bytes" : row.buffers[i]);
+        EXPECT_FAILS(row.call(context(), arguments.data()), kArgument, row.function,
+                     fill ? "bytes" : row.buffers[i].name);
       }
       ASSERT_OK(tuff_free(small));
     }
@@ -602,11 +626,13 @@ TEST_P(Errors, OperandsThatAreMisaligned) {
       continue;  // these accept any byte offset
     }
     for (size_t i = 0; i < row.buffers.size(); ++i) {
+      if (row.buffers[i].element == 1) continue;
+      const uint64_t offset = row.buffers[i].element / 2;
       tuff_buffer odd = 0;
-      ASSERT_OK(tuff_view(buffers_[i], 2, kCallBytes - 2, &odd));
+      ASSERT_OK(tuff_view(buffers_[i], offset, kCallBytes - offset, &odd));
       auto arguments = operands();
       arguments[i] = odd;
-      EXPECT_FAILS(row.call(context(), arguments.data()), kArgument, row.function, row.buffers[i]);
+      EXPECT_FAILS(row.call(context(), arguments.data()), kArgument, row.function, row.buffers[i].name);
       ASSERT_OK(tuff_free(odd));
     }
   }

@@ -8,8 +8,11 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <set>
+#include <string_view>
 
 #include "fuzz/example.hpp"
+#include "fuzz/numbers.hpp"
 #include "support/call_table.hpp"
 #include "support/sample.hpp"
 #include "support/stored.hpp"
@@ -17,7 +20,7 @@
 namespace tuff_test::semantics_views_test {
 namespace {
 
-constexpr uint64_t kOperands = 6, kAround = 64;
+constexpr uint64_t kOperands = kCallBuffers, kAround = 64;
 constexpr unsigned char kGuard = 0x6b;
 
 struct ViewCall {
@@ -25,7 +28,14 @@ struct ViewCall {
   int32_t dtype;  // of everything that is compared
   uint64_t operands;
   std::function<tuff_status(tuff_stream, const tuff_buffer*)> call;
-  std::vector<uint64_t> indices = {};  // operands that hold u32 indices below 3
+  std::vector<uint64_t> indices = {};           // operands that hold u32 indices below 3
+  const tuff_fuzz::Example* example = nullptr;  // where it is from, if it is not written here
+  // The bytes of an operand's elements, of which its offsets are multiples.
+  uint64_t unit(uint64_t operand) const {
+    if (example != nullptr) return tuff_fuzz::size_of(example->buffers()[operand].dtype);
+    const bool index = std::find(indices.begin(), indices.end(), operand) != indices.end();
+    return index ? 4 : size_of(dtype);
+  }
 };
 
 // Numbers for which all sums of products are exact in f32 and f16. They are valid variances and differ from their
@@ -41,21 +51,29 @@ Bytes operand_bytes(const ViewCall& call, uint64_t operand, uint64_t bytes) {
   return result;
 }
 
+std::vector<Bytes> operands_of(const ViewCall& call, uint64_t bytes) {
+  Random random(1);
+  if (call.example != nullptr) {
+    return call.example->contents(bytes, [&] { return static_cast<double>(1 + random.next() % 4); });
+  }
+  std::vector<Bytes> all;
+  for (uint64_t i = 0; i < call.operands; ++i) all.push_back(operand_bytes(call, i, bytes));
+  return all;
+}
+
 // The operands, each a view of `bytes` between guards.
 class Operands {
  public:
-  Operands(tuff_context context, const ViewCall& call, uint64_t bytes) : context_(context), bytes_(bytes) {
-    for (uint64_t i = 0; i < kOperands; ++i) {
-      given_.push_back(operand_bytes(call, i, bytes));
-      whole_.emplace_back(context, bytes + 3 * kAround);
-    }
+  Operands(tuff_context context, const ViewCall& call, uint64_t bytes)
+      : context_(context), bytes_(bytes), given_(operands_of(call, bytes)) {
+    for (uint64_t i = 0; i < call.operands; ++i) whole_.emplace_back(context, bytes + 3 * kAround);
   }
   // Refills all operands at these offsets, makes the call, and reads everything back.
   std::vector<Bytes> run(const ViewCall& call, const std::array<uint64_t, kOperands>& offsets) {
-    std::vector<Bytes> all(kOperands);
+    std::vector<Bytes> all(call.operands);
     std::array<tuff_buffer, kOperands> views{};
     std::vector<OwnBuffer> owned;
-    for (uint64_t i = 0; i < kOperands; ++i) {
+    for (uint64_t i = 0; i < call.operands; ++i) {
       all[i] = framed(given_[i], offsets[i]);
       EXPECT_OK(tuff_copy_htod(context_, whole_[i], 0, all[i].data(), all[i].size()));
       EXPECT_OK(tuff_view(whole_[i], kAround + offsets[i], bytes_, &views[i]));
@@ -96,8 +114,7 @@ class SemanticsViews : public OnBackend {
     std::vector<std::array<uint64_t, kOperands>> tries = {aligned};
     for (uint64_t offset = size_of(call.dtype); offset <= 20; offset += size_of(call.dtype)) {
       std::array<uint64_t, kOperands> same{};
-      same.fill(offset);
-      for (const uint64_t i : call.indices) same[i] = (offset + 3) / 4 * 4;
+      for (uint64_t i = 0; i < call.operands; ++i) same[i] = (offset + call.unit(i) - 1) / call.unit(i) * call.unit(i);
       tries.push_back(same);
       for (uint64_t i = 0; i < call.operands; ++i) {
         std::array<uint64_t, kOperands> one{};
@@ -158,7 +175,7 @@ class SemanticsViews : public OnBackend {
 TEST_P(SemanticsViews, EveryOperationOnMisalignedViews) {
   for (const BufferCall& row : buffer_calls()) {
     if (!row.has_stream) continue;
-    sweep({row.function, TUFF_F32, row.buffers.size(), row.call}, kCallBytes);
+    sweep({row.function, TUFF_F32, row.buffers.size(), row.call, {}, row.example}, kCallBytes);
     if (HasFailure()) return;
   }
 }
@@ -319,22 +336,30 @@ std::vector<ViewCall> wide_calls(int32_t t) {
 // Calls from descriptions: all operands have multiples of 16 elements, and the last extent of each array of sizes is a
 // multiple of 8, as far as the operation's other rules allow.
 std::vector<ViewCall> described_calls(int32_t t, const std::vector<ViewCall>& written) {
-  const auto is_written = [&](const tuff_fuzz::Draft& draft) {
-    const std::string function = draft.call.function().name;
-    return std::any_of(written.begin(), written.end(), [&](const ViewCall& call) {
+  std::set<std::string_view> written_here;
+  for (const tuff_fuzz::Description& description : tuff_fuzz::descriptions()) {
+    const std::string_view function = description.function;
+    const bool found = std::any_of(written.begin(), written.end(), [&](const ViewCall& call) {
       const std::string name = "tuff_" + call.name.substr(0, call.name.find(' '));
       return function == name || function == name + "_ex" || function.ends_with(name.substr(4));
     });
-  };
+    if (found) written_here.insert(function);
+  }
   const auto worth = [&](const tuff_fuzz::Draft& draft) {
-    if (is_written(draft) || draft.operands.size() > kOperands) return tuff_fuzz::kUnusable;
+    if (written_here.contains(draft.call.function().name) || draft.operands.size() > kOperands) {
+      return tuff_fuzz::kUnusable;
+    }
     double wide = 0;
+    bool typed = false;
     for (const tuff_fuzz::Operand& operand : draft.operands) {
-      const bool indices = operand.fill == tuff_fuzz::Fill::indices && size_of(operand.dtype) == 4;
-      if ((operand.dtype != t && !indices) || operand.elements == 0) return tuff_fuzz::kUnusable;
+      // Integers are indices, offsets, quantised numbers and the like.
+      const bool integers = tuff_fuzz::spacing(operand.dtype, 1) == 0;
+      typed = typed || operand.dtype == t;
+      if ((operand.dtype != t && !integers) || operand.elements == 0) return tuff_fuzz::kUnusable;
       if (operand.elements * size_of(operand.dtype) > kCallBytes) return tuff_fuzz::kUnusable;
       wide += operand.elements % 16 == 0;
     }
+    if (!typed) return tuff_fuzz::kUnusable;
     const std::span<const tuff_fuzz::Place> places = draft.call.function().places;
     for (size_t i = 0; i < places.size(); ++i) {
       const tuff_fuzz::Slot& slot = draft.call.slot(i);
@@ -352,9 +377,7 @@ std::vector<ViewCall> described_calls(int32_t t, const std::vector<ViewCall>& wr
   for (const tuff_fuzz::Example& example : examples) {
     ViewCall call{std::string(example.function()) + " " + name_of(t), t, example.buffers().size(),
                   [&example](tuff_stream s, const tuff_buffer* x) { return example.call(s, x); }};
-    for (uint64_t i = 0; i < example.buffers().size(); ++i) {
-      if (example.buffers()[i].indices) call.indices.push_back(i);
-    }
+    call.example = &example;
     all.push_back(std::move(call));
   }
   return all;

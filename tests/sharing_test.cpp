@@ -176,7 +176,7 @@ TEST_P(ThreadsMany, EveryCallIsTurnedAwayAfterAFork) {
   const tuff_context shared = context();
   std::vector<OwnBuffer> owners;
   std::vector<tuff_buffer> operands;
-  for (int i = 0; i < 8; ++i) operands.push_back(owners.emplace_back(shared, kCallBytes));
+  for (size_t i = 0; i < kCallBuffers; ++i) operands.push_back(owners.emplace_back(shared, kCallBytes));
   std::atomic<bool> forked{false};
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

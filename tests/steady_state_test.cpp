@@ -9,9 +9,9 @@ namespace {
 class SteadyState : public OnBackend {
  protected:
   void SetUp() override {
-    for (OwnBuffer& buffer : buffers_) buffer = OwnBuffer(context(), kCallBytes);
-    const tuff_buffer operands[] = {buffers_[0], buffers_[1], buffers_[2], buffers_[3]};
-    std::copy(std::begin(operands), std::end(operands), operands_);
+    for (size_t i = 0; i < kCallBuffers; ++i) {
+      operands_[i] = buffers_[i] = OwnBuffer(context(), kCallBytes);
+    }
   }
   // Operations, fills and copies within the device. The host side of host copies is up to the driver.
   static bool queued(const BufferCall& row) {
@@ -25,8 +25,8 @@ class SteadyState : public OnBackend {
     }
   }
 
-  OwnBuffer buffers_[4];
-  tuff_buffer operands_[4];
+  OwnBuffer buffers_[kCallBuffers];
+  tuff_buffer operands_[kCallBuffers];
 };
 
 TEST_P(SteadyState, MakesNoVulkanObjects) {

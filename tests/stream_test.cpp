@@ -381,15 +381,14 @@ TEST_P(Streams, MappingWaitsForAll) {
 TEST_P(Streams, EveryCallTakesOne) {
   const OwnStream own = make_stream(context());
   const auto run = [&](const BufferCall& row, tuff_stream stream) {
-    OwnBuffer buffers[4];
-    tuff_buffer operands[4];
-    for (uint64_t i = 0; i < 4; ++i) {
-      buffers[i] = OwnBuffer(context(), kCallBytes);
-      const std::vector<float> values = uniforms(kCallBytes / 4, 0.5f, 2, i);
-      EXPECT_OK(tuff_copy_htod(stream, buffers[i], 0, values.data(), kCallBytes));
-      operands[i] = buffers[i];
+    std::vector<OwnBuffer> buffers;
+    std::vector<tuff_buffer> operands;
+    Random random(1);
+    for (const std::vector<uint8_t>& bytes : row.contents([&] { return random.uniform(0.5f, 2); })) {
+      operands.push_back(buffers.emplace_back(context(), kCallBytes));
+      EXPECT_OK(tuff_copy_htod(stream, operands.back(), 0, bytes.data(), kCallBytes));
     }
-    EXPECT_OK(row.call(stream, operands)) << row.function;
+    EXPECT_OK(row.call(stream, operands.data())) << row.function;
     std::vector<float> all;
     for (const OwnBuffer& buffer : buffers) {
       const std::vector<float> values = read(stream, buffer, kCallBytes / 4);

@@ -6,7 +6,7 @@
 #include <limits>
 #include <memory>
 
-#include "fuzz/draft.hpp"
+#include "fuzz/matrices.hpp"
 
 namespace tuff_fuzz {
 namespace {
@@ -21,7 +21,8 @@ struct Near {
 // Both the device's and the host's results are within it; a device's quotient and root have a few units.
 double unit_of(int32_t dtype) { return dtype == TUFF_F64 ? 0x1p-52 : 0x1p-23; }
 
-// Below the type's normal range an operation is off by more than a unit: a device may take such operands and results for 0.
+// Below the type's normal range an operation is off by more than a unit: a device may take such operands and results
+// for 0.
 double least_normal(double unit) { return unit == 0x1p-52 ? 0x1p-1022 : 0x1p-126; }
 
 // a - sum of products, in any order.
@@ -49,26 +50,11 @@ Near quotient(const Near& a, const Near& b, double unit) {
   const double value = a.value / b.value;
   if (a.most() == 0) return {value, 0};
   const double least = least_normal(unit);
-  return {value, (a.radius + least + std::fabs(value) * b.radius) / b.least() + 4 * unit * (a.most() / b.least()) + least};
+  return {value,
+          (a.radius + least + std::fabs(value) * b.radius) / b.least() + 4 * unit * (a.most() / b.least()) + least};
 }
 
 bool usable(const Near& x) { return x.most() < 1e30; }
-
-struct Stored {
-  uint64_t rows, cols, leading, stride;
-  std::vector<Axis> axes(uint64_t batch) const {
-    return {{rows == 0 || cols == 0 ? 0 : batch, stride}, {rows, leading}, {cols, 1}};
-  }
-  uint64_t at(uint64_t matrix, uint64_t i, uint64_t j) const { return matrix * stride + i * leading + j; }
-};
-
-Stored stored(Draft& d, uint64_t rows, uint64_t cols, uint64_t batch, bool padded, bool repeat) {
-  Stored matrix{rows, cols, cols, 0};
-  if (padded) matrix.leading += d.loose().below(4);
-  const uint64_t one = rows == 0 || cols == 0 ? 0 : (rows - 1) * matrix.leading + cols;
-  if (!repeat && batch > 1) matrix.stride = one + (padded ? d.loose().below(6) : 0);
-  return matrix;
-}
 
 // One matrix of a batch while a call is predicted.
 class Matrix {
@@ -119,11 +105,6 @@ uint64_t draw_extent(Draft& d, uint64_t drawn, uint64_t usual = 40) {
 }
 
 uint64_t draw_batch(Draft& d) { return d.extent(d.shape.one_in(12) ? 0 : d.shape.between(1, 5), 0, 5); }
-
-// Sets a leading dimension, which 0 stands for if rows are dense.
-void set_leading(Draft& d, const char* name, const Stored& matrix) {
-  d.set(name, matrix.leading == matrix.cols && d.free.one_in(2) ? 0 : matrix.leading);
-}
 
 Operand& in_place(Draft& d, const char* name, int32_t dtype, const Stored& matrix, uint64_t batch) {
   Operand& operand = d.output(name, dtype, footprint(matrix.axes(batch)));

@@ -3,27 +3,18 @@
 #include <algorithm>
 #include <vector>
 
-#include "fuzz/draft.hpp"
+#include "fuzz/matrices.hpp"
 
 namespace tuff_fuzz {
 namespace {
 
 constexpr double kExact = 0x1p24;  // sums of integers below this are exact in f32
 
-struct Dense {
-  uint64_t rows, cols, leading, stride;
-  uint64_t one() const { return rows == 0 || cols == 0 ? 0 : (rows - 1) * leading + cols; }
-  std::vector<Axis> axes(uint64_t batch) const {
-    return {{one() == 0 ? 0 : batch, stride}, {rows, leading}, {cols, 1}};
-  }
-};
-
-Dense draw_dense(Draft& d, const char* leading, uint64_t rows, uint64_t cols, uint64_t batch, bool padded,
-                 bool repeat) {
-  Dense dense{rows, cols, cols, 0};
-  if (padded) dense.leading += d.loose().below(4);
-  if (!repeat && batch > 1) dense.stride = dense.one() + (padded ? d.loose().below(6) : 0);
-  d.set(leading, dense.leading == cols && d.free.one_in(2) ? 0 : dense.leading);
+// A dense matrix, whose leading dimension is set.
+Stored draw_dense(Draft& d, const char* leading, uint64_t rows, uint64_t cols, uint64_t batch, bool padded,
+                  bool repeat) {
+  const Stored dense = stored(d, rows, cols, batch, padded, repeat);
+  set_leading(d, leading, dense);
   return dense;
 }
 
@@ -51,21 +42,19 @@ void draw_spmm(Draft& d) {
   d.set("rows", rows), d.set("columns", columns), d.set("nnz", nnz), d.set("n", n), d.set("batch_count", batch);
   d.real("alpha", alpha), d.real("beta", beta);
   // B is n x rows of op(A) on the right.
-  const Dense b = right ? draw_dense(d, "ldb", n, to, batch, padded, d.shape.one_in(3))
-                        : draw_dense(d, "ldb", from, n, batch, padded, d.shape.one_in(3));
-  const Dense c =
+  const Stored b = right ? draw_dense(d, "ldb", n, to, batch, padded, d.shape.one_in(3))
+                         : draw_dense(d, "ldb", from, n, batch, padded, d.shape.one_in(3));
+  const Stored c =
       right ? draw_dense(d, "ldc", n, from, batch, padded, false) : draw_dense(d, "ldc", to, n, batch, padded, false);
   const uint64_t stride_values = batch > 1 && d.shape.one_in(2) ? nnz + (padded ? d.loose().below(6) : 0) : 0;
   d.set("stride_values", stride_values), d.set("stride_b", b.stride), d.set("stride_c", c.stride);
   const uint64_t results = footprint(c.axes(batch));
   const bool reads = results != 0 && nnz != 0;
-  if (reads) {
-    Operand& offsets = d.input("offsets", index_type, rows + 1, Fill::offsets, static_cast<double>(nnz));
-    offsets.keep_values = true;
-    d.input("indices", index_type, nnz, Fill::indices, static_cast<double>(columns));
-    d.input("values", dtype, (batch - 1) * stride_values + nnz);
-    d.input("b", dtype, footprint(b.axes(batch)));
-  }
+  Operand& offsets = d.input("offsets", index_type, reads ? rows + 1 : 0, Fill::offsets, static_cast<double>(nnz));
+  offsets.keep_values = true;
+  d.input("indices", index_type, reads ? nnz : 0, Fill::indices, static_cast<double>(columns));
+  d.input("values", dtype, reads ? (batch - 1) * stride_values + nnz : 0);
+  d.input("b", dtype, reads ? footprint(b.axes(batch)) : 0);
   Operand& output = d.output("c", dtype, results);
   output.axes = c.axes(batch);
   if (beta != 0) output.read = true;
@@ -90,8 +79,8 @@ void draw_sparse_convert(Draft& d) {
   const uint64_t capacity = d.extent(d.shape.one_in(4) ? d.shape.below(20) : nnz + d.shape.below(9), 0, 300);
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("from_format", from), d.set("to_format", to);
   d.set("rows", rows), d.set("columns", columns), d.set("nnz", nnz), d.set("capacity", capacity);
-  const Dense dense_from = draw_dense(d, "from_ld", rows, columns, 1, padded && from_dense, false);
-  const Dense dense_to = draw_dense(d, "to_ld", rows, columns, 1, padded && to_dense, false);
+  const Stored dense_from = draw_dense(d, "from_ld", rows, columns, 1, padded && from_dense, false);
+  const Stored dense_to = draw_dense(d, "to_ld", rows, columns, 1, padded && to_dense, false);
   // Offsets, or indices of `extent`.
   const auto numbers = [&](const char* name, int32_t lines, uint64_t extent) {
     const bool offsets = from == lines;

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <stdexcept>
 
 #include "fuzz/numbers.hpp"
+#include "fuzz/operands.hpp"
 
 namespace tuff_fuzz {
 namespace {
@@ -37,9 +39,34 @@ uint32_t counted(const Slot& slot, const Call& call, size_t place) {
   return std::min(slot.count, std::max(used, kFew));
 }
 
+std::unique_ptr<Draft> draft_of(const Description& description, uint64_t seed) {
+  auto draft = std::make_unique<Draft>(function_of(description.function), Draw(seed), Draw(~seed));
+  description.draw(*draft);
+  return draft;
+}
+
+std::vector<uint8_t> contents_of(const Example::Buffer& buffer, uint64_t bytes, Draw& draw,
+                                 const std::function<double()>& number) {
+  const uint64_t unit = size_of(buffer.dtype);
+  const bool integers = spacing(buffer.dtype, 1) == 0;
+  Operand operand{buffer.name.c_str(), 0, buffer.dtype, bytes / unit, true, false};
+  operand.fill = buffer.fill, operand.most = buffer.most;
+  std::vector<uint8_t> contents(bytes);
+  // What decides which elements a call uses is drawn as the fuzzer draws it; other numbers are the caller's.
+  const bool numbers =
+      !integers || buffer.fill == Fill::integers || buffer.fill == Fill::positive || buffer.fill == Fill::powers;
+  if (buffer.fill == Fill::offsets) operand.elements = std::min(operand.elements, buffer.elements);
+  if (!numbers && fill_bits(operand, draw, contents.data())) return contents;
+  for (uint64_t i = 0; i < bytes / unit; ++i) {
+    encode(buffer.dtype, numbers ? number() : draw_value(operand, draw), contents.data() + i * unit);
+  }
+  return contents;
+}
+
 }  // namespace
 
-Example::Example(const Draft& draft) : function_(&draft.call.function()) {
+Example::Example(std::shared_ptr<Draft> its_draft) : draft_(std::move(its_draft)), function_(&draft_->call.function()) {
+  const Draft& draft = *draft_;
   const Call& call = draft.call;
   const std::span<const Argument> arguments = function_->arguments;
   if (arguments.size() > kMaxArguments) throw std::length_error(function_->name);
@@ -86,7 +113,7 @@ Example::Example(const Draft& draft) : function_(&draft.call.function()) {
     const bool array = function_->places[p].pointer;
     const std::string name = operand.name;
     buffers_.push_back({array ? name + "[" + std::to_string(operand.index) + "]" : name, operand.dtype,
-                        operand.fill == Fill::indices});
+                        operand.elements, operand.fill, operand.most});
     buffer_targets_.push_back({first[p].part, first[p].bytes, first[p].at + operand.index * first[p].bytes});
   }
 }
@@ -112,10 +139,27 @@ tuff_status Example::call(tuff_stream stream, const tuff_buffer* buffers, const 
   return function_->invoke(frame.arguments);
 }
 
+std::vector<std::vector<uint8_t>> Example::contents(uint64_t bytes, const std::function<double()>& number) const {
+  constexpr uint64_t kTries = 64;
+  std::vector<std::vector<uint8_t>> first;
+  for (uint64_t seed = 0; seed < kTries; ++seed) {
+    Draw draw(seed);
+    std::vector<std::vector<uint8_t>> all;
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      all.push_back(contents_of(buffers_[i], bytes, draw, number));
+      if (draft_->operands[i].read) look(draft_->operands[i], all[i].data());
+    }
+    if (!draft_->suits || draft_->suits()) return all;
+    if (first.empty()) first = std::move(all);
+  }
+  return first;
+}
+
 bool fits(const Draft& draft, size_t operands, uint64_t bytes) {
   return !draft.operands.empty() && draft.operands.size() <= operands &&
          std::all_of(draft.operands.begin(), draft.operands.end(), [bytes](const Operand& operand) {
-           return operand.elements != 0 && size_of(operand.dtype) == 4 && 4 * operand.elements <= bytes;
+           const bool other = spacing(part_of(operand.dtype), 1) != 0 && part_of(operand.dtype) != TUFF_F32;
+           return operand.elements != 0 && !other && size_of(operand.dtype) * operand.elements <= bytes;
          });
 }
 
@@ -140,19 +184,48 @@ double plainness(const Draft& draft) {
 std::vector<Example> best_examples(const Worth& worth) {
   std::vector<Example> examples;
   for (const Description& description : descriptions()) {
-    const Function& function = function_of(description.function);
-    const auto draft_of = [&](uint64_t seed) {
-      auto draft = std::make_unique<Draft>(function, Draw(seed), Draw(~seed));
-      description.draw(*draft);
-      return draft;
-    };
     uint64_t best = 0;
     double most = kUnusable;
     for (uint64_t seed = 0; seed < kDrafts; ++seed) {
-      const double is = worth(*draft_of(seed));
+      const double is = worth(*draft_of(description, seed));
       if (is > most) most = is, best = seed;
     }
-    if (std::isfinite(most)) examples.emplace_back(*draft_of(best));
+    if (std::isfinite(most)) examples.emplace_back(draft_of(description, best));
+  }
+  return examples;
+}
+
+std::vector<Example> covering_examples(const Worth& worth) {
+  struct Candidate {
+    uint64_t seed;
+    double worth;
+    std::set<std::string> names;
+  };
+  std::vector<Example> examples;
+  for (const Description& description : descriptions()) {
+    std::vector<Candidate> candidates;
+    for (uint64_t seed = 0; seed < kDrafts; ++seed) {
+      const std::unique_ptr<Draft> draft = draft_of(description, seed);
+      const double is = worth(*draft);
+      if (is == kUnusable) continue;
+      candidates.push_back({seed, is, {}});
+      for (const Operand& operand : draft->operands) candidates.back().names.insert(operand.name);
+    }
+    std::set<std::string> shown;
+    // How many of its operands no example has yet; of the first example, only the worth counts.
+    const auto others = [&](const Candidate& candidate) {
+      if (shown.empty()) return ptrdiff_t{1};
+      return std::count_if(candidate.names.begin(), candidate.names.end(),
+                           [&](const std::string& name) { return !shown.contains(name); });
+    };
+    while (!candidates.empty()) {
+      const auto best = std::max_element(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
+        return std::pair(others(a), a.worth) < std::pair(others(b), b.worth);
+      });
+      if (others(*best) == 0) break;
+      examples.emplace_back(draft_of(description, best->seed));
+      shown.insert(best->names.begin(), best->names.end());
+    }
   }
   return examples;
 }

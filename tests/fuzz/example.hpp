@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,14 +18,16 @@ class Example {
   struct Buffer {
     std::string name;  // as in messages
     int32_t dtype;
-    bool indices;  // into an axis of another operand
+    uint64_t elements;
+    Fill fill;  // what its contents have to be, and their largest
+    double most;
   };
   struct Number {
     std::string name;  // as in messages, except for arrays of a flat call
     uint64_t value;
   };
 
-  explicit Example(const Draft& draft);
+  explicit Example(std::shared_ptr<Draft> draft);
 
   const char* function() const { return function_->name; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
@@ -33,6 +36,11 @@ class Example {
 
   // `buffers` in the order of buffers(). `values` replace the numbers; a 32-bit field gets the low bits.
   tuff_status call(tuff_stream stream, const tuff_buffer* buffers, const uint64_t* values = nullptr) const;
+
+  // Contents of each buffer, of `bytes` bytes: indices, offsets and the like as the fuzzer draws them, and elsewhere
+  // what number() returns. If possible, every implementation computes the same from them, up to rounding
+  // (Draft::suits).
+  std::vector<std::vector<uint8_t>> contents(uint64_t bytes, const std::function<double()>& number) const;
 
  private:
   static constexpr size_t kMaxArguments = 32, kMaxStructure = 2048, kMaxLists = 1024;
@@ -49,6 +57,7 @@ class Example {
   };
   static void store(Frame& frame, const Target& target, uint64_t value);
 
+  std::shared_ptr<Draft> draft_;
   const Function* function_;
   std::vector<Buffer> buffers_;
   std::vector<Number> numbers_;
@@ -59,7 +68,8 @@ class Example {
   std::vector<std::pair<Target, uint32_t>> list_addresses_;
 };
 
-// True if the draft has at most this many operands, and each has elements of 4 bytes in at most `bytes` bytes.
+// True if the draft has at most this many operands, and each has elements of f32, of pairs of them or of integers, in
+// at most `bytes` bytes.
 bool fits(const Draft& draft, size_t operands, uint64_t bytes);
 // How ordinary the call is: 0 at best. Factors that are not zero, sizes that are not 1, operands of f32,
 // a few hundred elements.
@@ -72,5 +82,8 @@ using Worth = std::function<double(const Draft& draft)>;
 // The best of a few thousand drafts of each description, always the same ones; of equal ones the first. Descriptions
 // without a usable draft are left out.
 std::vector<Example> best_examples(const Worth& worth);
+
+// For each description the best draft, and further ones until every operand that a usable draft has is in one of them.
+std::vector<Example> covering_examples(const Worth& worth);
 
 }  // namespace tuff_fuzz

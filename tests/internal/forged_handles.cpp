@@ -7,6 +7,7 @@
 // kind, generation or slot. Then --calls calls of the ABI are made: of each function, and for each argument that takes
 // a handle, with a forged one. A call that is refused for it must return INVALID_HANDLE if its other arguments are
 // valid, and must leave the named object unchanged.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -164,7 +165,8 @@ class World {
     for (tuff_buffer& buffer : buffers) CHECK(tuff_alloc(context, kCallBytes, &buffer));
     CHECK(tuff_stream_create(context, nullptr, &stream));
     CHECK(tuff_event_create(context, nullptr, &event));
-    models = {context, stream, event, buffers[0], buffers[1], buffers[2], buffers[3]};
+    models = {context, stream, event};
+    models.insert(models.end(), std::begin(buffers), std::end(buffers));
     for (int i = 0; i < 20; ++i) {
       tuff_buffer buffer = 0;
       tuff_stream other = 0;
@@ -201,12 +203,13 @@ class World {
     CHECK(tuff_event_wait(event));
     auto stats = sized<tuff_stats>();
     CHECK(tuff_context_stats(context, &stats));
-    if (stats.live_buffers != 4) problem("%llu buffers live", static_cast<unsigned long long>(stats.live_buffers));
+    if (stats.live_buffers != kCallBuffers)
+      problem("%llu buffers live", static_cast<unsigned long long>(stats.live_buffers));
   }
 
-  static constexpr size_t kLive = 7;
+  static constexpr size_t kLive = 3 + kCallBuffers;
   tuff_context context = 0;
-  tuff_buffer buffers[4] = {};
+  tuff_buffer buffers[kCallBuffers] = {};
   tuff_stream stream = 0;
   tuff_event event = 0;
   std::vector<uint64_t> models;
@@ -259,14 +262,15 @@ uint64_t try_calls(uint64_t count, Random& random) {
     for (const BufferCall& call : buffer_calls()) {
       for (size_t i = 0; i <= call.buffers.size(); ++i) {
         if (i == call.buffers.size() && !call.has_stream) continue;
-        tuff_buffer operands[4] = {world.buffers[0], world.buffers[1], world.buffers[2], world.buffers[3]};
+        tuff_buffer operands[kCallBuffers];
+        std::copy(std::begin(world.buffers), std::end(world.buffers), operands);
         const uint64_t handle = forged_handle(world, random);
         if (i < call.buffers.size()) operands[i] = handle;
         const tuff_status status = call.call(i < call.buffers.size() ? world.stream : handle, operands);
         ++done, ++by_name;
         if (status == TUFF_ERROR_INVALID_HANDLE) continue;
         problem("%s answers %s for %#llx as %s", call.function, tuff_status_name(status),
-                static_cast<unsigned long long>(handle), i < call.buffers.size() ? call.buffers[i] : "stream");
+                static_cast<unsigned long long>(handle), i < call.buffers.size() ? call.buffers[i].name : "stream");
       }
     }
     world.expect_whole();

@@ -164,7 +164,7 @@ TEST_F(Loss, TheDriverShowsItByTheCounterAlone) {
 
 TEST_F(Loss, EveryCallThatNeedsTheDeviceSaysSo) {
   std::vector<tuff_buffer> operands;
-  for (int i = 0; i < 8; ++i) operands.push_back(OwnBuffer(context(), kCallBytes).release());
+  for (size_t i = 0; i < kCallBuffers; ++i) operands.push_back(OwnBuffer(context(), kCallBytes).release());
   use(operands[0]);
   vk_->vkQueueSubmit = lost_on_submit;
   EXPECT_EQ(tuff_synchronize(context()), TUFF_ERROR_DEVICE_LOST);

@@ -32,7 +32,7 @@ OperationTables OperationChecks PlannerExtents PlannerExtentsOfFft PlannerExtent
 PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folders of a family if it has others than its name's.
-SWEPT = "elementwise fft linalg norm pool random reduce resize rope scan shape softmax sort sparse".split()
+SWEPT = "elementwise fft linalg norm pool quant random reduce resize rnn rope scan shape softmax sort sparse".split()
 FOLDERS = {"rope": ("position",), "shape": ("shape", "indexing")}
 # On devices with lower limits, cases of each family: kernels of the last three take long to compile.
 LIMITED = {**dict.fromkeys(SWEPT, 680), "gemm": 340, "conv": 340, "attention": 136}
@@ -48,7 +48,7 @@ FAMILIES = {
 }  # fmt: skip
 # Of CTest's entries that force a variant, those whose kernels compile fast: each planner's other tables have one.
 FORCED = re.compile(
-    r"variants\.((ELEMENTWISE|EXPRESSION|FFT|LINALG|NORM|POOL|RANDOM|REDUCE|RESIZE|ROPE|SHAPE|SOFTMAX|SORT|SPARSE)\.gpu"
+    r"variants\.((ELEMENTWISE|EXPRESSION|FFT|LINALG|NORM|POOL|QUANT|RANDOM|REDUCE|RESIZE|RNN|ROPE|SHAPE|SOFTMAX|SORT|SPARSE)\.gpu"
     r"|GEMM\.(tile_64x64|tile_32x32|subgroup_1x1_swapped|skinny|wide|tiny_lanes|tiny_columns)"
     r"|CONV\.(tile_32x32|subgroup_1x4|patches|winograd_2)|ATTENTION\.(tile_16x64x64|subgroup_1x2x1|split_[12]))$"
 )

@@ -146,7 +146,7 @@ struct World {
   }
 
   tuff_context context = 0;
-  tuff_buffer buffers[4] = {};
+  tuff_buffer buffers[kCallBuffers] = {};
   tuff_stream stream = 0;
   tuff_event event = 0;
   tuff_graph graph = 0;
@@ -173,7 +173,9 @@ struct Action {
 
 std::vector<Action> all_actions() {
   std::vector<Action> actions;
-  for (const BufferCall& row : buffer_calls()) actions.push_back({row.function, &row, nullptr});
+  for (const BufferCall& row : buffer_calls()) {
+    if (row.first) actions.push_back({row.function, &row, nullptr});
+  }
   for (const tuff_fuzz::Function& function : tuff_fuzz::functions()) {
     const bool takes_handle = std::any_of(function.places.begin(), function.places.end(),
                                           [](const auto& place) { return place.kind == tuff_fuzz::Kind::handle; });

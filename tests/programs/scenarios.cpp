@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "support/call_table.hpp"
 
@@ -75,6 +77,22 @@ class Buffer {
   tuff_buffer handle_ = TUFF_NULL_HANDLE;
 };
 
+// A buffer for each operand of any row of buffer_calls().
+class Operands {
+ public:
+  explicit Operands(tuff_context context) {
+    for (tuff_buffer& handle : handles_) handle = own_.emplace_back(context, kCallBytes);
+  }
+  const tuff_buffer* data() const { return handles_; }
+  tuff_buffer operator[](size_t i) const { return handles_[i]; }
+  const tuff_buffer* begin() const { return std::begin(handles_); }
+  const tuff_buffer* end() const { return std::end(handles_); }
+
+ private:
+  std::deque<Buffer> own_;
+  tuff_buffer handles_[kCallBuffers];
+};
+
 void fill(tuff_stream stream, tuff_buffer buffer, uint64_t bytes, float value) {
   MADE(tuff_fill(stream, buffer, 0, bytes, &value, sizeof value));
 }
@@ -97,15 +115,20 @@ constexpr uint64_t kCount = kCallBytes / sizeof(float);
 // without failures.
 void one_call(tuff_context context, size_t row) {
   static std::map<size_t, std::vector<unsigned char>> results;
+  static std::map<size_t, std::vector<std::vector<uint8_t>>> contents;
   const BufferCall& call = buffer_calls()[row];
-  const Buffer own[4] = {Buffer(context, kCallBytes), Buffer(context, kCallBytes), Buffer(context, kCallBytes),
-                         Buffer(context, kCallBytes)};
-  const tuff_buffer operands[4] = {own[0], own[1], own[2], own[3]};
-  for (const tuff_buffer operand : operands) fill(context, operand, kCallBytes, 0.5f);
+  std::deque<Buffer> own;
+  std::vector<tuff_buffer> operands;
+  const auto [given, first] = contents.try_emplace(row);
+  if (first) given->second = call.contents([] { return 0.5; });
+  for (const std::vector<uint8_t>& bytes : given->second) {
+    operands.push_back(own.emplace_back(context, kCallBytes));
+    MADE(tuff_copy_htod(context, operands.back(), 0, bytes.data(), kCallBytes));
+  }
   bool failed = false;
   failures->begin();
   made(call.function, [&] {
-    const tuff_status status = call.call(context, operands);
+    const tuff_status status = call.call(context, operands.data());
     failed = failed || status != TUFF_OK;
     return status;
   });
@@ -117,8 +140,8 @@ void one_call(tuff_context context, size_t row) {
       (name == "tuff_lu" || name == "tuff_cholesky" || name == "tuff_lu_solve" || name == "tuff_triangular_solve")) {
     return;
   }
-  std::vector<unsigned char> all(4 * kCallBytes);
-  for (size_t i = 0; i < 4; ++i) {
+  std::vector<unsigned char> all(operands.size() * kCallBytes);
+  for (size_t i = 0; i < operands.size(); ++i) {
     MADE(tuff_copy_dtoh(context, all.data() + i * kCallBytes, operands[i], 0, kCallBytes));
   }
   if (std::strcmp(call.function, "tuff_copy_htod") == 0) return;  // its bytes were downloaded by another row
@@ -285,9 +308,7 @@ void expressions(tuff_context context) {
 void graphs(tuff_context context) {
   if (!vulkan()) return;
   const tuff_kernel kernel = new_kernel(context);
-  const Buffer own[4] = {Buffer(context, kCallBytes), Buffer(context, kCallBytes), Buffer(context, kCallBytes),
-                         Buffer(context, kCallBytes)};
-  const tuff_buffer operands[4] = {own[0], own[1], own[2], own[3]};
+  const Operands operands(context);
   const Buffer pinned(context, kCallBytes, TUFF_ALLOC_HOST_PINNED), sum(context, kCallBytes);
   const Buffer replacement(context, kCallBytes);
   void* memory = nullptr;
@@ -300,11 +321,11 @@ void graphs(tuff_context context) {
   for (const BufferCall& row : buffer_calls()) {
     const std::string function = row.function;
     if (!row.has_stream || function == "tuff_copy_htod" || function == "tuff_copy_dtoh") continue;
-    made(row.function, [&] { return row.call(context, operands); });
+    made(row.function, [&] { return row.call(context, operands.data()); });
   }
   const float by = 2;
   fill(context, operands[0], kCallBytes, 3);
-  MADE(tuff_kernel_launch(context, kernel, operands, 2, &by, sizeof by, kCount / 64, 1, 1));
+  MADE(tuff_kernel_launch(context, kernel, operands.data(), 2, &by, sizeof by, kCount / 64, 1, 1));
   MADE(tuff_binary(context, TUFF_F32, TUFF_BINARY_ADD, sum, operands[1], sum, kCount));
   MADE(tuff_copy_dtoh_async(context, memory, sum, 0, kCallBytes));
   MADE(tuff_graph_end(context, &graph));

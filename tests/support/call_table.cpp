@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
 
-#include "fuzz/example.hpp"
+#include "fuzz/numbers.hpp"
 
 namespace tuff_test {
 namespace {
@@ -76,31 +78,58 @@ std::vector<BufferCall> written_calls() {
   };
 }
 
-// Every operation with its required operands only.
-const std::vector<tuff_fuzz::Example>& required_operands() {
-  static const std::vector<tuff_fuzz::Example> examples = tuff_fuzz::best_examples([](const tuff_fuzz::Draft& draft) {
-    // A view that is 2 bytes shorter or only 8 bytes long must fit in one way and not in the other.
-    if (!fits(draft, kCallBuffers, kCallBytes - 2)) return tuff_fuzz::kUnusable;
-    std::set<std::string_view> names;
-    for (const tuff_fuzz::Operand& operand : draft.operands) {
-      if (operand.elements <= 2) return tuff_fuzz::kUnusable;
-      names.insert(operand.name);
-    }
-    return -1000.0 * static_cast<double>(names.size()) + static_cast<double>(draft.operands.size()) + plainness(draft);
-  });
+// Every operation with the operands that it requires, and with the others.
+const std::vector<tuff_fuzz::Example>& described_calls() {
+  static const std::vector<tuff_fuzz::Example> examples =
+      tuff_fuzz::covering_examples([](const tuff_fuzz::Draft& draft) {
+        if (!fits(draft, kCallBuffers, kCallBytes - 2)) return tuff_fuzz::kUnusable;
+        std::set<std::string_view> names;
+        double few = 0;
+        bool writes = false;
+        for (const tuff_fuzz::Operand& operand : draft.operands) {
+          few += operand.elements <= 2;
+          writes = writes || operand.written;
+          names.insert(operand.name);
+        }
+        if (!writes) return tuff_fuzz::kUnusable;
+        const double arrays = std::min<double>(static_cast<double>(draft.operands.size()), 4);
+        return -1e5 * few - 1000.0 * static_cast<double>(names.size()) + arrays + plainness(draft);
+      });
   return examples;
 }
 
 }  // namespace
 
+CallBuffer::CallBuffer(const tuff_fuzz::Example::Buffer& described)
+    : name(described.name.c_str()), element(tuff_fuzz::size_of(described.dtype)), bytes(described.elements * element) {}
+
+std::vector<std::vector<uint8_t>> BufferCall::contents(const std::function<double()>& number) const {
+  if (example != nullptr) return example->contents(kCallBytes, number);
+  std::vector<std::vector<uint8_t>> all;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    std::vector<float> values(kCallBytes / 4);
+    for (float& value : values) value = static_cast<float>(number());
+    std::memcpy(all.emplace_back(kCallBytes).data(), values.data(), kCallBytes);
+  }
+  return all;
+}
+
 const std::vector<BufferCall>& buffer_calls() {
   static const std::vector<BufferCall> calls = [] {
     std::vector<BufferCall> all = written_calls();
-    for (const tuff_fuzz::Example& example : required_operands()) {
-      std::vector<const char*> names;
-      for (const tuff_fuzz::Example::Buffer& buffer : example.buffers()) names.push_back(buffer.name.c_str());
-      all.push_back({example.function(), names, true,
-                     [&example](tuff_stream s, const tuff_buffer* x) { return example.call(s, x); }});
+    std::map<std::string_view, std::set<std::string_view>> required;  // by function: the buffers of its first row
+    for (const tuff_fuzz::Example& example : described_calls()) {
+      BufferCall row{
+          example.function(), {}, true, [&example](tuff_stream s, const tuff_buffer* x) { return example.call(s, x); }};
+      for (const tuff_fuzz::Example::Buffer& buffer : example.buffers()) row.buffers.emplace_back(buffer);
+      std::set<std::string_view>& names = required[row.function];
+      row.first = names.empty();
+      row.example = &example;
+      for (CallBuffer& buffer : row.buffers) {
+        if (row.first) names.insert(buffer.name);
+        buffer.optional = !names.contains(buffer.name);
+      }
+      all.push_back(std::move(row));
     }
     return all;
   }();

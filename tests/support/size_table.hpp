@@ -13,9 +13,9 @@
 
 namespace tuff_test {
 
-// The calls take this many buffers of this size, with 4-byte elements.
+// The calls take this many buffers of this size.
 inline constexpr uint64_t kSizeBytes = 4096;
-inline constexpr size_t kSizeBuffers = 6;
+inline constexpr size_t kSizeBuffers = 16;
 
 struct SizeNumber {
   std::string name;  // as in messages, except for arrays of a flat call
