@@ -102,8 +102,9 @@ class Profile {
   std::vector<DeviceSpan> device_spans() const;  // so far
   double seconds(const DeviceSpan& span) const;
 
- private:
   struct View;  // a copy of everything, for the reports, because calls continue meanwhile
+
+ private:
   View view(const tuff_stats& stats) const;
 
   const size_t max_spans_;

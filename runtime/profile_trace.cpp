@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "runtime/profile_view.hpp"
 
@@ -44,6 +45,146 @@ void name_track(std::string& out, const char* what, int process, size_t thread, 
   metadata("name", quoted(name));
   metadata("sort_index", std::to_string(thread != 0 ? thread : static_cast<size_t>(process)));
 }
+
+// The events of a trace, one in each line, and what it says about the whole.
+class Trace {
+ public:
+  explicit Trace(const Profile::View& view) : view_(view) {
+    for (const std::string& text : view.texts) texts_.push_back(quoted(text));
+    // No event may have a negative time, even if the clocks are slightly off.
+    zero_ = view.began;
+    if (!view.device.empty()) zero_ = std::min(zero_, host_time(view.device.front().begin));
+  }
+
+  std::string text() {
+    out_ = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
+    name_threads();
+    if (view_.has_device) name_streams();
+    for (const HostSpan& span : view_.host) add(span);
+    for (const DeviceSpan& span : view_.device) add(span);
+    out_.resize(out_.size() - 2);  // the last event's comma; there is at least one event
+    const std::string about = this->about();
+    // Repeated under the name that Perfetto reads.
+    out_ += "\n],\n\"otherData\":" + about + ",\n\"metadata\":" + about + "\n}\n";
+    return std::move(out_);
+  }
+
+ private:
+  HostTime host_time(uint64_t ticks) const { return static_cast<HostTime>(std::llround(view_.clock.host_time(ticks))); }
+  // Converted from whole nanoseconds, so that rounding does not make adjacent spans overlap.
+  static double microseconds(HostTime nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
+
+  template <typename... Arguments>
+  void print(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  void name_threads() {
+    name_track(out_, "process", kHost, 0, "Host: calls");
+    std::set<uint32_t> threads;
+    for (const HostSpan& span : view_.host) threads.insert(span.thread);
+    for (const uint32_t thread : threads) {
+      const std::string& name = view_.threads[thread].name;
+      name_track(out_, "thread", kHost, thread + 1,
+                 fmt::format("thread {}{}{}", thread + 1, name.empty() ? "" : ": ", name));
+    }
+  }
+
+  void name_streams() {
+    name_track(out_, "process", kDevice, 0, "Device: " + view_.device_name);
+    for (const DeviceSpan& span : view_.device) {
+      const auto [track, first] = tracks_.try_emplace({span.track, span.stream}, kFirstStream + tracks_.size());
+      if (first) name_track(out_, "thread", kDevice, track->second, view_.texts[span.stream]);
+    }
+  }
+
+  void add(const HostSpan& span) {
+    print(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{})",
+          span.step ? "step" : "call", texts_[span.name], kHost, span.thread + 1, microseconds(span.begin - zero_),
+          microseconds(span.end - span.begin), span.call);
+    if (span.shape != 0) print(R"(,"shape":{})", texts_[span.shape]);
+    if (span.failed) print(R"(,"failed":true)");
+    print("}}}},\n");
+  }
+
+  void add(const DeviceSpan& span) {
+    const HostTime begin = host_time(span.begin) - zero_, end = host_time(span.end) - zero_;
+    const size_t track = tracks_.at({span.track, span.stream});
+    print(R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},)",
+          kind_name(span.kind), texts_[span.label], kDevice, track, microseconds(begin), microseconds(end - begin),
+          span.call);
+    print(R"("submission":{})", span.submission);
+    const auto text = [&](const char* key, uint32_t number) {
+      if (number != 0) print(R"(,"{}":{})", key, texts_[number]);
+    };
+    text("operation", span.operation);
+    if (const std::string& shape = view_.shape_of(span); !shape.empty()) print(R"(,"shape":{})", quoted(shape));
+    text("kernel", span.kernel);
+    text("variant", span.variant);
+    text("plan", span.plan);
+    if (span.kind == DeviceSpan::Kind::kernel) {
+      print(R"(,"groups":"{}x{}x{}")", span.groups[0], span.groups[1], span.groups[2]);
+    }
+    add_rates(span);
+    print("}}}},\n");
+    add_arrow(span, begin, track);
+  }
+
+  void add_rates(const DeviceSpan& span) {
+    print(R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
+    const double seconds = view_.seconds(span);
+    if (seconds <= 0) return;
+    const double bandwidth = span.bytes / seconds, rate = span.operations / seconds;
+    print(R"(,"GB/s":{:.6g},"GFLOP/s":{:.6g})", bandwidth * 1e-9, rate * 1e-9);
+    if (view_.rates.bytes_per_second > 0) {
+      print(R"(,"share of copy bandwidth":{:.4g})", bandwidth / view_.rates.bytes_per_second);
+    }
+    if (view_.rates.f32_flops_per_second > 0 && view_.in_f32(span)) {
+      print(R"(,"share of f32 gemm":{:.4g})", rate / view_.rates.f32_flops_per_second);
+    }
+  }
+
+  // An arrow from the beginning of the call to the command, unless it would go back in time. (From a later point
+  // within the call, Perfetto would start it at a step that has ended.) Calls that began before the profile or are
+  // still running have no span.
+  void add_arrow(const DeviceSpan& span, HostTime begin, size_t track) {
+    const auto call = view_.calls.find(span.call);
+    if (call == view_.calls.end() || begin < call->second->begin - zero_) return;
+    ++arrows_;
+    print(R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
+          "\n",
+          arrows_, kHost, span.thread + 1, microseconds(call->second->begin - zero_));
+    print(R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
+          "\n",
+          arrows_, kDevice, track, microseconds(begin));
+  }
+
+  std::string about() const {
+    std::string about = fmt::format(R"({{"library":"tuff {}.{}.{}","device":{},"seconds":{:.6f},"dropped spans":{})",
+                                    TUFF_VERSION_MAJOR, TUFF_VERSION_MINOR, TUFF_VERSION_PATCH,
+                                    quoted(view_.device_name), view_.seconds(), view_.dropped);
+    if (view_.has_device) {
+      about += fmt::format(R"(,"clocks":"{}","clock uncertainty in us":{:.3f})",
+                           view_.clock.calibrated ? "calibrated by the driver" : "estimated from a submission",
+                           static_cast<double>(view_.clock.uncertainty) * 1e-3);
+      about += fmt::format(R"(,"copy bytes per second":{:.0f},"f32 gemm flops per second":{:.0f})",
+                           view_.rates.bytes_per_second, view_.rates.f32_flops_per_second);
+    }
+    for (const Profile::View::Counter& counter : view_.counters()) {
+      about += fmt::format(R"(,"{}":{})", counter.name, counter.value);
+    }
+    return about + '}';
+  }
+
+  const Profile::View& view_;
+  std::string out_;
+  std::vector<std::string> texts_;
+  HostTime zero_;
+  // A track for each stream and one for its copies, in the order of their first commands. The key includes the index
+  // and the name, because names are not unique and indices are reused.
+  std::map<std::pair<uint32_t, uint32_t>, size_t> tracks_;
+  uint64_t arrows_ = 0;
+};
 
 }  // namespace
 
@@ -82,117 +223,7 @@ Profile::View Profile::view(const tuff_stats& stats) const {
 
 std::string Profile::trace(const tuff_stats& stats) const {
   const View view = this->view(stats);
-  std::vector<std::string> texts;
-  for (const std::string& text : view.texts) texts.push_back(quoted(text));
-  const auto host_time = [&](uint64_t ticks) {
-    return static_cast<HostTime>(std::llround(view.clock.host_time(ticks)));
-  };
-  // No event may have a negative time, even if the clocks are slightly off.
-  HostTime zero = view.began;
-  if (!view.device.empty()) zero = std::min(zero, host_time(view.device.front().begin));
-  // Converted from whole nanoseconds, so that rounding does not make adjacent spans overlap.
-  const auto microseconds = [](HostTime nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; };
-
-  std::string out = "{\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n";
-  auto end = std::back_inserter(out);
-  name_track(out, "process", kHost, 0, "Host: calls");
-  std::set<uint32_t> threads;
-  for (const HostSpan& span : view.host) threads.insert(span.thread);
-  for (const uint32_t thread : threads) {
-    const std::string& name = view.threads[thread].name;
-    name_track(out, "thread", kHost, thread + 1,
-               fmt::format("thread {}{}{}", thread + 1, name.empty() ? "" : ": ", name));
-  }
-  // A track for each stream and one for its copies, in the order of their first commands. The key includes the index
-  // and the name, because names are not unique and indices are reused.
-  std::map<std::pair<uint32_t, uint32_t>, size_t> tracks;
-  if (view.has_device) {
-    name_track(out, "process", kDevice, 0, "Device: " + view.device_name);
-    for (const DeviceSpan& span : view.device) {
-      const auto [track, first] = tracks.try_emplace({span.track, span.stream}, kFirstStream + tracks.size());
-      if (first) name_track(out, "thread", kDevice, track->second, view.texts[span.stream]);
-    }
-  }
-
-  for (const HostSpan& span : view.host) {
-    fmt::format_to(end,
-                   R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{})",
-                   span.step ? "step" : "call", texts[span.name], kHost, span.thread + 1,
-                   microseconds(span.begin - zero), microseconds(span.end - span.begin), span.call);
-    if (span.shape != 0) fmt::format_to(end, R"(,"shape":{})", texts[span.shape]);
-    if (span.failed) fmt::format_to(end, R"(,"failed":true)");
-    fmt::format_to(end, "}}}},\n");
-  }
-  uint64_t flow = 0;
-  for (const DeviceSpan& span : view.device) {
-    const HostTime begin = host_time(span.begin) - zero;
-    const HostTime end_time = host_time(span.end) - zero;
-    const size_t track = tracks.at({span.track, span.stream});
-    const double seconds = view.seconds(span);
-    fmt::format_to(
-        end,
-        R"({{"ph":"X","cat":"{}","name":{},"pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"args":{{"call":{},"submission":{})",
-        kind_name(span.kind), texts[span.label], kDevice, track, microseconds(begin), microseconds(end_time - begin),
-        span.call, span.submission);
-    const auto text = [&](const char* key, uint32_t number) {
-      if (number != 0) fmt::format_to(end, R"(,"{}":{})", key, texts[number]);
-    };
-    text("operation", span.operation);
-    if (const std::string& shape = view.shape_of(span); !shape.empty()) {
-      fmt::format_to(end, R"(,"shape":{})", quoted(shape));
-    }
-    text("kernel", span.kernel);
-    text("variant", span.variant);
-    text("plan", span.plan);
-    if (span.kind == DeviceSpan::Kind::kernel) {
-      fmt::format_to(end, R"(,"groups":"{}x{}x{}")", span.groups[0], span.groups[1], span.groups[2]);
-    }
-    fmt::format_to(end, R"(,"bytes":{:.0f},"operations":{:.0f})", span.bytes, span.operations);
-    if (seconds > 0) {
-      const double bandwidth = span.bytes / seconds, rate = span.operations / seconds;
-      fmt::format_to(end, R"(,"GB/s":{:.6g},"GFLOP/s":{:.6g})", bandwidth * 1e-9, rate * 1e-9);
-      if (view.rates.bytes_per_second > 0) {
-        fmt::format_to(end, R"(,"share of copy bandwidth":{:.4g})", bandwidth / view.rates.bytes_per_second);
-      }
-      if (view.rates.f32_flops_per_second > 0 && view.in_f32(span)) {
-        fmt::format_to(end, R"(,"share of f32 gemm":{:.4g})", rate / view.rates.f32_flops_per_second);
-      }
-    }
-    fmt::format_to(end, "}}}},\n");
-    // An arrow from the beginning of the call to the command, unless it would go back in time. (From a later point
-    // within the call, Perfetto would start it at a step that has ended.) Calls that began before the profile or are
-    // still running have no span.
-    const auto call = view.calls.find(span.call);
-    if (call == view.calls.end() || begin < call->second->begin - zero) continue;
-    ++flow;
-    fmt::format_to(end,
-                   R"({{"ph":"s","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
-                   "\n",
-                   flow, kHost, span.thread + 1, microseconds(call->second->begin - zero));
-    fmt::format_to(end,
-                   R"({{"ph":"f","bp":"e","cat":"recorded","name":"recorded","id":{},"pid":{},"tid":{},"ts":{:.3f}}},)"
-                   "\n",
-                   flow, kDevice, track, microseconds(begin));
-  }
-  out.resize(out.size() - 2);  // the last event's comma; there is at least one event
-  out += "\n],\n\"otherData\":";
-  const size_t about = out.size();
-  fmt::format_to(end, R"({{"library":"tuff {}.{}.{}","device":{},"seconds":{:.6f})", TUFF_VERSION_MAJOR,
-                 TUFF_VERSION_MINOR, TUFF_VERSION_PATCH, quoted(view.device_name), view.seconds());
-  fmt::format_to(end, R"(,"dropped spans":{})", view.dropped);
-  if (view.has_device) {
-    fmt::format_to(end, R"(,"clocks":"{}","clock uncertainty in us":{:.3f})",
-                   view.clock.calibrated ? "calibrated by the driver" : "estimated from a submission",
-                   static_cast<double>(view.clock.uncertainty) * 1e-3);
-    fmt::format_to(end, R"(,"copy bytes per second":{:.0f},"f32 gemm flops per second":{:.0f})",
-                   view.rates.bytes_per_second, view.rates.f32_flops_per_second);
-  }
-  for (const View::Counter& counter : view.counters()) fmt::format_to(end, R"(,"{}":{})", counter.name, counter.value);
-  out += '}';
-  // Repeated under the name that Perfetto reads.
-  const std::string metadata = out.substr(about);
-  out += ",\n\"metadata\":" + metadata + "\n}\n";
-  return out;
+  return Trace(view).text();
 }
 
 }  // namespace tuff

@@ -66,6 +66,104 @@ void add_device_option(CLI::App* command, std::string& device, const char* other
       ->type_name("NAME");
 }
 
+// Each command has its own examples; other settings are inherited from the application.
+CLI::App* add_command(CLI::App& parent, const char* name, const char* what) {
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->footer([name] { return tool::help_footer(name); });
+  return command;
+}
+
+CLI::App* add_info(CLI::App& app, tool::InfoOptions& options) {
+  CLI::App* command = add_command(app, "info", "shows the devices: memory, limits, features");
+  add_device_option(command, options.device, "all");
+  add_json_option(command, options.json);
+  return command;
+}
+
+CLI::App* add_selftest(CLI::App& app, tool::SelftestOptions& options) {
+  CLI::App* command = add_command(app, "selftest", "compares each operation on each device with the host backend");
+  add_device_option(command, options.device, "all");
+  command
+      ->add_option("-f,--filter", options.filter, "only operations whose name contains this; tuff info lists the names")
+      ->type_name("TEXT");
+  add_native_option(command, options.native);
+  command->add_option("--seed", options.seed, "seed of the random inputs")->capture_default_str();
+  command->add_flag("-v,--verbose", options.verbose, "one line per shape");
+  add_json_option(command, options.json);
+  return command;
+}
+
+CLI::App* add_bench(CLI::App& app, tool::BenchOptions& options) {
+  CLI::App* command = add_command(app, "bench", "measures the main operations and their share of the limit");
+  add_device_option(command, options.device, "the best");
+  command->add_option("-b,--backend", options.backend, "vulkan, host or auto; otherwise vulkan")
+      ->check(one_of({"vulkan", "host", "auto"}))
+      ->type_name("NAME");
+  command
+      ->add_option("-f,--filter", options.filter,
+                   "only rows whose operation, named as here or in tuff info, or whose shape contains this")
+      ->type_name("TEXT");
+  add_native_option(command, options.native);
+  command->add_option("--seconds", options.seconds, "measuring time of each row")
+      ->check(number(0.01, 60))
+      ->type_name("S")
+      ->capture_default_str();
+  command->add_option("--trace", options.trace, "profiles each row as well: writes a trace for Perfetto and a table")
+      ->type_name("FILE");
+  add_json_option(command, options.json);
+  return command;
+}
+
+CLI::App* add_tune(CLI::App& app, tool::TuneOptions& options) {
+  CLI::App* command = add_command(app, "tune", "measures which kernels are the fastest here, for every process to use");
+  add_device_option(command, options.device, "the best");
+  command->add_option("--budget", options.budget, "measuring time")
+      ->check(number(0.1, 86400))
+      ->type_name("S")
+      ->capture_default_str();
+  command
+      ->add_option("-t,--type", options.types, "some of f32, f16, bf16, f64, i8; otherwise those that suit the device")
+      ->type_name("LIST");
+  command->add_option("--shapes", options.shapes, "a file with lines of \"ta tb m n k [batch]\", N or T first")
+      ->type_name("FILE");
+  command
+      ->add_option("-o,--output", options.output,
+                   "the table; otherwise that of TUFF_TUNING, or one in the cache folder")
+      ->type_name("FILE");
+  command->add_flag("--again", options.again, "also repeats earlier measurements");
+  command->add_flag("--dry-run", options.dry_run, "writes nothing");
+  command->add_flag("--list", options.list, "only lists what would be measured");
+  add_json_option(command, options.json);
+  return command;
+}
+
+CLI::App* add_cache(CLI::App& app, tool::CacheOptions& options) {
+  CLI::App* command = add_command(app, "cache", "lists or clears the disk cache, or compiles kernels ahead of time");
+  command->require_subcommand(0, 1);
+  add_json_option(command, options.json);
+  CLI::App* list = add_command(*command, "list", "lists the entries by kind and driver (the default)");
+  add_json_option(list, options.json);
+  CLI::App* clear = add_command(*command, "clear", "removes everything that can be rebuilt");
+  clear
+      ->add_option("--kind", options.kind,
+                   "only one of the kinds that tuff cache lists; requests: the lists of kernels to prewarm")
+      ->check(one_of({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"}))
+      ->type_name("KIND");
+  clear->add_option("--older-than", options.older_than, "only entries not used for this many days")
+      ->check(number(0, INFINITY))
+      ->type_name("DAYS");
+  clear->add_flag("--stale", options.stale,
+                  "only damaged entries, and those of other versions or of drivers not on this machine");
+  clear->add_flag("--tuning", options.tuning, "also the measurements of tuff tune");
+  clear->callback([&options] { options.action = tool::CacheOptions::Action::clear; });
+  add_json_option(clear, options.json);
+  CLI::App* prewarm = add_command(*command, "prewarm", "compiles the kernels that applications have used here");
+  add_device_option(prewarm, options.device, "the best");
+  prewarm->callback([&options] { options.action = tool::CacheOptions::Action::prewarm; });
+  add_json_option(prewarm, options.json);
+  return command;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Tuff runs linear algebra, convolution, attention and element-wise operations on any Vulkan device.",
                "tuff"};
@@ -74,96 +172,17 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.formatter(tool::help_formatter());
   app.footer([] { return tool::help_footer(""); });
-  // Each command has its own examples; other settings are inherited from the application.
-  const auto add_command = [](CLI::App& parent, const char* name, const char* what) {
-    CLI::App* command = parent.add_subcommand(name, what);
-    command->footer([name] { return tool::help_footer(name); });
-    return command;
-  };
 
   tool::InfoOptions info;
-  CLI::App* info_command = add_command(app, "info", "shows the devices: memory, limits, features");
-  add_device_option(info_command, info.device, "all");
-  add_json_option(info_command, info.json);
-
   tool::SelftestOptions selftest;
-  CLI::App* selftest_command =
-      add_command(app, "selftest", "compares each operation on each device with the host backend");
-  add_device_option(selftest_command, selftest.device, "all");
-  selftest_command
-      ->add_option("-f,--filter", selftest.filter,
-                   "only operations whose name contains this; tuff info lists the names")
-      ->type_name("TEXT");
-  add_native_option(selftest_command, selftest.native);
-  selftest_command->add_option("--seed", selftest.seed, "seed of the random inputs")->capture_default_str();
-  selftest_command->add_flag("-v,--verbose", selftest.verbose, "one line per shape");
-  add_json_option(selftest_command, selftest.json);
-
   tool::BenchOptions bench;
-  CLI::App* bench_command = add_command(app, "bench", "measures the main operations and their share of the limit");
-  add_device_option(bench_command, bench.device, "the best");
-  bench_command->add_option("-b,--backend", bench.backend, "vulkan, host or auto; otherwise vulkan")
-      ->check(one_of({"vulkan", "host", "auto"}))
-      ->type_name("NAME");
-  bench_command
-      ->add_option("-f,--filter", bench.filter,
-                   "only rows whose operation, named as here or in tuff info, or whose shape contains this")
-      ->type_name("TEXT");
-  add_native_option(bench_command, bench.native);
-  bench_command->add_option("--seconds", bench.seconds, "measuring time of each row")
-      ->check(number(0.01, 60))
-      ->type_name("S")
-      ->capture_default_str();
-  bench_command
-      ->add_option("--trace", bench.trace, "profiles each row as well: writes a trace for Perfetto and a table")
-      ->type_name("FILE");
-  add_json_option(bench_command, bench.json);
-
   tool::TuneOptions tune;
-  CLI::App* tune_command =
-      add_command(app, "tune", "measures which kernels are the fastest here, for every process to use");
-  add_device_option(tune_command, tune.device, "the best");
-  tune_command->add_option("--budget", tune.budget, "measuring time")
-      ->check(number(0.1, 86400))
-      ->type_name("S")
-      ->capture_default_str();
-  tune_command
-      ->add_option("-t,--type", tune.types, "some of f32, f16, bf16, f64, i8; otherwise those that suit the device")
-      ->type_name("LIST");
-  tune_command->add_option("--shapes", tune.shapes, "a file with lines of \"ta tb m n k [batch]\", N or T first")
-      ->type_name("FILE");
-  tune_command
-      ->add_option("-o,--output", tune.output, "the table; otherwise that of TUFF_TUNING, or one in the cache folder")
-      ->type_name("FILE");
-  tune_command->add_flag("--again", tune.again, "also repeats earlier measurements");
-  tune_command->add_flag("--dry-run", tune.dry_run, "writes nothing");
-  tune_command->add_flag("--list", tune.list, "only lists what would be measured");
-  add_json_option(tune_command, tune.json);
-
   tool::CacheOptions cache;
-  CLI::App* cache_command =
-      add_command(app, "cache", "lists or clears the disk cache, or compiles kernels ahead of time");
-  cache_command->require_subcommand(0, 1);
-  add_json_option(cache_command, cache.json);
-  CLI::App* cache_list = add_command(*cache_command, "list", "lists the entries by kind and driver (the default)");
-  add_json_option(cache_list, cache.json);
-  CLI::App* cache_clear = add_command(*cache_command, "clear", "removes everything that can be rebuilt");
-  cache_clear
-      ->add_option("--kind", cache.kind,
-                   "only one of the kinds that tuff cache lists; requests: the lists of kernels to prewarm")
-      ->check(one_of({"spirv", "kernel", "pipelines", "binding", "matrix_quads", "driver", "requests"}))
-      ->type_name("KIND");
-  cache_clear->add_option("--older-than", cache.older_than, "only entries not used for this many days")
-      ->check(number(0, INFINITY))
-      ->type_name("DAYS");
-  cache_clear->add_flag("--stale", cache.stale,
-                        "only damaged entries, and those of other versions or of drivers not on this machine");
-  cache_clear->add_flag("--tuning", cache.tuning, "also the measurements of tuff tune");
-  add_json_option(cache_clear, cache.json);
-  CLI::App* cache_prewarm =
-      add_command(*cache_command, "prewarm", "compiles the kernels that applications have used here");
-  add_device_option(cache_prewarm, cache.device, "the best");
-  add_json_option(cache_prewarm, cache.json);
+  CLI::App* info_command = add_info(app, info);
+  CLI::App* selftest_command = add_selftest(app, selftest);
+  add_bench(app, bench);
+  CLI::App* tune_command = add_tune(app, tune);
+  CLI::App* cache_command = add_cache(app, cache);
   app.add_subcommand("help", "shows the help of a command: tuff help bench");
 
   try {
@@ -183,8 +202,6 @@ int run(int argc, char** argv) {
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
   if (tune_command->parsed()) return tool::run_tune(tune);
-  if (cache_clear->parsed()) cache.action = tool::CacheOptions::Action::clear;
-  if (cache_prewarm->parsed()) cache.action = tool::CacheOptions::Action::prewarm;
   if (cache_command->parsed()) return tool::run_cache(cache);
   return tool::run_bench(bench);
 }

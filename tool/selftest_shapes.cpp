@@ -51,7 +51,8 @@ void add_quant_cases(std::vector<Case>& cases) {
   // Bytes from 0 to 50 as blocks, so that their f16 scales are finite.
   cases.push_back(exact_case("dequantize", "60x256 of q8_0", {16'320}, 15'360,
                              [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-                               const tuff::Buffer blocks = context.alloc<uint8_t>(16'320), scale = context.alloc<float>(1);
+                               const tuff::Buffer blocks = context.alloc<uint8_t>(16'320),
+                                                  scale = context.alloc<float>(1);
                                const float six = 6;
                                tuff_fill(context.handle(), scale.handle(), 0, sizeof six, &six, sizeof six);
                                tuff_quantize_desc bytes{};
@@ -80,24 +81,27 @@ void add_quant_cases(std::vector<Case>& cases) {
       within(exact_case("qgemm", "3x120x100 by i8", {12'000}, 360, product), 103.0 * 100 * 302 * 302 * kRounding));
 }
 
-}  // namespace
+void add(std::vector<Case>& cases, const std::string& operation, const std::string& shape, uint64_t inputs,
+         uint64_t results, Call call) {
+  cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
+}
 
-void add_shape_cases(std::vector<Case>& cases) {
-  const auto add = [&](const std::string& operation, const std::string& shape, uint64_t inputs, uint64_t results,
-                       Call call) {
-    cases.push_back(exact_case(operation, shape, {inputs}, results, std::move(call)));
-  };
+// The operations of single elements, rows and matrices that a matrix describes.
+void add_matrix_cases(std::vector<Case>& cases) {
   for (const MatrixRow& row : matrix_rows()) {
     const MatrixCall made = row.make(row.rows, row.cols);
     Case entry = exact_case(row.operation, fmt::format("{}x{} {}", row.rows, row.cols, row.form), made.inputs,
                             made.results, made.call);
     cases.push_back(row.bound == 0 ? std::move(entry) : within(std::move(entry), row.bound));
   }
-  add("permute", "4x33x8x20 by 0,2,1,3", 21'120, 21'120,
+}
+
+void add_moving_cases(std::vector<Case>& cases) {
+  add(cases, "permute", "4x33x8x20 by 0,2,1,3", 21'120, 21'120,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.permute(DType::f32, in[0], out, {4, 33, 8, 20}, {0, 2, 1, 3});
       });
-  add("binary sub", "64x200x9 with 200x1", 115'200, 115'200,
+  add(cases, "binary sub", "64x200x9 with 200x1", 115'200, 115'200,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_binary_desc desc{};
         desc.dtype = TUFF_F32, desc.op = TUFF_BINARY_SUB;
@@ -107,11 +111,11 @@ void add_shape_cases(std::vector<Case>& cases) {
         desc.b_shape[0] = 1, desc.b_shape[1] = 200, desc.b_shape[2] = 1;
         context.binary(desc);
       });
-  add("slice", "90x100 from 5,3 take 80x64", 9'000, 5'120,
+  add(cases, "slice", "90x100 from 5,3 take 80x64", 9'000, 5'120,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.slice(DType::f32, in[0], out, {90, 100}, {5, 3}, {80, 64});
       });
-  add("gather", "5000 rows of 300x33", 9'900, 165'000,
+  add(cases, "gather", "5000 rows of 300x33", 9'900, 165'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         // Integers from -300 to 300, some of which are out of range as indices.
         const tuff::Buffer indices = context.alloc_bytes(4 * 5'000);
@@ -119,7 +123,7 @@ void add_shape_cases(std::vector<Case>& cases) {
         context.gather(DType::f32, DType::i32, in[0], indices, out, {300, 33}, 0, 5'000);
       });
   for (const uint64_t k : {uint64_t{0}, uint64_t{7}}) {
-    add("sort", k == 0 ? "2x4500 axis 1" : "4500x2 axis 0, 7 largest", 9'000, k == 0 ? 9'000 : 14,
+    add(cases, "sort", k == 0 ? "2x4500 axis 1" : "4500x2 axis 0, 7 largest", 9'000, k == 0 ? 9'000 : 14,
         [k](const tuff::Context& context, const Buffers& in, const auto& out) {
           tuff_sort_desc desc{};
           desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.values = out.handle(), desc.rank = 2;
@@ -131,7 +135,7 @@ void add_shape_cases(std::vector<Case>& cases) {
   for (const bool set : {true, false}) {
     // Updates are rounded to integers, so that sums are exact in any order. Indices from -300 to 300: some repeat, and
     // some are out of range.
-    add("scatter", set ? "5000 rows of 33 into 300, set" : "5000 rows of 33 into 300, add", 165'000, 9'900,
+    add(cases, "scatter", set ? "5000 rows of 33 into 300, set" : "5000 rows of 33 into 300, add", 165'000, 9'900,
         [set](const tuff::Context& context, const Buffers& in, const auto& out) {
           const tuff::Buffer indices = context.alloc_bytes(4 * 5'000), whole = context.alloc_bytes(4 * 165'000),
                              updates = context.alloc_bytes(4 * 165'000);
@@ -146,7 +150,7 @@ void add_shape_cases(std::vector<Case>& cases) {
           context.scatter(desc);
         });
   }
-  add("pad", "90x100 by 7 and 9, reflected", 9'000, 12'296,
+  add(cases, "pad", "90x100 by 7 and 9, reflected", 9'000, 12'296,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_pad_desc desc{};
         desc.dtype = TUFF_F32, desc.mode = TUFF_PAD_REFLECT, desc.rank = 2;
@@ -155,7 +159,7 @@ void add_shape_cases(std::vector<Case>& cases) {
         for (int i = 0; i < 2; ++i) desc.before[i] = 7, desc.after[i] = 9;
         context.pad(desc);
       });
-  add("copy_strided", "90x100, backwards and transposed", 9'000, 9'000,
+  add(cases, "copy_strided", "90x100, backwards and transposed", 9'000, 9'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_copy_strided_desc desc{};
         desc.dtype = TUFF_F32, desc.rank = 2;
@@ -165,7 +169,10 @@ void add_shape_cases(std::vector<Case>& cases) {
         desc.output_strides[0] = 1, desc.output_strides[1] = 90;
         context.copy_strided(desc);
       });
-  add("max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
+}
+
+void add_window_cases(std::vector<Case>& cases) {
+  add(cases, "max_pool", "3x50x60 by 3x3, stride 2, padding 1", 9'000, 2'250,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_pool_desc desc{};
         desc.dtype = TUFF_F32;
@@ -176,7 +183,7 @@ void add_shape_cases(std::vector<Case>& cases) {
         context.max_pool(desc);
       });
   for (const bool last : {false, true}) {
-    add("resize", last ? "20x30x8 to 40x60, linear, channels last" : "3x40x40 to 80x80, linear", 4'800, 19'200,
+    add(cases, "resize", last ? "20x30x8 to 40x60, linear, channels last" : "3x40x40 to 80x80, linear", 4'800, 19'200,
         [=](const tuff::Context& context, const Buffers& in, const auto& out) {
           tuff_resize_desc desc{};
           desc.dtype = TUFF_F32;
@@ -190,19 +197,22 @@ void add_shape_cases(std::vector<Case>& cases) {
     // Four elements of magnitude at most 300, with 12 roundings for each of the two axes (tests/resize_test.cpp).
     cases.back() = within(cases.back(), 4 * 300 * 24 * kRounding);
   }
-  add("cumsum", "120x100 axis 1, reverse", 12'000, 12'000,
+}
+
+void add_scan_cases(std::vector<Case>& cases) {
+  add(cases, "cumsum", "120x100 axis 1, reverse", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumsum(DType::f32, in[0], out, {120, 100}, 1, false, true);
       });
   // At most 100 values of magnitude at most 300, and as many roundings.
   cases.back() = within(cases.back(), 100.0 * 300 * 100 * kRounding);
   // A product of two values, rounded once.
-  add("cumprod", "6000x2 axis 1, reverse", 12'000, 12'000,
+  add(cases, "cumprod", "6000x2 axis 1, reverse", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         context.cumprod(DType::f32, in[0], out, {6'000, 2}, 1, false, true);
       });
   for (const bool largest : {true, false}) {
-    add(largest ? "cummax" : "cummin", "120x100 axis 1, exclusive", 12'000, 12'000,
+    add(cases, largest ? "cummax" : "cummin", "120x100 axis 1, exclusive", 12'000, 12'000,
         [largest](const tuff::Context& context, const Buffers& in, const auto& out) {
           tuff_scan_desc desc{};
           desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
@@ -210,7 +220,7 @@ void add_shape_cases(std::vector<Case>& cases) {
           largest ? context.cummax(desc) : context.cummin(desc);
         });
   }
-  add("cumlogsumexp", "120x100 axis 1", 12'000, 12'000,
+  add(cases, "cumlogsumexp", "120x100 axis 1", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_scan_desc desc{};
         desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
@@ -219,8 +229,11 @@ void add_shape_cases(std::vector<Case>& cases) {
       });
   // 16 roundings for each of 100 terms, and of the result and the largest element, of magnitude at most 300 + ln 100.
   cases.back() = within(cases.back(), 16 * (100.0 + 2 * 305) * kRounding);
+}
+
+void add_expression_case(std::vector<Case>& cases) {
   // Integers, computed exactly: sums of 100 rows' and columns' numbers, and what is even of them.
-  add("expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
+  add(cases, "expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         const tuff::Expr expr = context.expression("t = i32(a) * 3 + i32(b); f32(t % 2 == 0 ? t // 4 : -t)",
                                                    {{"a", TUFF_F32, 0}, {"b", TUFF_F32, 0}}, {{"y", TUFF_F32, 0}});
@@ -230,31 +243,51 @@ void add_shape_cases(std::vector<Case>& cases) {
         y.buffer = out.handle();
         expr.run(context.handle(), {100, 120}, {a, b}, {y});
       });
-  cases.push_back(rope_case());
+}
+
+void add_random_cases(std::vector<Case>& cases) {
   // All backends compute the same bits.
-  add("random", "normal, 10001 values", 1, 10'001, [](const tuff::Context& context, const Buffers&, const auto& out) {
-    tuff_random_desc desc{};
-    desc.dtype = TUFF_F32, desc.distribution = TUFF_RANDOM_NORMAL;
-    desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
-    context.random(desc);
-  });
+  add(cases, "random", "normal, 10001 values", 1, 10'001,
+      [](const tuff::Context& context, const Buffers&, const auto& out) {
+        tuff_random_desc desc{};
+        desc.dtype = TUFF_F32, desc.distribution = TUFF_RANDOM_NORMAL;
+        desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
+        context.random(desc);
+      });
   // The product of an element with 4 / 3, correctly rounded.
-  add("dropout", "10001 values", 10'001, 10'001,
+  add(cases, "dropout", "10001 values", 10'001, 10'001,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_dropout_desc desc{};
         desc.dtype = TUFF_F32, desc.input = in[0].handle(), desc.output = out.handle();
         desc.n = 10'001, desc.seed = 5, desc.probability = 0.25;
         context.dropout(desc);
       });
-  add("fft", "30x100 complex", 6'000, 6'000, [](const tuff::Context& context, const Buffers& in, const auto& out) {
-    tuff_fft_desc desc{};
-    desc.dtype = TUFF_F32, desc.kind = TUFF_FFT_COMPLEX, desc.rank = 2;
-    desc.input = in[0].handle(), desc.output = out.handle();
-    desc.shape[0] = 30, desc.shape[1] = 100;
-    context.fft(desc);
-  });
+}
+
+void add_fft_case(std::vector<Case>& cases) {
+  add(cases, "fft", "30x100 complex", 6'000, 6'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_fft_desc desc{};
+        desc.dtype = TUFF_F32, desc.kind = TUFF_FFT_COMPLEX, desc.rank = 2;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.shape[0] = 30, desc.shape[1] = 100;
+        context.fft(desc);
+      });
   // 4 log2(100) roundings of the result's Euclidean norm, of 100 complex numbers whose parts are at most 300.
   cases.back() = within(cases.back(), 4 * 6.7 * 100 * 300 * 1.5 * kRounding);
+}
+
+}  // namespace
+
+void add_shape_cases(std::vector<Case>& cases) {
+  add_matrix_cases(cases);
+  add_moving_cases(cases);
+  add_window_cases(cases);
+  add_scan_cases(cases);
+  add_expression_case(cases);
+  cases.push_back(rope_case());
+  add_random_cases(cases);
+  add_fft_case(cases);
   add_quant_cases(cases);
 }
 

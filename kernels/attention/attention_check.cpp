@@ -49,24 +49,7 @@ void check_apart(const AttentionStrides& strides, const Extents& extents) {
   }
 }
 
-}  // namespace
-
-void complete_attention(AttentionArgs& args, bool default_scale) {
-  if (args.kv_heads == 0) args.kv_heads = args.heads;
-  if (args.head_dim_v == 0) args.head_dim_v = args.head_dim;
-  if (args.bias_type == 0) args.bias_type = args.dtype;
-  // head_dim 0 is left for the check.
-  if (default_scale && args.scale == 0 && args.head_dim != 0) {
-    args.scale = 1 / std::sqrt(static_cast<double>(args.head_dim));
-  }
-  complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
-  complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
-  complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
-  complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
-}
-
-void check_attention(const AttentionArgs& args) {
-  check_float_type(args.dtype);
+void check_options(const AttentionArgs& args) {
   require(
       args.causal == TUFF_CAUSAL_NONE || args.causal == TUFF_CAUSAL_TOP_LEFT || args.causal == TUFF_CAUSAL_BOTTOM_RIGHT,
       "causal is {}, must be TUFF_CAUSAL_NONE, TUFF_CAUSAL_TOP_LEFT or TUFF_CAUSAL_BOTTOM_RIGHT", args.causal);
@@ -86,6 +69,27 @@ void check_attention(const AttentionArgs& args) {
   require(args.bias_type == args.dtype || args.bias_type == TUFF_F32, "bias_type is {}, needs dtype or TUFF_F32",
           args.bias_type);
   require(args.bias != nullptr || args.bias_type == args.dtype, "bias is TUFF_NULL_HANDLE, and bias_type is set");
+}
+
+}  // namespace
+
+void complete_attention(AttentionArgs& args, bool default_scale) {
+  if (args.kv_heads == 0) args.kv_heads = args.heads;
+  if (args.head_dim_v == 0) args.head_dim_v = args.head_dim;
+  if (args.bias_type == 0) args.bias_type = args.dtype;
+  // head_dim 0 is left for the check.
+  if (default_scale && args.scale == 0 && args.head_dim != 0) {
+    args.scale = 1 / std::sqrt(static_cast<double>(args.head_dim));
+  }
+  complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
+  complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
+  complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
+  complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
+}
+
+void check_attention(const AttentionArgs& args) {
+  check_float_type(args.dtype);
+  check_options(args);
   if (args.batch == 0 || args.heads == 0) return;
   require(args.heads % args.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", args.kv_heads, args.heads);
 

@@ -390,16 +390,23 @@ class Planner {
     words[0] = static_cast<uint32_t>(value), words[1] = static_cast<uint32_t>(value >> 32);
   }
 
+  // What the columns of a pass are spread over, as the kernel takes it.
+  struct Lanes {
+    uint64_t count = 1;
+    uint32_t rank = 0, column = 8, place = 8;  // 8: no axis
+    uint64_t input = 0, output = 0;            // the innermost axis's strides, if there is one
+    Table table;
+  };
+
   // `sizes` are those of the input.
-  void record_pass(const Pass& pass, const Place& input, const Place& output, const std::array<uint64_t, 8>& sizes,
-                   float input_sign, float output_sign) {
-    const DeviceTraits& traits = recorder_.traits();
+  Lanes lanes_of(const Pass& pass, const Place& input, const Place& output,
+                 const std::array<uint64_t, 8>& sizes) const {
     const uint64_t columns = pass.length / pass.radix;
     const uint64_t input_stride = input.strides[pass.axis], output_stride = output.strides[pass.axis];
+    Lanes lanes;
     std::array<Axis, 10> axes{};
-    uint32_t rank = 0;
     const auto append = [&](const Axis& axis) {
-      if (axis.size > 1) axes[rank++] = axis;
+      if (axis.size > 1) axes[lanes.rank++] = axis;
     };
     for (uint32_t i = 0; i < args_.rank; ++i) {
       if (i != pass.axis) append({sizes[i], input.strides[i], output.strides[i], 0, false, false});
@@ -408,38 +415,63 @@ class Planner {
     const uint64_t step = pass.load == Load::mirrored ? 0 : input_stride;
     append({columns / pass.passed, pass.passed * step, pass.passed * pass.radix * output_stride, 0, true, false});
     append({pass.passed, step, output_stride, 0, false, true});
-    for (uint32_t i = 0; i < rank; ++i) {
+    for (uint32_t i = 0; i < lanes.rank; ++i) {
       axes[i].near = std::max(axes[i].column && step == 0 ? input_stride : axes[i].input, axes[i].output);
     }
-    sort_few(std::span(axes.data(), rank), [](const Axis& a, const Axis& b) { return a.near < b.near; });
+    sort_few(std::span(axes.data(), lanes.rank), [](const Axis& a, const Axis& b) { return a.near < b.near; });
 
-    Table table;
+    Table& table = lanes.table;
     table.add64(columns * input_stride);
     table.add64(pass.passed * output_stride);
     table.add64(input_stride);
-    uint64_t lanes = 1;
-    uint32_t column = 8, place = 8;
-    rank = merge(axes, rank);
-    for (uint32_t i = 0; i < rank; ++i) {
+    lanes.rank = merge(axes, lanes.rank);
+    for (uint32_t i = 0; i < lanes.rank; ++i) {
       const Axis& axis = axes[i];
       const auto size = static_cast<uint32_t>(axis.size);
       const Divider by = divider(size);
       table.add(size), table.add(by.multiplier), table.add(by.shift);
       table.add64(axis.input), table.add64(axis.output);
-      if (axis.column) column = i;
-      if (axis.place) place = i;
-      lanes *= axis.size;
+      if (axis.column) lanes.column = i;
+      if (axis.place) lanes.place = i;
+      lanes.count *= axis.size;
     }
+    lanes.input = axes[0].input, lanes.output = axes[0].output;
+    return lanes;
+  }
+
+  shaders::FftPass::Push push_of(const Pass& pass, const Lanes& lanes) const {
+    const uint64_t span = pass.passed * pass.radix;
+    shaders::FftPass::Push push{};
+    push.lanes = static_cast<uint32_t>(lanes.count);
+    push.rank = lanes.rank;
+    push.column_axis = lanes.column;
+    push.place_axis = lanes.place;
+    push.columns = static_cast<uint32_t>(pass.length / pass.radix);
+    push.passed = static_cast<uint32_t>(pass.passed);
+    push.span = static_cast<uint32_t>(span);
+    push.quarter = 4 / static_cast<float>(span);
+    set_angle(push.angle, span);
+    value_ == TUFF_F64 ? set_words(push.scale, std::bit_cast<uint64_t>(pass.scale))
+                       : set_words(push.scale, std::bit_cast<uint32_t>(static_cast<float>(pass.scale)));
+    push.n = static_cast<uint32_t>(pass.n);
+    push.chirp_quarter = 2 / static_cast<float>(pass.n);
+    set_angle(push.chirp_angle, 2 * pass.n);
+    return push;
+  }
+
+  // `sizes` are those of the input.
+  void record_pass(const Pass& pass, const Place& input, const Place& output, const std::array<uint64_t, 8>& sizes,
+                   float input_sign, float output_sign) {
+    const Lanes lanes = lanes_of(pass, input, output, sizes);
+    const uint64_t columns = pass.length / pass.radix;
     const uint64_t read = span_of(input, sizes, pass.axis, pass.read),
                    written = span_of(output, sizes, pass.axis, pass.written);
-    const uint64_t input_bytes = input.elements * dtype_size(input.dtype),
-                   output_bytes = output.elements * dtype_size(output.dtype);
-    const uint64_t run = device_.cpu ? device_.items_each(lanes, 16) : 1;
+    const uint64_t run = device_.cpu ? device_.items_each(lanes.count, 16) : 1;
     const Together group = pass.group;
     // Neighbouring columns rather than neighbouring numbers of a column, where they are nearer.
-    const bool several = group.columns > 1 && rank > 0, later = pass.passed > 1;
-    const bool read_across = several && axes[0].input < columns * input_stride;
-    const bool write_across = several && axes[0].output < pass.passed * output_stride;
+    const bool several = group.columns > 1 && lanes.rank > 0;
+    const bool read_across = several && lanes.input < columns * input.strides[pass.axis];
+    const bool write_across = several && lanes.output < pass.passed * output.strides[pass.axis];
     const uint32_t workgroup = group.lanes != 0 ? group.lanes * group.columns : device_.workgroup;
     KernelRequest kernel = shaders::FftPass::request({.chirp = static_cast<int>(pass.chirp),
                                                       .columns = group.columns,
@@ -452,46 +484,35 @@ class Planner {
                                                       .read_across = read_across,
                                                       .run = device_.fixed_run(run),
                                                       .store = static_cast<int>(pass.store),
-                                                      .twiddles = later,
+                                                      .twiddles = pass.passed > 1,
                                                       .write_across = write_across});
     kernel.streaming()
         .constant(0, workgroup)
         .wide(needs_wide(std::max(read * input.elements, written * output.elements)))
         .body(*pass.body);
-    shaders::FftPass::Push push{};
-    const uint64_t span = pass.passed * pass.radix;
-    push.lanes = static_cast<uint32_t>(lanes);
+    shaders::FftPass::Push push = push_of(pass, lanes);
     push.run = static_cast<uint32_t>(run);
-    push.rank = rank;
-    push.column_axis = column;
-    push.place_axis = place;
-    push.columns = static_cast<uint32_t>(columns);
-    push.passed = static_cast<uint32_t>(pass.passed);
-    push.span = static_cast<uint32_t>(span);
-    push.quarter = 4 / static_cast<float>(span);
-    set_angle(push.angle, span);
-    value_ == TUFF_F64 ? set_words(push.scale, std::bit_cast<uint64_t>(pass.scale))
-                       : set_words(push.scale, std::bit_cast<uint32_t>(static_cast<float>(pass.scale)));
     push.input_sign = input_sign;
     push.output_sign = output_sign;
-    push.n = static_cast<uint32_t>(pass.n);
-    push.chirp_quarter = 2 / static_cast<float>(pass.n);
-    set_angle(push.chirp_angle, 2 * pass.n);
 
-    const uint32_t table_bytes = 4 * table.count;
+    const uint64_t input_bytes = input.elements * dtype_size(input.dtype),
+                   output_bytes = output.elements * dtype_size(output.dtype);
+    const uint32_t table_bytes = 4 * lanes.table.count;
     const bool factors = pass.load == Load::product;
-    const double numbers = static_cast<double>(lanes) * pass.radix;
+    const double numbers = static_cast<double>(lanes.count) * pass.radix;
     Dispatch dispatch("fft");
     dispatch.operand(input.buffer, input.first * input_bytes, read * input_bytes, Access::read)
         .operand(output.buffer, output.first * output_bytes, written * output_bytes, Access::write)
         .operand(factors ? scratch_ : nullptr, pass.factor * number_bytes(), factors ? pass.length * number_bytes() : 0,
                  Access::read)
-        .operand(&recorder_.parameters(table.words.data(), table_bytes), 0, table_bytes, Access::read)
+        .operand(&recorder_.parameters(lanes.table.words.data(), table_bytes), 0, table_bytes, Access::read)
         .push(push)
-        .groups_linear(ceil_div(lanes, group.lanes != 0 ? group.columns : device_.workgroup * run), traits)
+        .groups_linear(ceil_div(lanes.count, group.lanes != 0 ? group.columns : device_.workgroup * run),
+                       recorder_.traits())
         .work(numbers * static_cast<double>(input_bytes + output_bytes), 5 * numbers * std::log2(pass.radix + 1));
     log(TUFF_LOG_DISPATCH, "fft {}: {} of {} numbers, radix {} after {}, {} columns{}", dtype_name(args_.dtype),
-        pass.chirp != Chirp::none || factors ? "Bluestein" : "direct", pass.length, pass.radix, pass.passed, lanes,
+        pass.chirp != Chirp::none || factors ? "Bluestein" : "direct", pass.length, pass.radix, pass.passed,
+        lanes.count,
         group.lanes != 0 ? fmt::format(", {} in each workgroup", group.columns)
         : run > 1        ? fmt::format(", {} each", run)
                          : "");

@@ -206,6 +206,20 @@ void check_all_apart(const GemmArgs& args, const Matrices& a, const Matrices& b,
   }
 }
 
+// Returns the elements of the bias.
+uint64_t check_bias(const GemmArgs& args) {
+  const GemmEpilogue& epilogue = args.epilogue;
+  if (epilogue.bias_axis == TUFF_BIAS_NONE) return 0;
+  const bool rows = epilogue.bias_axis == TUFF_BIAS_ROWS;
+  const uint64_t length = rows ? args.m : args.n;
+  const uint64_t bias = batch_footprint(length, epilogue.stride_bias, args.batch_count, "bias");
+  check_operand(epilogue.bias, "bias", bias, args.c_type, [&] {
+    return fmt::format("{}={} stride_bias={} batch_count={}", rows ? "m" : "n", length, epilogue.stride_bias,
+                       args.batch_count);
+  });
+  return bias;
+}
+
 }  // namespace
 
 void check_activation(int32_t activation) {
@@ -275,16 +289,7 @@ void check_gemm(const GemmArgs& args) {
   check_matrices(a, args);
   check_matrices(b, args);
   check_matrices(c, args);
-  uint64_t bias = 0;
-  if (epilogue.bias_axis != TUFF_BIAS_NONE) {
-    const bool rows = epilogue.bias_axis == TUFF_BIAS_ROWS;
-    const uint64_t length = rows ? args.m : args.n;
-    bias = batch_footprint(length, epilogue.stride_bias, args.batch_count, "bias");
-    check_operand(epilogue.bias, "bias", bias, args.c_type, [&] {
-      return fmt::format("{}={} stride_bias={} batch_count={}", rows ? "m" : "n", length, epilogue.stride_bias,
-                         args.batch_count);
-    });
-  }
+  const uint64_t bias = check_bias(args);
   Matrices residual{"residual",           epilogue.residual,       nullptr, args.c_type, 0, "m", "n", args.m, args.n,
                     epilogue.ld_residual, epilogue.stride_residual};
   if (epilogue.residual != nullptr) {

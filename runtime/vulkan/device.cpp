@@ -95,6 +95,110 @@ bool addresses_usable(const PhysicalDevice& physical) {
   return physical.features12.bufferDeviceAddress && physical.features.shaderInt64;
 }
 
+template <typename T>
+T structure(VkStructureType type) {
+  T made{};
+  made.sType = type;
+  return made;
+}
+
+// What a device is created with: extensions, and features, whose structures are chained to each other.
+struct Request {
+  Request() {
+    features.pNext = &features11;
+    features11.pNext = &features12;
+  }
+  Request(const Request&) = delete;  // its structures refer to each other
+  Request& operator=(const Request&) = delete;
+
+  // Adds a structure, in which it sets these features.
+  template <typename T, typename... Feature>
+  void append(T& added, Feature&... wanted) {
+    ((wanted = VK_TRUE), ...);
+    *end = &added;
+    end = &added.pNext;
+  }
+
+  std::vector<const char*> extensions;
+  VkPhysicalDeviceFeatures2 features =
+      structure<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  VkPhysicalDeviceVulkan11Features features11 =
+      structure<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+  VkPhysicalDeviceVulkan12Features features12 =
+      structure<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups = structure<VkPhysicalDeviceSubgroupSizeControlFeatures>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
+  VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes =
+      structure<VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures>(
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES);
+  CooperativeMatrixFeatures matrices;
+  Bfloat16Features bfloat16;
+  VkPhysicalDeviceRobustness2FeaturesEXT robust_access =
+      structure<VkPhysicalDeviceRobustness2FeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT);
+  VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline = structure<VkPhysicalDevicePipelineRobustnessFeaturesEXT>(
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT);
+  void** end = &features12.pNext;
+};
+
+// Those that the library uses where they are.
+void request_extensions(Request& request, const PhysicalDevice& physical) {
+  const auto add = [&request](bool present, const char* name) {
+    if (present) request.extensions.push_back(name);
+  };
+  add(physical.push_descriptors, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+  add(physical.calibrated_timestamps, VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
+  add(physical.memory_fd, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  add(physical.host_import_alignment != 0, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  add(physical.portability_subset, "VK_KHR_portability_subset");
+}
+
+void request_features(Request& request, const PhysicalDevice& physical) {
+  VkPhysicalDeviceVulkan12Features& features12 = request.features12;
+  features12.timelineSemaphore = VK_TRUE;
+  features12.hostQueryReset = physical.features12.hostQueryReset;
+  features12.bufferDeviceAddress = addresses_usable(physical);
+  features12.storageBuffer8BitAccess = physical.features12.storageBuffer8BitAccess;
+  features12.shaderFloat16 = physical.features12.shaderFloat16;
+  features12.shaderInt8 = physical.features12.shaderInt8;
+  features12.vulkanMemoryModel = physical.matrix_cores;
+  request.features11.storageBuffer16BitAccess = physical.features11.storageBuffer16BitAccess;
+  VkPhysicalDeviceFeatures& features = request.features.features;
+  features.shaderInt64 = addresses_usable(physical);
+  features.shaderInt16 = physical.features.shaderInt16;
+  features.shaderFloat64 = physical.features.shaderFloat64;
+}
+
+void request_full_subgroups(Request& request, const PhysicalDevice& physical) {
+  if (physical.properties.apiVersion < VK_API_VERSION_1_3) {
+    request.extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+  }
+  request.append(request.subgroups, request.subgroups.subgroupSizeControl);
+}
+
+void request_matrices(Request& request, const PhysicalDevice& physical) {
+  if (physical.matrix_cores) {
+    request.extensions.push_back(kCooperativeMatrixExtension);
+    request.append(request.matrices, request.matrices.cooperativeMatrix);
+  }
+  if (physical.bfloat16) {
+    request.extensions.push_back(kBfloat16Extension);
+    request.append(request.bfloat16, request.bfloat16.shaderBFloat16Type,
+                   request.bfloat16.shaderBFloat16CooperativeMatrix);
+  }
+}
+
+void request_robustness(Request& request, Device::Robustness robustness) {
+  if (robustness == Device::Robustness::none) return;
+  request.extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
+  if (robustness == Device::Robustness::by_pipeline) {
+    request.extensions.push_back(VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME);
+    request.append(request.by_pipeline, request.by_pipeline.pipelineRobustness);
+  } else {
+    request.features.features.robustBufferAccess = VK_TRUE;
+    request.append(request.robust_access, request.robust_access.robustBufferAccess2);
+  }
+}
+
 }  // namespace
 
 HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap) {
@@ -186,88 +290,37 @@ void Device::destroy() noexcept {
 }
 
 void Device::create() {
-  std::vector<const char*> extensions;
-  if (physical.push_descriptors) extensions.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
-  if (physical.calibrated_timestamps) extensions.push_back(VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME);
-  if (physical.memory_fd) extensions.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
-  if (physical.host_import_alignment != 0) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
-  if (physical.portability_subset) extensions.push_back("VK_KHR_portability_subset");
+  choose();
+  Request request;
+  request_extensions(request, physical);
+  if (native) request.extensions.push_back(VK_NVX_BINARY_IMPORT_EXTENSION_NAME);
+  request_features(request, physical);
+  if (full_subgroups) request_full_subgroups(request, physical);
+  if (zeroes_shared) request.append(request.zeroes, request.zeroes.shaderZeroInitializeWorkgroupMemory);
+  request_matrices(request, physical);
+  request_robustness(request, robustness);
+  open(request.features, request.extensions);
+}
+
+// What is enabled although kernels can do without it.
+void Device::choose() {
   native = physical.binary_import && physical.compute_only && addresses_usable(physical) &&
            platform::environment("TUFF_NATIVE") != "off";
-  if (native) extensions.push_back(VK_NVX_BINARY_IMPORT_EXTENSION_NAME);
-
-  VkPhysicalDeviceVulkan12Features features12{};
-  features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-  features12.timelineSemaphore = VK_TRUE;
-  features12.hostQueryReset = physical.features12.hostQueryReset;
   host_query_reset_ = physical.features12.hostQueryReset;
-  features12.bufferDeviceAddress = addresses_usable(physical);
-  features12.storageBuffer8BitAccess = physical.features12.storageBuffer8BitAccess;
-  features12.shaderFloat16 = physical.features12.shaderFloat16;
-  features12.shaderInt8 = physical.features12.shaderInt8;
-  features12.vulkanMemoryModel = physical.matrix_cores;
-  VkPhysicalDeviceVulkan11Features features11{};
-  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-  features11.storageBuffer16BitAccess = physical.features11.storageBuffer16BitAccess;
-  VkPhysicalDeviceFeatures2 features{};
-  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-  features.features.shaderInt64 = addresses_usable(physical);
-  features.features.shaderInt16 = physical.features.shaderInt16;
-  features.features.shaderFloat64 = physical.features.shaderFloat64;
-  features.pNext = &features11;
-  features11.pNext = &features12;
-  void** more = &features12.pNext;
-  const auto append = [&more](auto& structure) {
-    *more = &structure;
-    more = &structure.pNext;
-  };
-  VkPhysicalDeviceSubgroupSizeControlFeatures control{};
-  control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
-  control.subgroupSizeControl = VK_TRUE;
   full_subgroups = physical.subgroup_size_control &&
                    physical.subgroup_control.minSubgroupSize != physical.subgroup_control.maxSubgroupSize &&
                    (physical.subgroup_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
-  if (full_subgroups) {
-    if (physical.properties.apiVersion < VK_API_VERSION_1_3) {
-      extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-    }
-    append(control);
-  }
-  VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{};
-  zeroes.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES;
-  zeroes.shaderZeroInitializeWorkgroupMemory = VK_TRUE;
   zeroes_shared = physical.zeroes_shared;
-  if (zeroes_shared) append(zeroes);
-  CooperativeMatrixFeatures matrices;
-  matrices.cooperativeMatrix = VK_TRUE;
-  if (physical.matrix_cores) {
-    extensions.push_back(kCooperativeMatrixExtension);
-    append(matrices);
-  }
-  Bfloat16Features bfloat16;
-  bfloat16.shaderBFloat16Type = bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
-  if (physical.bfloat16) {
-    extensions.push_back(kBfloat16Extension);
-    append(bfloat16);
-  }
-  VkPhysicalDeviceRobustness2FeaturesEXT robust_access{};
-  robust_access.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT;
-  VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{};
-  by_pipeline.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT;
-  by_pipeline.pipelineRobustness = VK_TRUE;
   if (physical.robust_access && physical.pipeline_robustness) {
     robustness = Robustness::by_pipeline;
-    extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
-    extensions.push_back(VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME);
-    append(by_pipeline);
   } else if (physical.robust_access && physical.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
     // lavapipe has these checks in every kernel, whether requested or not. On GPUs they would cost performance.
     robustness = Robustness::everywhere;
-    extensions.push_back(VK_EXT_ROBUSTNESS_2_EXTENSION_NAME);
-    robust_access.robustBufferAccess2 = VK_TRUE;
-    features.features.robustBufferAccess = VK_TRUE;
-    append(robust_access);
   }
+}
+
+// Creates the device with its queues, with fewer of them if it is refused otherwise.
+void Device::open(const VkPhysicalDeviceFeatures2& features, std::span<const char* const> extensions) {
   std::array<float, kMaxQueues> priorities;
   priorities.fill(1.0f);
   VkDeviceQueueCreateInfo queue_info{};

@@ -110,6 +110,8 @@ class Device {
 
  private:
   void create();
+  void choose();
+  void open(const VkPhysicalDeviceFeatures2& features, std::span<const char* const> extensions);
   void destroy() noexcept;
   [[noreturn]] void refuse_lost() const;
   void read_traits();

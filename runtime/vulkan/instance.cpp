@@ -148,6 +148,77 @@ void inspect_external_memory(PhysicalDevice& device, const std::vector<VkExtensi
   }
 }
 
+// Both need Vulkan 1.2. The chains of structures point to local variables, so they are cleared at the end.
+void read_properties(PhysicalDevice& device, const std::vector<VkExtensionProperties>& extensions, bool control) {
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
+  device.properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  device.driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
+  device.maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
+  device.subgroup_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
+  device.float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+  properties.pNext = &device.properties11;
+  device.properties11.pNext = &device.float_controls;
+  device.float_controls.pNext = &device.driver;
+  device.driver.pNext = &device.maintenance3;
+  void** tail = &device.maintenance3.pNext;
+  const auto append = [&tail](auto& structure) {
+    *tail = &structure;
+    tail = &structure.pNext;
+  };
+  if (contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) append(multiprocessors);
+  if (control) append(device.subgroup_control);
+  VkPhysicalDeviceMaintenance4Properties maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+                                                      nullptr, UINT64_MAX};
+  if (device.properties.apiVersion >= VK_API_VERSION_1_3 || contains(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+    append(maintenance4);
+  }
+  vkGetPhysicalDeviceProperties2(device.handle, &properties);
+  device.cores = multiprocessors.shaderSMCount;
+  device.max_buffer_bytes = maintenance4.maxBufferSize;
+  device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
+  device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
+}
+
+void read_features(PhysicalDevice& device, const std::vector<VkExtensionProperties>& extensions, bool control) {
+  VkPhysicalDeviceSubgroupSizeControlFeatures control_features{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, nullptr, 0, 0};
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
+  device.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  device.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  features.pNext = &device.features11;
+  device.features11.pNext = &device.features12;
+  void** more = &device.features12.pNext;
+  const auto append = [&more](auto& structure) {
+    *more = &structure;
+    more = &structure.pNext;
+  };
+  CooperativeMatrixFeatures matrices;
+  Bfloat16Features bfloat16;
+  VkPhysicalDeviceRobustness2FeaturesEXT robustness{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT,
+                                                    nullptr, 0, 0, 0};
+  VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, nullptr, 0};
+  VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES, nullptr, 0};
+  if (device.properties.apiVersion >= VK_API_VERSION_1_3) append(zeroes);
+  if (control) append(control_features);
+  if (contains(extensions, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) append(robustness);
+  if (contains(extensions, VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME)) append(by_pipeline);
+  if (contains(extensions, kCooperativeMatrixExtension)) append(matrices);
+  if (contains(extensions, kBfloat16Extension)) append(bfloat16);
+  vkGetPhysicalDeviceFeatures2(device.handle, &features);
+  device.features = features.features;
+  device.subgroup_size_control = control_features.subgroupSizeControl;
+  device.robust_access = robustness.robustBufferAccess2;
+  device.pipeline_robustness = by_pipeline.pipelineRobustness;
+  device.zeroes_shared = zeroes.shaderZeroInitializeWorkgroupMemory;
+  device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
+  device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
+  device.features11.pNext = device.features12.pNext = nullptr;
+}
+
 PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
   PhysicalDevice device;
   device.handle = handle;
@@ -166,78 +237,11 @@ PhysicalDevice inspect(VkInstance instance, VkPhysicalDevice handle) {
 
   find_queues(device);
   if (device.properties.apiVersion >= VK_API_VERSION_1_2) {
-    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV multiprocessors{
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr, 0, 0};
-    VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
-    device.properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-    device.driver.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES;
-    device.maintenance3.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES;
-    device.subgroup_control.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
-    device.float_controls.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-    properties.pNext = &device.properties11;
-    device.properties11.pNext = &device.float_controls;
-    device.float_controls.pNext = &device.driver;
-    device.driver.pNext = &device.maintenance3;
-    void** tail = &device.maintenance3.pNext;
-    if (contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
-      *tail = &multiprocessors;
-      tail = &multiprocessors.pNext;
-    }
     const bool control = device.properties.apiVersion >= VK_API_VERSION_1_3 ||
                          contains(extensions, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
-    if (control) {
-      *tail = &device.subgroup_control;
-      tail = &device.subgroup_control.pNext;
-    }
-    VkPhysicalDeviceMaintenance4Properties maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
-                                                        nullptr, UINT64_MAX};
-    if (device.properties.apiVersion >= VK_API_VERSION_1_3 ||
-        contains(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
-      *tail = &maintenance4;
-    }
-    vkGetPhysicalDeviceProperties2(handle, &properties);
-    device.cores = multiprocessors.shaderSMCount;
-    device.max_buffer_bytes = maintenance4.maxBufferSize;
-
-    VkPhysicalDeviceSubgroupSizeControlFeatures control_features{
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, nullptr, 0, 0};
-    VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
-    device.features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
-    device.features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-    features.pNext = &device.features11;
-    device.features11.pNext = &device.features12;
-    void** more = &device.features12.pNext;
-    const auto append = [&more](auto& structure) {
-      *more = &structure;
-      more = &structure.pNext;
-    };
-    CooperativeMatrixFeatures matrices;
-    Bfloat16Features bfloat16;
-    VkPhysicalDeviceRobustness2FeaturesEXT robustness{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT,
-                                                      nullptr, 0, 0, 0};
-    VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline{
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, nullptr, 0};
-    VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES, nullptr, 0};
-    if (device.properties.apiVersion >= VK_API_VERSION_1_3) append(zeroes);
-    if (control) append(control_features);
-    if (contains(extensions, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) append(robustness);
-    if (contains(extensions, VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME)) append(by_pipeline);
-    if (contains(extensions, kCooperativeMatrixExtension)) append(matrices);
-    if (contains(extensions, kBfloat16Extension)) append(bfloat16);
-    vkGetPhysicalDeviceFeatures2(handle, &features);
-    device.features = features.features;
-    device.subgroup_size_control = control_features.subgroupSizeControl;
-    device.robust_access = robustness.robustBufferAccess2;
-    device.pipeline_robustness = by_pipeline.pipelineRobustness;
-    device.zeroes_shared = zeroes.shaderZeroInitializeWorkgroupMemory;
-    device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
-    device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
+    read_properties(device, extensions, control);
+    read_features(device, extensions, control);
     if (device.matrix_cores) device.matrix_shapes = matrix_shapes(instance, handle);
-    // The chains above point to local variables, so clear them.
-    device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
-    device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
-    device.features11.pNext = device.features12.pNext = nullptr;
     inspect_external_memory(device, extensions);
   }
   if (device.cores == 0 && device.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {
