@@ -326,9 +326,9 @@ InputSteps Layer::record_inputs(uint64_t done) const {
   made.columns = d / products * rows;
   const uint64_t each = count * batch * made.columns;
   for (uint64_t i = 0; i < products; ++i) {
-    const uint64_t first = args.reversed(i) && products == d ? args.steps - done - count : done;
+    const uint64_t earliest = args.reversed(i) && products == d ? args.steps - done - count : done;
     const uint64_t outer = steps_first ? count : batch, inner = steps_first ? batch : count;
-    record(*this, {.a = moved(args.x, first * step, args.dtype),
+    record(*this, {.a = moved(args.x, earliest * step, args.dtype),
                    .b = moved(args.w, i * rows * args.input_size, args.dtype),
                    .c = region({inputs.first + i * each, each}),
                    .a_type = args.dtype,

@@ -37,11 +37,9 @@ class NativeModules {
   }
 
  private:
-  static constinit Mutex turn_;
-  static constinit SharedMutex mutex_;
+  static inline constinit Mutex turn_{LockRank::native_modules_turn};
+  static inline constinit SharedMutex mutex_{LockRank::native_modules};
 };
-constinit Mutex NativeModules::turn_(LockRank::native_modules_turn);
-constinit SharedMutex NativeModules::mutex_(LockRank::native_modules);
 
 uint32_t largest_device_heap(const VkPhysicalDeviceMemoryProperties& memory) {
   uint32_t best = 0;
