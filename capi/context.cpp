@@ -191,7 +191,7 @@ tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* ye
     const auto object = acquire_context(context);
     tuff::require(feature != nullptr, "feature is null");
     tuff::require(yes != nullptr, "yes is null");
-    *yes = object->backend().supports(feature) ? 1 : 0;
+    *yes = object->backend().supports(feature) || object->has_op(feature) ? 1 : 0;
   });
 }
 
@@ -203,6 +203,28 @@ tuff_status tuff_context_stats(tuff_context context, tuff_stats* stats) {
     object->backend().stats(counters);
     counters.live_buffers = object->live_buffers();
     tuff::capi::write_structure(stats, counters);
+  });
+}
+
+tuff_status tuff_context_usage(tuff_context context, tuff_usage* usage) {
+  return guarded("tuff_context_usage", [&] {
+    const auto object = acquire_context(context);
+    tuff::capi::check_output_structure(usage, "usage");
+    tuff_usage now{};
+    object->backend().usage(now);
+    tuff::capi::write_structure(usage, now);
+  });
+}
+
+tuff_status tuff_device_read_sensors(uint32_t index, tuff_device_sensors* sensors) {
+  return guarded("tuff_device_read_sensors", [&] {
+    tuff::capi::check_output_structure(sensors, "sensors");
+    tuff::capi::claim_process();
+    const uint32_t count = tuff::vulkan_device_count();
+    tuff::require(index < count, "index is {}, the number of devices is {}", index, count);
+    tuff_device_sensors now{};
+    tuff::vulkan_device_sensors(index, now);
+    tuff::capi::write_structure(sensors, now);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "capi/guard.hpp"
+#include "capi/kernel_options.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "planning/status.hpp"
@@ -124,7 +125,9 @@ void check_flags(const tuff_kernel_desc& desc) {
              (desc.flags & TUFF_KERNEL_UNTRUSTED) != 0 ? "TUFF_KERNEL_UNTRUSTED" : "TUFF_KERNEL_ROBUST");
 }
 
-KernelOptions read_options(const tuff_kernel_desc& desc) {
+}  // namespace
+
+KernelOptions tuff::capi::read_kernel_options(const tuff_kernel_desc& desc) {
   require(desc.language >= TUFF_KERNEL_GLSL && desc.language <= TUFF_KERNEL_PTX,
           "desc->language is {}, needs TUFF_KERNEL_GLSL, TUFF_KERNEL_SPIRV or TUFF_KERNEL_PTX", desc.language);
   check_flags(desc);
@@ -153,14 +156,12 @@ KernelOptions read_options(const tuff_kernel_desc& desc) {
   return options;
 }
 
-}  // namespace
-
 extern "C" {
 
 tuff_status tuff_kernel_create(tuff_context context, const tuff_kernel_desc* desc, tuff_kernel* kernel) {
   return guarded("tuff_kernel_create", [&] {
     const auto owner = acquire_context(context);
-    const KernelOptions options = read_options(tuff::capi::read_structure(desc, "desc"));
+    const KernelOptions options = tuff::capi::read_kernel_options(tuff::capi::read_structure(desc, "desc"));
     require(kernel != nullptr, "kernel is null");
     Context::NewHandle handle(*owner, HandleKind::kernel);
     *kernel = handle.give(std::make_unique<KernelObject>(owner, owner->backend().create_kernel(options)));

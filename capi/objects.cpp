@@ -189,6 +189,51 @@ uint64_t Context::NewHandle::give(std::unique_ptr<HandleObject> object) {
   return handle_;
 }
 
+uint64_t Context::NewHandle::give_op(std::unique_ptr<OpObject> object) {
+  const Extension& operation = object->operation();
+  std::string name = operation.name(), signature = operation.signature();
+  const std::lock_guard lock(context_.mutex_);
+  if (context_.closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
+  const bool added = context_.ops_.try_emplace(std::move(name), handle_, std::move(signature)).second;
+  require(added, "desc->name is \"{}\", which the context has already", operation.name());
+  handle_table().fill(handle_, kind_, std::move(object));
+  given_ = true;
+  return handle_;
+}
+
+void Context::check_op_name(const std::string& name) const {
+  require(!has_op(name), "desc->name is \"{}\", which the context has already", name);
+}
+
+bool Context::has_op(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  return ops_.find(name) != ops_.end();
+}
+
+tuff_op Context::find_op(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = ops_.find(name); found != ops_.end()) return found->second.handle;
+  std::string known;
+  for (const auto& [other, op] : ops_) known += (known.empty() ? "" : ", ") + other;
+  fail(TUFF_ERROR_INVALID_ARGUMENT, "name is \"{}\", the context has {}", name,
+       known.empty() ? "no registered operation" : known);
+}
+
+std::string Context::list_ops() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const auto& [name, op] : ops_) text += op.signature + "\n";
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+void Context::forget_op(const std::string& name, tuff_op op) {
+  const std::lock_guard lock(mutex_);
+  owned_.erase(op);
+  // Another operation may have got the name since.
+  if (const auto found = ops_.find(name); found != ops_.end() && found->second.handle == op) ops_.erase(found);
+}
+
 void Context::forget(uint64_t handle) {
   const std::lock_guard lock(mutex_);
   owned_.erase(handle);
@@ -230,6 +275,7 @@ void Context::close() noexcept {
   }
   live_buffers_ = 0;
   pinned_.clear();
+  ops_.clear();
   for (const auto& [handle, kind] : std::exchange(owned_, {})) {
     const auto removed = handle_table().remove<HandleObject>(handle, kind);
   }

@@ -7,9 +7,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -19,6 +21,7 @@
 #include "planning/kept_vector.hpp"
 #include "platform/mutex.hpp"
 #include "runtime/compute_backend.hpp"
+#include "runtime/custom/extension.hpp"
 #include "runtime/handle_table.hpp"
 #include "runtime/profiled_backend.hpp"
 
@@ -61,6 +64,28 @@ class KernelObject final : public HandleObject {
  private:
   Ref<Context> context_;  // destroyed after kernel_
   std::unique_ptr<CustomKernel> kernel_;
+};
+
+// A registered operation.
+class OpObject final : public HandleObject {
+ public:
+  OpObject(Ref<Context> context, std::shared_ptr<const Extension> operation, std::unique_ptr<CustomKernel> kernel,
+           const tuff_kernel_properties& properties)
+      : context_(std::move(context)),
+        operation_(std::move(operation)),
+        kernel_(std::move(kernel)),
+        workgroup_size_{properties.workgroup_size[0], properties.workgroup_size[1], properties.workgroup_size[2]} {}
+
+  const Ref<Context>& context() const { return context_; }
+  const Extension& operation() const { return *operation_; }
+  CustomKernel& kernel() const { return *kernel_; }
+  const std::array<uint32_t, 3>& workgroup_size() const { return workgroup_size_; }
+
+ private:
+  Ref<Context> context_;  // destroyed after kernel_
+  std::shared_ptr<const Extension> operation_;
+  std::unique_ptr<CustomKernel> kernel_;
+  std::array<uint32_t, 3> workgroup_size_;
 };
 
 class ExprObject final : public HandleObject {
@@ -154,6 +179,8 @@ class Context final : public HandleObject {
     NewHandle(const NewHandle&) = delete;
     NewHandle& operator=(const NewHandle&) = delete;
     uint64_t give(std::unique_ptr<HandleObject> object);
+    // Also gives the context its name. Throws INVALID_ARGUMENT if another operation has it.
+    uint64_t give_op(std::unique_ptr<OpObject> object);
 
    private:
     Context& context_;
@@ -162,6 +189,13 @@ class Context final : public HandleObject {
     bool given_ = false;
   };
   void forget(uint64_t handle);
+
+  // Operations by name. check_op_name() throws INVALID_ARGUMENT if there is one, find_op() if there is none.
+  void check_op_name(const std::string& name) const;
+  tuff_op find_op(std::string_view name) const;
+  bool has_op(std::string_view name) const;
+  std::string list_ops() const;  // their signatures, in the order of their names
+  void forget_op(const std::string& name, tuff_op op);
 
   // To be called once the context's handle is removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
@@ -182,6 +216,11 @@ class Context final : public HandleObject {
   BufferObject* first_ = nullptr;
   uint32_t live_buffers_ = 0;
   std::unordered_map<uint64_t, HandleKind> owned_;
+  struct NamedOp {
+    tuff_op handle;
+    std::string signature;
+  };
+  std::map<std::string, NamedOp, std::less<>> ops_;
   // Buffers of pinned memory and views of them, by host address.
   std::multimap<const std::byte*, BufferObject*> pinned_;
 };

@@ -251,5 +251,17 @@ template <>
 struct Released<tuff_kernel_properties> {
   static constexpr std::array<uint32_t, 1> sizes = {648};  // 0.7.0
 };
+template <>
+struct Released<tuff_op_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {56};  // 0.9.0
+};
+template <>
+struct Released<tuff_usage> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
+};
+template <>
+struct Released<tuff_device_sensors> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
+};
 
 }  // namespace tuff::capi

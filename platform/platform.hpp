@@ -52,6 +52,9 @@ std::vector<std::string> names_in(const std::filesystem::path& folder);
 std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& path, uint64_t max_bytes,
                                                 std::string* problem = nullptr);
 
+// The text of a file of at most 4096 bytes, whatever size the system gives for it; for files that the system makes up.
+std::optional<std::string> read_small_file(const std::filesystem::path& path);
+
 // Writes a temporary file next to path and renames it to path. Returns false on failure; nothing is left behind.
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes);
 

@@ -176,6 +176,22 @@ std::optional<std::vector<std::byte>> read_file(const std::filesystem::path& pat
   return bytes;
 }
 
+std::optional<std::string> read_small_file(const std::filesystem::path& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return std::nullopt;
+  std::string text(4096, '\0');
+  size_t length = 0;
+  while (length < text.size()) {
+    const ssize_t count = ::read(file.get(), text.data() + length, text.size() - length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) break;
+    length += static_cast<size_t>(count);
+  }
+  text.resize(length);
+  return text;
+}
+
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::string temporary = path.string() + ".XXXXXX";
   File file(::mkstemp(temporary.data()));  // mode 0600

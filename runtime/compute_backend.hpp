@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "planning/buffer.hpp"
+#include "planning/status.hpp"
 #include "runtime/compute_stream.hpp"
 #include "runtime/custom/custom_kernel.hpp"
 #include "runtime/memory_pressure.hpp"
@@ -59,6 +61,7 @@ class ComputeBackend {
   virtual void capabilities(tuff_device_properties& properties) const = 0;  // all fields but struct_size
   virtual bool supports(std::string_view feature) const = 0;
   virtual void stats(tuff_stats& stats) const = 0;  // the fields that the backend knows
+  virtual void usage(tuff_usage& usage) = 0;        // all fields but struct_size
   virtual void set_limits(const tuff_limits& limits) = 0;
   virtual void set_tuning(const char* json) = 0;  // null: the built-in choices
 
@@ -77,6 +80,14 @@ class ComputeBackend {
   virtual std::string variants(const Operation& operation) = 0;  // JSON, for an operation that has variants
 
   virtual std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) = 0;
+  // Where operations are computed by functions of the host, in the process's memory: a kernel that is such a function.
+  // Launches check their arguments as those of a kernel with this interface.
+  using HostLaunch = std::function<void(const LaunchArgs& args)>;
+  virtual bool computes_on_host() const { return false; }
+  virtual std::unique_ptr<CustomKernel> create_host_kernel(KernelInterface interface, HostLaunch launch) {
+    static_cast<void>(interface), static_cast<void>(launch);
+    fail(TUFF_ERROR_INTERNAL, "this backend runs no host functions");
+  }
 
   // The stream that the context's handle stands for. Owned by the backend.
   virtual ComputeStream& default_stream() = 0;
@@ -100,6 +111,7 @@ std::unique_ptr<ComputeBackend> make_vulkan_backend();
 // The usable Vulkan devices, best first, or in the order of TUFF_VISIBLE_DEVICES.
 uint32_t vulkan_device_count();
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties);
+void vulkan_device_sensors(uint32_t index, tuff_device_sensors& sensors);  // all fields but struct_size
 // The devices that were rejected, one per line, with the reasons.
 std::string vulkan_device_refusals();
 

@@ -14,6 +14,7 @@ const char* handle_kind_name(HandleKind kind) {
     case HandleKind::graph: return "graph";
     case HandleKind::kernel: return "kernel";
     case HandleKind::expr: return "expr";
+    case HandleKind::op: return "op";
     case HandleKind::none: break;
   }
   return "unknown";
@@ -89,7 +90,7 @@ std::string HandleTable::describe(uint64_t handle) {
   const uint64_t kind = handle >> (kSlotBits + kGenerationBits);
   const auto generation = static_cast<uint32_t>(handle >> kSlotBits) & kLastGeneration;
   const auto index = static_cast<uint32_t>(handle & ((uint64_t{1} << kSlotBits) - 1));
-  const bool known_kind = kind > 0 && kind <= static_cast<uint64_t>(HandleKind::expr);
+  const bool known_kind = kind > 0 && kind <= static_cast<uint64_t>(HandleKind::op);
 
   const std::lock_guard lock(mutex_);
   if (!known_kind || index >= slot_count_) return fmt::format("{:#x}, which is not a handle", handle);

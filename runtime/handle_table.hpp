@@ -31,7 +31,8 @@ enum class HandleKind : uint32_t {
   event = 4,
   graph = 5,
   kernel = 6,
-  expr = 7
+  expr = 7,
+  op = 8
 };
 
 const char* handle_kind_name(HandleKind kind);  // "context"

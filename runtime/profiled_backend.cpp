@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "planning/status.hpp"
+#include "runtime/custom/extension.hpp"
 
 namespace tuff {
 namespace {
@@ -130,9 +131,13 @@ std::unique_ptr<CustomKernel> ProfiledBackend::create_kernel(const KernelOptions
   return kernel;
 }
 void ProfiledStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
-  ProfiledCall call(profile_, "kernel_launch");
+  const ExtensionCall* operation = args.call;
+  ProfiledCall call(profile_, operation != nullptr ? operation->operation->name().c_str() : "kernel_launch");
   inner_.launch(kernel, args);
-  call.done([&] { return CallText{fmt::format("{} groups", fmt::join(args.groups, "x"))}; });
+  call.done([&] {
+    if (operation != nullptr) return operation->operation->describe(*operation);
+    return CallText{fmt::format("{} groups", fmt::join(args.groups, "x"))};
+  });
 }
 
 void ProfiledStream::synchronize() {

@@ -25,6 +25,7 @@ class ProfiledBackend final : public ComputeBackend {
   void capabilities(tuff_device_properties& properties) const override { inner_.capabilities(properties); }
   bool supports(std::string_view feature) const override { return inner_.supports(feature); }
   void stats(tuff_stats& stats) const override { inner_.stats(stats); }
+  void usage(tuff_usage& usage) override { inner_.usage(usage); }
   void set_limits(const tuff_limits& limits) override { inner_.set_limits(limits); }
   void set_tuning(const char* json) override { inner_.set_tuning(json); }
   std::string variants(const Operation& operation) override { return inner_.variants(operation); }
@@ -52,6 +53,10 @@ class ProfiledBackend final : public ComputeBackend {
   void synchronize() override;
 
   std::unique_ptr<CustomKernel> create_kernel(const KernelOptions& options) override;
+  bool computes_on_host() const override { return inner_.computes_on_host(); }
+  std::unique_ptr<CustomKernel> create_host_kernel(KernelInterface interface, HostLaunch launch) override {
+    return inner_.create_host_kernel(std::move(interface), std::move(launch));
+  }
 
   Profile& profile() { return profile_; }
 

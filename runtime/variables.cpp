@@ -47,6 +47,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_COMPILE", "a file", is_file, "the program tuff-compile"},
     {"TUFF_LIBRARY", "a file", nullptr, "the libtuff.so that the Python package opens"},
     {"TUFF_PYTHON", "ctypes", is_ctypes, "the Python package does without its compiled part"},
+    {"TUFF_MONITOR", "off", is_off, "publishes nothing for tuff top"},
     {"TUFF_NATIVE", "off", is_off, "uses no kernels in PTX on NVIDIA's GPUs"},
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},
     {"TUFF_TRANSFER", "staged", is_transfer, nullptr},

@@ -56,11 +56,18 @@ struct CacheOptions {
   bool json = false;
 };
 
+struct TopOptions {
+  double interval = 1;  // seconds between two refreshes, over which rates are taken
+  bool once = false;
+  bool json = false;
+};
+
 int run_info(const InfoOptions& options);
 int run_selftest(const SelftestOptions& options);
 int run_bench(const BenchOptions& options);
 int run_tune(const TuneOptions& options);
 int run_cache(const CacheOptions& options);
+int run_top(const TopOptions& options);
 
 const char* device_type_name(int32_t type);
 // "name (driver)", folded to the output's width.

@@ -1,5 +1,5 @@
 // The tuff command: describes this machine's devices, checks that Tuff computes correctly on them, measures and tunes
-// its speed, and manages its disk cache.
+// its speed, manages its disk cache, and shows what programs do.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -164,6 +164,17 @@ CLI::App* add_cache(CLI::App& app, tool::CacheOptions& options) {
   return command;
 }
 
+CLI::App* add_top(CLI::App& app, tool::TopOptions& options) {
+  CLI::App* command = add_command(app, "top", "shows what the contexts of all your processes are doing");
+  command->add_option("-i,--interval", options.interval, "time between two refreshes")
+      ->check(number(0.05, 86400))
+      ->type_name("S")
+      ->capture_default_str();
+  command->add_flag("--once", options.once, "ends after one refresh");
+  command->add_flag("--json", options.json, "JSON on stdout, one object in a line for each refresh");
+  return command;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Tuff runs linear algebra, convolution, attention and element-wise operations on any Vulkan device.",
                "tuff"};
@@ -178,11 +189,13 @@ int run(int argc, char** argv) {
   tool::BenchOptions bench;
   tool::TuneOptions tune;
   tool::CacheOptions cache;
+  tool::TopOptions top;
   CLI::App* info_command = add_info(app, info);
   CLI::App* selftest_command = add_selftest(app, selftest);
   add_bench(app, bench);
   CLI::App* tune_command = add_tune(app, tune);
   CLI::App* cache_command = add_cache(app, cache);
+  CLI::App* top_command = add_top(app, top);
   app.add_subcommand("help", "shows the help of a command: tuff help bench");
 
   try {
@@ -195,13 +208,14 @@ int run(int argc, char** argv) {
   }
   if (app.get_subcommands().empty()) {
     fmt::print(stderr, "{}\n", app.help());
-    throw UsageError("no command given; needs info, selftest, bench, tune or cache");
+    throw UsageError("no command given; needs info, selftest, bench, tune, cache or top");
   }
   tool::check_environment();
   tool::set_native(selftest_command->parsed() ? selftest.native : bench.native);
   if (info_command->parsed()) return tool::run_info(info);
   if (selftest_command->parsed()) return tool::run_selftest(selftest);
   if (tune_command->parsed()) return tool::run_tune(tune);
+  if (top_command->parsed()) return tool::run_top(top);
   if (cache_command->parsed()) return tool::run_cache(cache);
   return tool::run_bench(bench);
 }

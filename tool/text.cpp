@@ -94,6 +94,10 @@ void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
+void print_json_line(const nlohmann::ordered_json& json) {
+  fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
 void finish_output() {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;

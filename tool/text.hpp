@@ -26,6 +26,9 @@ std::string two_columns(const std::vector<std::pair<std::string, std::string>>& 
 // Prints valid JSON, whatever bytes a driver's name contains.
 void print_json(const nlohmann::ordered_json& json);
 
+// The same in one line.
+void print_json_line(const nlohmann::ordered_json& json);
+
 // Throws if any output could not be written: a full disk, or a closed pipe whose signal is ignored.
 void finish_output();
 // Fills in closed standard streams: otherwise the next file opened would take their descriptor.

@@ -23,7 +23,7 @@
  *                   others are outputs. The caller sets struct_size of a structure before a function fills it.
  *   Ownership       Pointers are used during the call only, except callbacks with their user pointers, the host
  *                   memory of the _async copies, and imported memory. A context owns its buffers, kernels, streams,
- *                   events, graphs and expressions.
+ *                   events, graphs, expressions and operations.
  *   Structures      Structures begin with struct_size, which the caller sets to sizeof(the structure). Zero in any
  *                   other field selects its default. Fields are only ever appended. struct_size must be the size
  *                   that the structure had in some version; the library neither reads nor writes beyond it. Any
@@ -85,6 +85,7 @@ typedef uint64_t tuff_kernel; /* a custom kernel; since 0.7.0 */
 typedef uint64_t tuff_event;  /* a point in a stream; since 0.8.0 */
 typedef uint64_t tuff_graph;  /* captured operations; since 0.8.0 */
 typedef uint64_t tuff_expr;   /* a formula; since 0.9.0 */
+typedef uint64_t tuff_op;     /* a registered operation; since 0.9.0 */
 /* No handle. The macro is for C and C++; the constant is for binding generators, which cannot evaluate a cast. */
 static const uint64_t TUFF_NULL_HANDLE = 0;
 #define TUFF_NULL_HANDLE ((uint64_t)0)
@@ -649,8 +650,8 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
  *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or, since 0.9.0, "ptx" (kernels
  *             for the tensor cores of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
- *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need). Unknown names
- *             give 0 */
+ *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need) or the name of
+ *             an operation of the context (tuff_op_register). Unknown names give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.
@@ -2773,6 +2774,175 @@ TUFF_API tuff_status tuff_kernel_launch(tuff_stream stream, tuff_kernel kernel, 
 /* Destroys the kernel's handle and returns at once; launches continue to the end. TUFF_NULL_HANDLE is accepted and does
  * nothing. */
 TUFF_API tuff_status tuff_kernel_destroy(tuff_kernel kernel);
+
+/* ---------------------------------------------------------------------------------------------
+ * Extensions: operations that a program or a library adds to a context, by name. Since 0.9.0.
+ *
+ * A custom kernel takes bindings and bytes. An operation made of one has a name, and arguments that are declared: their
+ * types, what is done with them, which values are legal, how large a buffer has to be. Tuff checks each call against
+ * the declaration before anything is recorded, and its messages name the argument. The number of workgroups follows from
+ * the arguments. Graphs capture such operations, profiles show them by their names, and tuff_supports() and
+ * tuff_op_list() know them. docs/custom-kernels.md has a complete program.
+ * ------------------------------------------------------------------------------------------- */
+
+/* An operation has at most so many arguments. */
+#define TUFF_OP_MAX_ARGUMENTS 64
+
+/* Kinds of arguments. */
+typedef int32_t tuff_op_kind;
+enum {
+  TUFF_OP_KIND_INVALID = -1,
+  TUFF_OP_BUFFER = 1, /* buffer i of the list, not counting scalars, is the kernel's binding i */
+  TUFF_OP_SCALAR = 2  /* a member of the kernel's push constants, in the order of the list, each aligned to its size */
+};
+
+/* What an operation does with a buffer. */
+typedef int32_t tuff_op_access;
+enum {
+  TUFF_OP_ACCESS_INVALID = -1,
+  TUFF_OP_NO_ACCESS = 0, /* for scalars */
+  TUFF_OP_READ = 1,
+  TUFF_OP_WRITE = 2,
+  TUFF_OP_READ_WRITE = 3
+};
+
+/* An argument of an operation. Formulas are integer arithmetic: numbers; the names of scalars of integer types, which
+ * stand for their values; the names of buffers, which stand for the number of elements that the caller's buffer holds;
+ * + - * / (rounded down) % and parentheses; min(a, b), max(a, b) and ceil_div(a, b). Each value on the way must be from
+ * 0 to 2^64 - 1; otherwise the call fails. */
+typedef struct tuff_op_argument {
+  const char* name;     /* a C identifier of at most 63 bytes, different from all others and from the functions; not
+                           NULL */
+  int32_t kind;         /* TUFF_OP_BUFFER or TUFF_OP_SCALAR */
+  int32_t dtype;        /* of the elements, any type; or of the scalar: TUFF_F32, F64, I32, U32, I64, U64 */
+  int32_t access;       /* of a buffer: TUFF_OP_READ, TUFF_OP_WRITE or TUFF_OP_READ_WRITE */
+  uint32_t reserved;    /* zero */
+  const char* elements; /* of a buffer: a formula for the number of elements that it needs at least; NULL: 1 */
+  double minimum;       /* of a scalar: the range of legal values, both inclusive, NaN never being legal; both 0: any */
+  double maximum;
+} tuff_op_argument;
+
+/* An argument of a call. The field that the argument's declaration calls for is set; the others are zero. */
+typedef struct tuff_op_value {
+  tuff_buffer buffer;
+  int64_t integer; /* a scalar of an integer type; for TUFF_U64 its bits */
+  double real;     /* a scalar of type TUFF_F32, rounded to nearest, or TUFF_F64 */
+} tuff_op_value;
+
+/* An argument as a host function sees it. */
+typedef struct tuff_op_operand {
+  void* data;     /* a buffer's memory; NULL: a scalar, or a buffer without memory */
+  uint64_t bytes; /* its size */
+  int64_t integer;
+  double real;
+} tuff_op_operand;
+
+/* Computes an operation on the host: for contexts of the host backend and of plug-ins. The arguments have been checked.
+ * It runs during tuff_op_run(), with the context's lock held, so it must not call Tuff, and it must not throw. *status is
+ * TUFF_OK; what it sets it to becomes the result of the call. */
+typedef void (*tuff_op_host)(void* user, const tuff_op_operand* arguments, uint32_t count, tuff_status* status);
+
+/* Declares an operation. groups and invocations are one to three formulas, for x, y and z, separated by commas:
+ * "columns, ceil_div(rows, 4)". The dimensions that are left out have 1. Exactly one of the two is given where there is a
+ * kernel: groups counts workgroups, invocations is divided by the kernel's workgroup size and rounded up, so that a
+ * kernel has to test whether its invocation is within. If one is 0, nothing is launched. */
+typedef struct tuff_op_desc {
+  uint32_t struct_size;
+  uint32_t argument_count; /* 1 to TUFF_OP_MAX_ARGUMENTS, of which at most TUFF_KERNEL_MAX_BINDINGS are buffers */
+  const char* name;        /* as in "acme.saxpy": two or more words of a-z, 0-9 and _, joined by full stops, at most 63
+                              bytes. The first is not the name of an operation or an element type of Tuff; not NULL */
+  const tuff_op_argument* arguments; /* argument_count of them; not NULL */
+  const tuff_kernel_desc* kernel; /* NULL: the operation has only a host function */
+  const char* groups;             /* NULL: invocations are given */
+  const char* invocations;        /* NULL: groups are given */
+  const char* flops; /* a formula for the arithmetic operations of a call, for profiles and `tuff top`; NULL: unknown */
+} tuff_op_desc;
+
+/* Adds an operation to a context, where nothing else of that name is registered. Its kernel is compiled as by
+ * tuff_kernel_create(), whose errors apply, and compared with the declaration.
+ *   host   computes it where the context computes on the host, until the operation is destroyed and no call of it is
+ *          running; NULL: such contexts refuse the operation
+ *   user   passed to host unchanged
+ * Errors: INVALID_ARGUMENT for a name that is malformed or taken, for a malformed declaration or formula, and for a
+ * kernel whose bindings, accesses or push constants are not those that are declared (an access that is declared must
+ * cover what the kernel does; for PTX that is not known); UNSUPPORTED if the operation has no kernel and the context
+ * needs one, or no host function and the context computes on the host. */
+TUFF_API tuff_status tuff_op_register(tuff_context context, const tuff_op_desc* desc, tuff_op_host host, void* user,
+                                      tuff_op* op);
+
+/* Finds an operation of the context by its name. The handle is the one that tuff_op_register() returned.
+ * Errors: INVALID_ARGUMENT if there is none; the message lists those that there are. */
+TUFF_API tuff_status tuff_op_find(tuff_context context, const char* name, tuff_op* op);
+
+/* Lists the context's operations in the order of their names, a line for each: its name, and its arguments as they are
+ * declared, as in "acme.saxpy(n: u32 1..4294967295, a: f32, x: read f32[n], y: read_write f32[n])".
+ *   buffer    receives at most capacity bytes, always NUL-terminated if capacity > 0; may be NULL if capacity is 0
+ *   length    receives the length of the whole text without the NUL; may be NULL */
+TUFF_API tuff_status tuff_op_list(tuff_context context, char* buffer, uint64_t capacity, uint64_t* length);
+
+/* Calls an operation, in stream order.
+ *   arguments   count values, in the order of the declaration
+ *   count       the operation's argument_count
+ * A buffer that the operation writes must not overlap another of its buffers. TUFF_NULL_HANDLE may stand for a buffer
+ * only if nothing is launched and it needs no elements.
+ * Errors: INVALID_ARGUMENT for another count, a value outside its range, in the wrong field or beyond its type; a buffer
+ * that is too small, mapped, or does not begin at a multiple of its element size and of what the device binds; an
+ * overlap; a formula whose value is out of range. LIMIT_EXCEEDED for more workgroups, or a larger buffer, than the device
+ * takes. Whatever the host function returns. */
+TUFF_API tuff_status tuff_op_run(tuff_stream stream, tuff_op op, const tuff_op_value* arguments, uint32_t count);
+
+/* Removes the operation from its context and returns at once; calls continue to the end, and graphs that have captured
+ * it keep working. TUFF_NULL_HANDLE is accepted and does nothing. */
+TUFF_API tuff_status tuff_op_destroy(tuff_op op);
+
+/* ---------------------------------------------------------------------------------------------
+ * Monitoring: what contexts do, and how the device fares. Since 0.9.0. docs/monitoring.md
+ * ------------------------------------------------------------------------------------------- */
+
+/* What a context has done since its creation, and what it holds. The counts of work are what planners estimate for
+ * Tuff's own kernels; for a custom kernel bytes_moved is the size of its buffers. A graph's launch counts all that was
+ * captured. The host backend and plug-ins count neither. */
+typedef struct tuff_usage {
+  uint32_t struct_size;
+  int32_t published;   /* 1: the context is in the page that `tuff top` reads, and these are the numbers there; 0: not */
+  uint64_t calls;      /* on streams: operations, copies, fills, launches of kernels and graphs; while a stream
+                          captures, its calls are not counted */
+  uint64_t dispatches; /* kernels */
+  uint64_t submissions;           /* batches submitted to the device */
+  uint64_t submissions_in_flight; /* of those, the ones that the device has not finished */
+  double bytes_moved;  /* by kernels, copies and fills on the device */
+  double flops;        /* arithmetic operations */
+  uint64_t bytes_uploaded;
+  uint64_t bytes_downloaded;
+  uint64_t bytes_in_use; /* these four as in tuff_memory_stats */
+  uint64_t bytes_reserved;
+  uint64_t bytes_peak;
+  uint64_t bytes_limit;
+} tuff_usage;
+
+/* Reads what the context has used. usage->struct_size must be set. */
+TUFF_API tuff_status tuff_context_usage(tuff_context context, tuff_usage* usage);
+
+/* What the system measures of a device now. NaN stands for what no driver tells: NVIDIA's own driver tells none of the
+ * system's sensors, Mesa's CPU driver has no device of its own. */
+typedef struct tuff_device_sensors {
+  uint32_t struct_size;
+  uint32_t reserved;            /* zero */
+  char pci_address[16];         /* as in "0000:03:00.0"; empty if the driver does not tell (VK_EXT_pci_bus_info) */
+  uint64_t heap_bytes;          /* size of the largest device-local heap */
+  uint64_t heap_budget_bytes;   /* of it, what this process may use, and uses (VK_EXT_memory_budget); both 0 if the */
+  uint64_t heap_used_bytes;     /* driver does not tell */
+  double temperature_celsius;   /* of the GPU */
+  double power_watts;
+  double core_hertz;            /* the clock of its cores */
+  double memory_hertz;          /* the clock of its memory */
+  double busy;                  /* the share of time in which it works, from 0 to 1 */
+} tuff_device_sensors;
+
+/* Reads the sensors of a device. sensors->struct_size must be set.
+ *   index   0 <= index < tuff_device_count()
+ * Errors: INVALID_ARGUMENT for an index out of range. */
+TUFF_API tuff_status tuff_device_read_sensors(uint32_t index, tuff_device_sensors* sensors);
 
 #ifdef __cplusplus
 }

@@ -186,6 +186,8 @@ using Limits = tuff_limits;
 using KernelProperties = tuff_kernel_properties;
 using MemoryStats = tuff_memory_stats;
 using MemoryFd = tuff_memory_fd;
+using Usage = tuff_usage;
+using DeviceSensors = tuff_device_sensors;
 using QueueFamily = tuff_queue_family;
 using MatrixShape = tuff_matrix_shape;
 
@@ -301,13 +303,17 @@ constexpr uint64_t bytes_of(uint64_t count) noexcept {
   return count <= UINT64_MAX / sizeof(T) ? count * sizeof(T) : UINT64_MAX;
 }
 
-// What a function writes whose text does not change between two calls.
-inline Returned<std::string> text_of(tuff_status (*read)(char*, uint64_t, uint64_t*)) {
+// What a function writes: read(buffer, capacity, &length). The text may grow between two calls.
+template <typename Read>
+Returned<std::string> text_of(const Read& read) {
+  std::string text;
   uint64_t length = 0;
-  tuff_status status = read(nullptr, 0, &length);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  // The NUL overwrites the string's terminator.
-  if (status == TUFF_OK) status = read(text.data(), length + 1, nullptr);
+  tuff_status status = read(nullptr, uint64_t{0}, &length);
+  while (status == TUFF_OK && text.size() < length) {
+    text.resize(static_cast<std::size_t>(length));
+    status = read(text.data(), uint64_t{text.size()} + 1, &length);  // the NUL overwrites the string's terminator
+  }
+  text.resize(static_cast<std::size_t>(length));
   return give(status, std::move(text));
 }
 
@@ -643,6 +649,44 @@ class Kernel {
   tuff_context context_ = TUFF_NULL_HANDLE;
 };
 
+// An argument of a registered operation: a buffer or null, an integer or a real number.
+class OpValue {
+ public:
+  OpValue(const Buffer& buffer) noexcept { value_.buffer = buffer.handle(); }
+  OpValue(const Operand& operand) noexcept { value_.buffer = operand.handle(); }
+  OpValue(std::nullptr_t) noexcept {}
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  OpValue(T value) noexcept {
+    if constexpr (std::is_floating_point_v<T>) {
+      value_.real = static_cast<double>(value);
+    } else {
+      value_.integer = static_cast<int64_t>(value);
+    }
+  }
+
+  const tuff_op_value& value() const noexcept { return value_; }
+
+ private:
+  tuff_op_value value_ = {};
+};
+
+// An operation that was added to a context by Context::register_op. A stream's or context's run calls it.
+class Op {
+ public:
+  Op() noexcept = default;
+  // Takes ownership of a handle from tuff_op_register.
+  explicit Op(tuff_op handle) noexcept : owner_(handle) {}
+
+  tuff_op handle() const noexcept { return owner_.get(); }
+  explicit operator bool() const noexcept { return handle() != TUFF_NULL_HANDLE; }
+  // Gives up ownership: the operation stays as long as its context, where find_op finds it.
+  tuff_op release() noexcept { return owner_.release(); }
+  void reset() noexcept { owner_.reset(TUFF_NULL_HANDLE); }
+
+ private:
+  detail::Owner<tuff_op_destroy> owner_;
+};
+
 // A point in a stream, once it is recorded. Created by Context::event or by a stream's record.
 class Event {
  public:
@@ -708,6 +752,14 @@ inline Returned<DeviceProperties> device_info(uint32_t index) {
   properties.struct_size = sizeof(properties);
   const tuff_status status = tuff_device_info(index, &properties);
   return detail::give(status, std::move(properties));
+}
+
+// What the system measures of the device now; NaN where no driver tells.
+inline Returned<DeviceSensors> device_sensors(uint32_t index) {
+  DeviceSensors sensors = {};
+  sensors.struct_size = sizeof(sensors);
+  const tuff_status status = tuff_device_read_sensors(index, &sensors);
+  return detail::give(status, std::move(sensors));
 }
 
 // The rejected devices with the reasons, one per line.
@@ -814,6 +866,18 @@ class Operations {
     return end_graph();
   }
   Outcome launch(const Graph& graph) const { return detail::finish(tuff_graph_launch(handle(), graph.handle())); }
+
+  // Calls a registered operation: stream.run(saxpy, {n, 2.0f, x, y}).
+  Outcome run(const Op& op, std::initializer_list<OpValue> arguments) const { return run(op.handle(), arguments); }
+  Outcome run(tuff_op op, std::initializer_list<OpValue> arguments) const {
+    std::array<tuff_op_value, TUFF_OP_MAX_ARGUMENTS> values = {};
+    std::size_t count = 0;
+    for (const OpValue& argument : arguments) {
+      if (count < values.size()) values[count] = argument.value();
+      ++count;  // if there are too many, the library reports the error
+    }
+    return detail::finish(tuff_op_run(handle(), op, values.data(), static_cast<uint32_t>(count)));
+  }
 
   // As Kernel::launch, on this stream.
   Outcome launch(const Kernel& kernel, const std::array<uint32_t, 3>& groups,
@@ -1200,6 +1264,13 @@ class Context : public Operations<tuff_context_destroy> {
     const tuff_status status = tuff_context_memory(handle(), &memory);
     return detail::give(status, std::move(memory));
   }
+  // What the context has done, and what it holds.
+  Returned<Usage> usage() const {
+    Usage usage = {};
+    usage.struct_size = sizeof(usage);
+    const tuff_status status = tuff_context_usage(handle(), &usage);
+    return detail::give(status, std::move(usage));
+  }
   // Releases unused memory to the device.
   Outcome trim() { return detail::finish(tuff_context_trim(handle())); }
   Outcome reset_peak() { return detail::finish(tuff_context_reset_peak(handle())); }
@@ -1286,6 +1357,36 @@ class Context : public Operations<tuff_context_destroy> {
   // Loads PTX, on devices that support "ptx". Pointers take the buffers, all other parameters are the push constants.
   Returned<Kernel> kernel_ptx(const std::string& ptx, const KernelOptions& options = {}) const {
     return make_kernel(TUFF_KERNEL_PTX, ptx.c_str(), ptx.size(), options);
+  }
+
+  // Adds an operation, whose kernel is this GLSL, or as desc.kernel describes it; struct_size is set here. host
+  // computes it in contexts that have no kernels.
+  Returned<Op> register_op(tuff_op_desc desc, const std::string& glsl, tuff_op_host host = nullptr,
+                           void* user = nullptr) const {
+    tuff_kernel_desc kernel = {};
+    kernel.struct_size = sizeof(kernel);
+    kernel.language = TUFF_KERNEL_GLSL;
+    kernel.source = glsl.c_str();
+    desc.kernel = &kernel;
+    return register_op(desc, host, user);
+  }
+  Returned<Op> register_op(tuff_op_desc desc, tuff_op_host host = nullptr, void* user = nullptr) const {
+    desc.struct_size = sizeof(desc);
+    tuff_op made = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_op_register(handle(), &desc, host, user, &made);
+    return detail::give(status, Op(made));
+  }
+  // An operation of the context by its name. The handle is not owned.
+  Returned<tuff_op> find_op(const char* name) const {
+    tuff_op op = TUFF_NULL_HANDLE;
+    const tuff_status status = tuff_op_find(handle(), name, &op);
+    return detail::give(status, std::move(op));
+  }
+  // The context's operations with their arguments, one per line.
+  Returned<std::string> list_ops() const {
+    return detail::text_of([this](char* buffer, uint64_t capacity, uint64_t* length) {
+      return tuff_op_list(handle(), buffer, capacity, length);
+    });
   }
 
   // Creates an expression from a formula over these inputs: expression("a * b + c", {{"a", TUFF_F32, 0}, …}, {…}).

@@ -23,6 +23,7 @@ from ._context import (
     device_count,
     device_refusals,
     devices,
+    sensors,
     set_log,
     version,
 )
@@ -42,6 +43,7 @@ from ._operations import *  # noqa: F403
 from ._position import *  # noqa: F403
 from ._pool import *  # noqa: F403
 from ._quantisation import *  # noqa: F403
+from ._registered import Operation
 from ._random import *  # noqa: F403
 from ._recurrent import *  # noqa: F403
 from ._reductions import *  # noqa: F403
@@ -57,7 +59,7 @@ from ._views import Transposed
 lib = raw.lib
 __version__ = "0.9.0"
 
-for _public in (Array, Buffer, Context, Device, Event, Graph, Kernel, Profile, Stream, Transposed, TuffError):
+for _public in (Array, Buffer, Context, Device, Event, Graph, Kernel, Operation, Profile, Stream, Transposed, TuffError):
     _public.__module__ = "tuff"  # the name that tracebacks and pickles show
 del _public
 
@@ -69,6 +71,7 @@ __all__ = [
     "Event",
     "Graph",
     "Kernel",
+    "Operation",
     "Profile",
     "Stream",
     "Transposed",
@@ -81,6 +84,7 @@ __all__ = [
     "device_count",
     "device_refusals",
     "devices",
+    "sensors",
     "fft",
     "grad",
     "last_error",

@@ -26,6 +26,7 @@ VERSION = 2304
 ABI_VERSION = 1
 NULL_HANDLE = 0
 KERNEL_MAX_BINDINGS = 32
+OP_MAX_ARGUMENTS = 64
 MAX_QUEUE_FAMILIES = 8
 MAX_MATRIX_SHAPES = 32
 EXPR_MAX_INPUTS = 16
@@ -345,6 +346,18 @@ KERNEL_PTX = 2
 # tuff_kernel_flags
 KERNEL_ROBUST = 1
 KERNEL_UNTRUSTED = 2
+
+# tuff_op_kind
+OP_KIND_INVALID = -1
+OP_BUFFER = 1
+OP_SCALAR = 2
+
+# tuff_op_access
+OP_ACCESS_INVALID = -1
+OP_NO_ACCESS = 0
+OP_READ = 1
+OP_WRITE = 2
+OP_READ_WRITE = 3
 
 
 class QueueFamily(ctypes.Structure):
@@ -1683,8 +1696,99 @@ class KernelProperties(Structure):
     ]
 
 
+class OpArgument(ctypes.Structure):
+    """tuff_op_argument"""
+
+    _fields_ = [
+        ("name", c_char_p),
+        ("kind", c_int32),
+        ("dtype", c_int32),
+        ("access", c_int32),
+        ("reserved", c_uint32),
+        ("elements", c_char_p),
+        ("minimum", c_double),
+        ("maximum", c_double),
+    ]
+
+
+class OpValue(ctypes.Structure):
+    """tuff_op_value"""
+
+    _fields_ = [
+        ("buffer", c_uint64),
+        ("integer", c_int64),
+        ("real", c_double),
+    ]
+
+
+class OpOperand(ctypes.Structure):
+    """tuff_op_operand"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("bytes", c_uint64),
+        ("integer", c_int64),
+        ("real", c_double),
+    ]
+
+
+class OpDesc(Structure):
+    """tuff_op_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("argument_count", c_uint32),
+        ("name", c_char_p),
+        ("arguments", POINTER(OpArgument)),
+        ("kernel", POINTER(KernelDesc)),
+        ("groups", c_char_p),
+        ("invocations", c_char_p),
+        ("flops", c_char_p),
+    ]
+
+
+class Usage(Structure):
+    """tuff_usage"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("published", c_int32),
+        ("calls", c_uint64),
+        ("dispatches", c_uint64),
+        ("submissions", c_uint64),
+        ("submissions_in_flight", c_uint64),
+        ("bytes_moved", c_double),
+        ("flops", c_double),
+        ("bytes_uploaded", c_uint64),
+        ("bytes_downloaded", c_uint64),
+        ("bytes_in_use", c_uint64),
+        ("bytes_reserved", c_uint64),
+        ("bytes_peak", c_uint64),
+        ("bytes_limit", c_uint64),
+    ]
+
+
+class DeviceSensors(Structure):
+    """tuff_device_sensors"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("pci_address", c_char * 16),
+        ("heap_bytes", c_uint64),
+        ("heap_budget_bytes", c_uint64),
+        ("heap_used_bytes", c_uint64),
+        ("temperature_celsius", c_double),
+        ("power_watts", c_double),
+        ("core_hertz", c_double),
+        ("memory_hertz", c_double),
+        ("busy", c_double),
+    ]
+
+
 LogCallback = CFUNCTYPE(None, c_void_p, c_int32, c_char_p)
 MemoryCallback = CFUNCTYPE(None, c_void_p, POINTER(MemoryPressure))
+OpHost = CFUNCTYPE(None, c_void_p, POINTER(OpOperand), c_uint32, POINTER(c_int32))
 
 #: name: (result, arguments), for every function of tuff.h.
 FUNCTIONS = {
@@ -1941,4 +2045,13 @@ FUNCTIONS = {
         ],
     ),
     "tuff_kernel_destroy": (c_int32, [c_uint64]),
+    # Extensions
+    "tuff_op_register": (c_int32, [c_uint64, POINTER(OpDesc), OpHost, c_void_p, POINTER(c_uint64)]),
+    "tuff_op_find": (c_int32, [c_uint64, c_char_p, POINTER(c_uint64)]),
+    "tuff_op_list": (c_int32, [c_uint64, c_char_p, c_uint64, POINTER(c_uint64)]),
+    "tuff_op_run": (c_int32, [c_uint64, c_uint64, POINTER(OpValue), c_uint32]),
+    "tuff_op_destroy": (c_int32, [c_uint64]),
+    # Monitoring
+    "tuff_context_usage": (c_int32, [c_uint64, POINTER(Usage)]),
+    "tuff_device_read_sensors": (c_int32, [c_uint32, POINTER(DeviceSensors)]),
 }

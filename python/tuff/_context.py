@@ -18,10 +18,11 @@ from . import raw
 from ._array import Array, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._core import allocate
-from ._checked import I32, OnDevice, element, host_array, is_complex_number, is_whole, text, whole
+from ._checked import I32, U32, OnDevice, element, host_array, is_complex_number, is_whole, text, whole
 from ._error import check, text_of
 from ._handle import Session
 from ._kernel import Kernel
+from ._registered import Operation
 from ._pinned import pinned
 from ._profile import Profile
 from ._stream import Event, Graph, Stream, current_stream
@@ -99,6 +100,24 @@ def devices() -> List[Device]:
         properties = raw.DeviceProperties()
         check(raw.tuff_device_info(index, properties))
         found.append(Device._of(properties))
+    return found
+
+
+def sensors(index: int = 0) -> Dict[str, Union[None, str, int, float]]:
+    """Returns what the system measures of a device now, by the names in tuff_device_sensors; None where no driver tells."""
+    now = raw.DeviceSensors()
+    check(raw.tuff_device_read_sensors(whole(index, "index", most=U32), now))
+    found = {}
+    for name, kind in raw.DeviceSensors._fields_:
+        value = getattr(now, name)
+        if name in ("struct_size", "reserved"):
+            continue
+        if name == "pci_address":
+            found[name] = value.decode() or None
+        elif kind is ctypes.c_double:
+            found[name] = None if math.isnan(value) else value
+        else:
+            found[name] = value if name == "heap_bytes" or now.heap_budget_bytes else None
     return found
 
 
@@ -198,7 +217,7 @@ class Context(OnDevice):
         self._is_host = self.device.type in ("cpu", "host")
         self._session.allocation = raw.ALLOC_HOST_VISIBLE if self._is_host else 0
         self._lock = threading.Lock()
-        self._memory_callbacks: List[object] = []  # all kept: a callback may replace itself
+        self._callbacks: List[object] = []  # all kept: a callback may replace itself
         self._zeros_handle = raw.NULL_HANDLE
         self._zeros_count = 0
 
@@ -300,6 +319,12 @@ class Context(OnDevice):
         check(raw.tuff_context_memory(self.handle, memory))
         return {name: getattr(memory, name) for name, _ in raw.MemoryStats._fields_ if name != "struct_size"}
 
+    def usage(self) -> Dict[str, Union[int, float]]:
+        """Returns what the context has done and what it holds, by the names in tuff_usage."""
+        usage = raw.Usage()
+        check(raw.tuff_context_usage(self.handle, usage))
+        return {name: getattr(usage, name) for name, _ in raw.Usage._fields_ if name != "struct_size"}
+
     def trim(self) -> None:
         """Releases unused memory to the device. Memory of unfinished work is released only after synchronize()."""
         check(raw.tuff_context_trim(self.handle))
@@ -320,7 +345,7 @@ class Context(OnDevice):
             callback(pressure[0].bytes_requested, pressure[0].bytes_needed)
 
         function = raw.MemoryCallback() if callback is None else raw.MemoryCallback(forward)
-        self._memory_callbacks.append(function)
+        self._callbacks.append(function)
         check(raw.tuff_context_set_memory_callback(self.handle, function, None))
 
     def import_host(self, array: np.ndarray) -> Buffer:
@@ -410,6 +435,14 @@ class Context(OnDevice):
     def kernel(self, source: Union[str, bytes, np.ndarray], **options: object) -> Kernel:
         """Compiles a compute shader, GLSL as str or SPIR-V as bytes, or loads PTX; see Kernel for the options."""
         return Kernel(self, source, **options)
+
+    def operation(self, name: str, arguments: Sequence[str], **options: object) -> Operation:
+        """Adds an operation to the context, by its name and with declared arguments; see Operation for the options."""
+        return Operation(self, name, arguments, **options)
+
+    def operations(self) -> List[str]:
+        """Returns the context's operations, each as its name and its arguments in a line."""
+        return text_of(lambda *to: raw.tuff_op_list(self.handle, *to)).splitlines()
 
     def _make(self, shape: Shape, dtype: object, uninitialized: bool) -> Array:
         sizes, kind = as_shape(shape), as_dtype(dtype)

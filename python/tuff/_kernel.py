@@ -38,6 +38,62 @@ def _bits(value: Number) -> int:
     return int.from_bytes(data.tobytes(), "little" if np.little_endian else "big")
 
 
+def kernel_desc(
+    source: Union[str, bytes, np.ndarray],
+    *,
+    name: Optional[str] = None,
+    defines: Optional[Mapping[str, object]] = None,
+    constants: Optional[Mapping[int, Number]] = None,
+    entry: Optional[str] = None,
+    robust: bool = False,
+    untrusted: bool = False,
+    max_source_bytes: int = 0,
+    compile_seconds: float = 0,
+    compile_memory_bytes: int = 0,
+    language: Optional[str] = None,
+    workgroup_size: Union[int, Sequence[int]] = (0, 0, 0),
+    shared_bytes: int = 0,
+) -> raw.KernelDesc:
+    """The tuff_kernel_desc of a kernel's source and options, which it keeps alive."""
+    if language is None:
+        language = "glsl" if isinstance(source, str) else "spirv"
+    if language not in _LANGUAGES:
+        raise ValueError(f"language is {language!r}, needs one of {', '.join(_LANGUAGES)}")
+    data = source.encode() if isinstance(source, str) else _bytes(source, "source")
+    threads = wholes(workgroup_size, "workgroup_size", most=U32)
+    if not 1 <= len(threads) <= 3:
+        raise ValueError(f"workgroup_size is {workgroup_size!r}, needs one to three numbers")
+    texts = [
+        (text(key, "a define's name"), text(str(value), f"the define {key}"))
+        for key, value in _items(defines, "defines")
+    ]
+    values = [
+        (whole(key, "a constant's id", most=U32), 0, _bits(value)) for key, value in _items(constants, "constants")
+    ]
+    compile_milliseconds = 1000 * real(compile_seconds, "compile_seconds")
+    if not 0 <= compile_milliseconds < 2**63:
+        raise ValueError(f"compile_seconds is {compile_seconds!r}")
+    desc = raw.KernelDesc(
+        language=_LANGUAGES[language],
+        source=ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p),
+        source_bytes=len(data),
+        name=None if name is None else os.fsencode(name),
+        entry=None if entry is None else text(entry, "entry"),
+        defines=(raw.KernelDefine * len(texts))(*texts),
+        define_count=len(texts),
+        constants=(raw.KernelConstant * len(values))(*values),
+        constant_count=len(values),
+        flags=raw.KERNEL_ROBUST * bool(robust) | raw.KERNEL_UNTRUSTED * bool(untrusted),
+        max_source_bytes=whole(max_source_bytes, "max_source_bytes"),
+        compile_milliseconds=round(compile_milliseconds),
+        compile_memory_bytes=whole(compile_memory_bytes, "compile_memory_bytes"),
+        workgroup_size=(ctypes.c_uint32 * 3)(*(*threads, 1, 1)[:3]) if any(threads) else (ctypes.c_uint32 * 3)(),
+        shared_bytes=whole(shared_bytes, "shared_bytes", most=U32),
+    )
+    desc.kept = data  # source is only its address
+    return desc
+
+
 class Kernel(OnDevice):
     """A compute shader. ``ctx.kernel(source)`` compiles one; calling it launches it:
 
@@ -73,40 +129,20 @@ class Kernel(OnDevice):
         constants, id to value. workgroup_size and shared_bytes are for PTX, such as Triton's: workgroup_size=32 *
         metadata.num_warps and shared_bytes=metadata.shared. All others are as in tuff_kernel_desc."""
         _require_context(context)
-        if language is None:
-            language = "glsl" if isinstance(source, str) else "spirv"
-        if language not in _LANGUAGES:
-            raise ValueError(f"language is {language!r}, needs one of {', '.join(_LANGUAGES)}")
-        data = source.encode() if isinstance(source, str) else _bytes(source, "source")
-        threads = wholes(workgroup_size, "workgroup_size", most=U32)
-        if not 1 <= len(threads) <= 3:
-            raise ValueError(f"workgroup_size is {workgroup_size!r}, needs one to three numbers")
-        texts = [
-            (text(key, "a define's name"), text(str(value), f"the define {key}"))
-            for key, value in _items(defines, "defines")
-        ]
-        values = [
-            (whole(key, "a constant's id", most=U32), 0, _bits(value)) for key, value in _items(constants, "constants")
-        ]
-        compile_milliseconds = 1000 * real(compile_seconds, "compile_seconds")
-        if not 0 <= compile_milliseconds < 2**63:
-            raise ValueError(f"compile_seconds is {compile_seconds!r}")
-        desc = raw.KernelDesc(
-            language=_LANGUAGES[language],
-            source=ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p),
-            source_bytes=len(data),
-            name=None if name is None else os.fsencode(name),
-            entry=None if entry is None else text(entry, "entry"),
-            defines=(raw.KernelDefine * len(texts))(*texts),
-            define_count=len(texts),
-            constants=(raw.KernelConstant * len(values))(*values),
-            constant_count=len(values),
-            flags=raw.KERNEL_ROBUST * bool(robust) | raw.KERNEL_UNTRUSTED * bool(untrusted),
-            max_source_bytes=whole(max_source_bytes, "max_source_bytes"),
-            compile_milliseconds=round(compile_milliseconds),
-            compile_memory_bytes=whole(compile_memory_bytes, "compile_memory_bytes"),
-            workgroup_size=(ctypes.c_uint32 * 3)(*(*threads, 1, 1)[:3]) if any(threads) else (ctypes.c_uint32 * 3)(),
-            shared_bytes=whole(shared_bytes, "shared_bytes", most=U32),
+        desc = kernel_desc(
+            source,
+            name=name,
+            defines=defines,
+            constants=constants,
+            entry=entry,
+            robust=robust,
+            untrusted=untrusted,
+            max_source_bytes=max_source_bytes,
+            compile_seconds=compile_seconds,
+            compile_memory_bytes=compile_memory_bytes,
+            language=language,
+            workgroup_size=workgroup_size,
+            shared_bytes=shared_bytes,
         )
         handle = ctypes.c_uint64()
         check(raw.tuff_kernel_create(context.handle, desc, handle))

@@ -136,11 +136,13 @@ bool from_bytes(std::string_view bytes, DriverTrial& trial);
 // --- launches --------------------------------------------------------------------------------------------
 
 struct Buffer;
+struct ExtensionCall;
 struct LaunchArgs {
   std::span<const Buffer* const> buffers;
   const void* push = nullptr;
   uint32_t push_bytes = 0;
   std::array<uint32_t, 3> groups{1, 1, 1};
+  const ExtensionCall* call = nullptr;  // for a registered operation: messages name its arguments
 };
 struct LaunchLimits {
   uint64_t max_range, alignment;

@@ -1,24 +1,48 @@
 #include "planning/buffer.hpp"
 #include "planning/status.hpp"
 #include "runtime/custom/custom_kernel.hpp"
+#include "runtime/custom/extension.hpp"
 
 namespace tuff {
 namespace {
 
-void check_buffer(const Buffer* buffer, uint32_t i, const KernelInterface::Binding& binding,
+// A buffer of a launch, as messages call it: "buffers[1]", or its name in a registered operation.
+struct BufferName {
+  const LaunchArgs& args;
+  uint32_t i;
+};
+
+}  // namespace
+}  // namespace tuff
+
+template <>
+struct fmt::formatter<tuff::BufferName> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(const tuff::BufferName& name, Context& context) const {
+    const tuff::ExtensionCall* call = name.args.call;
+    if (call == nullptr) return fmt::format_to(context.out(), "buffers[{}]", name.i);
+    return fmt::format_to(context.out(), "{}", call->operation->buffer_name(name.i));
+  }
+};
+
+namespace tuff {
+namespace {
+
+void check_buffer(const LaunchArgs& args, uint32_t i, const KernelInterface::Binding& binding,
                   const LaunchLimits& limits) {
   if (!binding.used) return;
-  require(buffer != nullptr, "buffers[{}] is TUFF_NULL_HANDLE, and the kernel uses binding {}", i, i);
+  const Buffer* buffer = args.buffers[i];
+  const BufferName name{args, i};
+  require(buffer != nullptr, "{} is TUFF_NULL_HANDLE, and the kernel uses binding {}", name, i);
   require(buffer->bytes >= binding.min_bytes && buffer->bytes != 0,
-          "buffers[{}] holds {} bytes, the kernel's block at binding {} needs at least {}", i, buffer->bytes, i,
+          "{} holds {} bytes, the kernel's block at binding {} needs at least {}", name, buffer->bytes, i,
           binding.min_bytes);
-  require(!buffer->allocation->mapped.load(std::memory_order_relaxed), "buffers[{}] is mapped, needs tuff_unmap first",
-          i);
+  require(!buffer->allocation->mapped.load(std::memory_order_relaxed), "{} is mapped, needs tuff_unmap first", name);
   require(buffer->offset % limits.alignment == 0,
-          "buffers[{}] begins {} bytes into its memory, this device binds at multiples of {}", i, buffer->offset,
+          "{} begins {} bytes into its memory, this device binds at multiples of {}", name, buffer->offset,
           limits.alignment);
   if (buffer->bytes > limits.max_range) {
-    fail(TUFF_ERROR_LIMIT_EXCEEDED, "buffers[{}] holds {} bytes, this device binds at most {} at once (tuff_view)", i,
+    fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} holds {} bytes, this device binds at most {} at once (tuff_view)", name,
          buffer->bytes, limits.max_range);
   }
 }
@@ -42,13 +66,13 @@ void check_launch(const KernelInterface& kernel, const LaunchArgs& args, const L
            args.groups[i], limits.max_groups[i]);
     }
   }
-  for (uint32_t i = 0; i < count; ++i) check_buffer(args.buffers[i], i, kernel.bindings[i], limits);
+  for (uint32_t i = 0; i < count; ++i) check_buffer(args, i, kernel.bindings[i], limits);
   for (uint32_t i = 0; i < count; ++i) {
     if (kernel.overlaps || !kernel.bindings[i].used || !kernel.bindings[i].written) continue;
     for (uint32_t j = 0; j < count; ++j) {
       if (j == i || !kernel.bindings[j].used) continue;
-      require(!buffers_overlap(*args.buffers[i], *args.buffers[j]),
-              "buffers[{}] is written by the kernel and overlaps buffers[{}]", i, j);
+      require(!buffers_overlap(*args.buffers[i], *args.buffers[j]), "{} is written by the kernel and overlaps {}",
+              BufferName{args, i}, BufferName{args, j});
     }
   }
 }

@@ -18,6 +18,7 @@
 #include "runtime/limits.hpp"
 #include "runtime/plugin/plugin.hpp"
 #include "runtime/profile.hpp"
+#include "runtime/usage.hpp"
 
 namespace tuff {
 namespace {
@@ -29,6 +30,18 @@ constexpr uint64_t kImportAlignment = 4096;
 // Shared with the allocations, which update it when they are freed.
 struct MemoryUse {
   std::atomic<uint64_t> in_use{0}, live{0}, imported{0};
+  Usage usage;  // the context's; allocations are freed by any thread, so these two counters have several writers
+
+  void take(uint64_t bytes) noexcept {
+    in_use.fetch_add(bytes, std::memory_order_relaxed);
+    usage.counters().bytes_in_use.fetch_add(bytes, std::memory_order_relaxed);
+    usage.counters().bytes_reserved.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void give_back(uint64_t bytes) noexcept {
+    in_use.fetch_sub(bytes, std::memory_order_relaxed);
+    usage.counters().bytes_in_use.fetch_sub(bytes, std::memory_order_relaxed);
+    usage.counters().bytes_reserved.fetch_sub(bytes, std::memory_order_relaxed);
+  }
 };
 
 class HostAllocation final : public Allocation {
@@ -45,7 +58,7 @@ class HostAllocation final : public Allocation {
   }
   ~HostAllocation() override {
     std::free(block_);
-    use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+    use_->give_back(bytes_);
     use_->live.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -67,7 +80,7 @@ class PluginAllocation final : public Allocation {
   }
   ~PluginAllocation() override {
     device_->release(memory_, bytes_);
-    use_->in_use.fetch_sub(bytes_, std::memory_order_relaxed);
+    use_->give_back(bytes_);
     use_->live.fetch_sub(1, std::memory_order_relaxed);
   }
   std::byte* host() const noexcept override { return memory_; }
@@ -112,10 +125,36 @@ class ImportedAllocation final : public Allocation {
 
 // Shared by a backend's streams. The lock keeps operations in call order.
 struct HostWork {
+  explicit HostWork(UsageCounters& counters) : usage(counters) {}
+
   mutable Mutex mutex{LockRank::backend};
+  UsageCounters& usage;
   uint64_t dispatches = 0, bytes_uploaded = 0, bytes_downloaded = 0;
   std::atomic<uint32_t> streams{0};      // alive
   std::shared_ptr<PluginDevice> device;  // null: the reference computes everything
+};
+
+// A function of the host in place of a kernel, for a registered operation.
+class HostKernel final : public CustomKernel {
+ public:
+  HostKernel(KernelInterface interface, ComputeBackend::HostLaunch launch)
+      : interface_(std::move(interface)), launch_(std::move(launch)) {}
+
+  void describe(tuff_kernel_properties& properties) const override {
+    properties.binding_count = static_cast<uint32_t>(interface_.bindings.size());
+    properties.push_bytes = interface_.push_bytes;
+    std::copy_n(interface_.workgroup_size.begin(), 3, properties.workgroup_size);
+    properties.buffer_alignment = 1;
+  }
+  void run(const LaunchArgs& args) const {
+    constexpr LaunchLimits kNone{UINT64_MAX, 1, {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    check_launch(interface_, args, kNone);
+    launch_(args);
+  }
+
+ private:
+  KernelInterface interface_;
+  ComputeBackend::HostLaunch launch_;
 };
 
 [[noreturn]] void fail_without_graphs() {
@@ -168,18 +207,23 @@ class HostStream final : public ComputeStream {
     const std::lock_guard lock(work_.mutex);
     std::memcpy(dst.host<std::byte>() + offset, src, bytes);
     work_.bytes_uploaded += bytes;
+    add_usage(work_.usage.uploaded, bytes);
+    add_usage(work_.usage.calls, uint64_t{1});
   }
 
   void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override {
     const std::lock_guard lock(work_.mutex);
     std::memcpy(dst, src.host<std::byte>() + offset, bytes);
     work_.bytes_downloaded += bytes;
+    add_usage(work_.usage.downloaded, bytes);
+    add_usage(work_.usage.calls, uint64_t{1});
   }
 
   void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                  uint64_t bytes) override {
     const std::lock_guard lock(work_.mutex);
     std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
+    add_usage(work_.usage.calls, uint64_t{1});
   }
 
   void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override {
@@ -194,6 +238,7 @@ class HostStream final : public ComputeStream {
       done += next;
       if (block < kBlock) block = done;
     }
+    add_usage(work_.usage.calls, uint64_t{1});
   }
 
   void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
@@ -207,8 +252,16 @@ class HostStream final : public ComputeStream {
     operation.check();
     if (work_.device == nullptr || !work_.device->compute(operation)) operation.compute();
     ++work_.dispatches;
+    add_usage(work_.usage.calls, uint64_t{1});
+    add_usage(work_.usage.dispatches, uint64_t{1});
   }
-  void launch(CustomKernel&, const LaunchArgs&) override { fail_without_kernels(); }
+  void launch(CustomKernel& kernel, const LaunchArgs& args) override {
+    const std::lock_guard lock(work_.mutex);
+    static_cast<HostKernel&>(kernel).run(args);
+    ++work_.dispatches;
+    add_usage(work_.usage.calls, uint64_t{1});
+    add_usage(work_.usage.dispatches, uint64_t{1});
+  }
 
  private:
   HostWork& work_;
@@ -261,6 +314,9 @@ class HostBackend final : public ComputeBackend {
   void init(const ContextOptions&) override {
     physical_bytes_ = platform::physical_memory_bytes();
     if (plugin_ != nullptr) work_.device = std::make_shared<PluginDevice>(*plugin_);
+    tuff_device_properties properties{};
+    capabilities(properties);
+    use_->usage.publish(properties);
   }
 
   void capabilities(tuff_device_properties& properties) const override {
@@ -283,9 +339,15 @@ class HostBackend final : public ComputeBackend {
     stats.bytes_downloaded = work_.bytes_downloaded;
   }
 
+  void usage(tuff_usage& usage) override {
+    const std::lock_guard lock(work_.mutex);
+    use_->usage.describe(usage);
+  }
+
   void set_limits(const tuff_limits& limits) override {
     const std::lock_guard lock(work_.mutex);
     memory_limit_ = limits.memory_bytes;
+    use_->usage.counters().bytes_limit.store(memory_limit_, std::memory_order_relaxed);
   }
 
   void set_tuning(const char* json) override {
@@ -310,6 +372,7 @@ class HostBackend final : public ComputeBackend {
   void reset_peak() override {
     const std::lock_guard lock(work_.mutex);
     bytes_peak_ = use_->in_use.load(std::memory_order_relaxed);
+    show_peak();
   }
 
   Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override {
@@ -344,6 +407,10 @@ class HostBackend final : public ComputeBackend {
 
   std::string variants(const Operation&) override { fail_without_variants(); }
   std::unique_ptr<CustomKernel> create_kernel(const KernelOptions&) override { fail_without_kernels(); }
+  bool computes_on_host() const override { return true; }
+  std::unique_ptr<CustomKernel> create_host_kernel(KernelInterface interface, HostLaunch launch) override {
+    return std::make_unique<HostKernel>(std::move(interface), std::move(launch));
+  }
 
   ComputeStream& default_stream() override { return stream_; }
   std::unique_ptr<ComputeStream> create_stream(const StreamOptions&) override {
@@ -393,7 +460,7 @@ class HostBackend final : public ComputeBackend {
     check_room(TUFF_ERROR_LIMIT_EXCEEDED, memory_limit_, "the context's limit is");
     // The system may overcommit, and kill the process on first use.
     check_room(TUFF_ERROR_OUT_OF_HOST_MEMORY, physical_bytes_, "the machine has");
-    use_->in_use.fetch_add(options.bytes, std::memory_order_relaxed);
+    use_->take(options.bytes);
     try {
       std::shared_ptr<Allocation> allocation;
       if (work_.device != nullptr && work_.device->allocates()) {
@@ -402,19 +469,22 @@ class HostBackend final : public ComputeBackend {
         allocation = std::make_shared<HostAllocation>(use_, options.bytes, options.zeroed);
       }
       bytes_peak_ = std::max(bytes_peak_, in_use + options.bytes);
+      show_peak();
       return allocation;
     } catch (...) {
-      use_->in_use.fetch_sub(options.bytes, std::memory_order_relaxed);
+      use_->give_back(options.bytes);
       throw;
     }
   }
 
+  void show_peak() noexcept { use_->usage.counters().bytes_peak.store(bytes_peak_, std::memory_order_relaxed); }
+
   uint64_t max_allocation_bytes() const { return largest_allocation(physical_bytes_); }
 
   const Plugin* plugin_;  // null: the reference
-  HostWork work_;
-  HostStream stream_{work_};
   std::shared_ptr<MemoryUse> use_ = std::make_shared<MemoryUse>();
+  HostWork work_{use_->usage.counters()};
+  HostStream stream_{work_};
   uint64_t physical_bytes_ = 0;
   uint64_t memory_limit_ = 0;
   uint64_t bytes_peak_ = 0, allocations_ = 0, memory_allocations_ = 0;

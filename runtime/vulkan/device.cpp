@@ -210,6 +210,10 @@ HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap) {
   return {budget.heapBudget[heap], budget.heapUsage[heap]};
 }
 
+HeapBudget heap_budget(const PhysicalDevice& physical) {
+  return read_heap_budget(physical, largest_device_heap(physical.memory));
+}
+
 uint64_t max_block_bytes(const PhysicalDevice& physical) {
   const uint64_t heap = physical.memory.memoryHeaps[largest_device_heap(physical.memory)].size;
   return std::min<uint64_t>(heap, physical.max_buffer_bytes) / kBlockGranule * kBlockGranule;

@@ -5,6 +5,7 @@
 
 #include "planning/dry_run.hpp"
 #include "planning/log.hpp"
+#include "runtime/custom/extension.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 
 namespace tuff {
@@ -212,8 +213,9 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   const KernelInterface& interface = kernel.interface();
   BoundDispatch bound;
   bound.bases = false;
-  bound.label = "kernel";
   bound.kernel = kernel.name().c_str();
+  bound.label = args.call != nullptr ? bound.kernel : "kernel";
+  bound.operations = args.call != nullptr ? args.call->flops : 0;
   bound.groups = args.groups;
   bound.pipeline = kernel.objects().pipeline;
   bound.layout = kernel.objects().layout;
@@ -246,7 +248,7 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
     if (interface.bindings[i].used) has_used(*args.buffers[i]);
   }
   launched(kernel);
-  appended(guess_seconds(bound.bytes));
+  appended(guess_seconds(bound.bytes, bound.operations));
 }
 
 void DeviceRecorder::copy(const char* label, const Buffer& dst, uint64_t dst_offset, const Buffer& src,

@@ -143,6 +143,16 @@ void GraphRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const Bu
 VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents& contents)
     : backend_(backend), current_(contents.commands), operands_(find_operands(contents, current_, replacements_)) {
   contents_ = std::move(contents);
+  for (const GraphCommand& command : current_) {
+    if (const auto* dispatch = std::get_if<BoundDispatch>(&command.what)) {
+      bytes_ += dispatch->bytes;
+      operations_ += dispatch->operations;
+    } else if (const auto* copy = std::get_if<BoundCopy>(&command.what)) {
+      bytes_ += copy->moved();
+    } else {
+      bytes_ += static_cast<double>(std::get<BoundFill>(command.what).bytes);
+    }
+  }
 }
 
 VulkanGraph::~VulkanGraph() {

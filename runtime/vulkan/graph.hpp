@@ -100,6 +100,8 @@ class VulkanGraph final : public ComputeGraph {
   bool empty() const noexcept { return contents_.commands.empty(); }
   bool host_looks() const noexcept { return contents_.host_looks; }
   uint64_t dispatches() const noexcept { return contents_.dispatches; }
+  double bytes() const noexcept { return bytes_; }
+  double operations() const noexcept { return operations_; }
   const std::vector<GraphCommand>& commands() const noexcept { return current_; }
   template <typename Visit>
   void each_buffer(const Visit& visit) const {
@@ -146,6 +148,7 @@ class VulkanGraph final : public ComputeGraph {
   size_t encoding_ = 0;  // the last one launched
   uint64_t version_ = 1;
   Use last_launch_;
+  double bytes_ = 0, operations_ = 0;  // of all commands
 };
 
 }  // namespace tuff

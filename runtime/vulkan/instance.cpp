@@ -169,6 +169,10 @@ void read_properties(PhysicalDevice& device, const std::vector<VkExtensionProper
   };
   if (contains(extensions, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) append(multiprocessors);
   if (control) append(device.subgroup_control);
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT, nullptr, 0, 0, 0, 0};
+  const bool on_pci = contains(extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+  if (on_pci) append(pci);
   VkPhysicalDeviceMaintenance4Properties maintenance4{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
                                                       nullptr, UINT64_MAX};
   if (device.properties.apiVersion >= VK_API_VERSION_1_3 || contains(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
@@ -177,6 +181,10 @@ void read_properties(PhysicalDevice& device, const std::vector<VkExtensionProper
   vkGetPhysicalDeviceProperties2(device.handle, &properties);
   device.cores = multiprocessors.shaderSMCount;
   device.max_buffer_bytes = maintenance4.maxBufferSize;
+  if (on_pci) {
+    device.pci_address =
+        fmt::format("{:04x}:{:02x}:{:02x}.{:x}", pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction);
+  }
   device.properties11.pNext = device.float_controls.pNext = device.driver.pNext = nullptr;
   device.maintenance3.pNext = device.subgroup_control.pNext = nullptr;
 }

@@ -50,7 +50,8 @@ struct PhysicalDevice {
   bool binary_import = false;        // VK_NVX_binary_import: kernels in PTX
   bool compute_only = false;         // the queue family has no graphics
   std::vector<MatrixShape> matrix_shapes;
-  std::string lacks;  // empty if the device is usable
+  std::string pci_address;  // "0000:03:00.0"; empty if unknown
+  std::string lacks;        // empty if the device is usable
 };
 
 class Instance {

@@ -17,7 +17,8 @@ uint32_t class_of(uint64_t bytes) {
 
 }  // namespace
 
-MemoryPool::MemoryPool(std::shared_ptr<Device> device) : device_(std::move(device)) {
+MemoryPool::MemoryPool(std::shared_ptr<Device> device, std::shared_ptr<Usage> usage)
+    : device_(std::move(device)), usage_(std::move(usage)) {
   types_[0] = find_type(MemoryKind::device);
   types_[1] = find_type(MemoryKind::readback);
   const VkMemoryPropertyFlags flags = device_->physical.memory.memoryTypes[types_[0]].propertyFlags;
@@ -147,7 +148,16 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
   ++live_;
   in_use_ += range.size;
   peak_ = std::max(peak_, in_use_);
+  show_usage();
   return range;
+}
+
+void MemoryPool::show_usage() noexcept {
+  UsageCounters& counters = usage_->counters();
+  counters.bytes_in_use.store(in_use_, std::memory_order_relaxed);
+  counters.bytes_reserved.store(reserved_, std::memory_order_relaxed);
+  counters.bytes_peak.store(peak_, std::memory_order_relaxed);
+  counters.bytes_limit.store(limit_, std::memory_order_relaxed);
 }
 
 // Allocates a smaller block, just large enough for the request, if there is no memory for a whole one.
@@ -260,6 +270,7 @@ void MemoryPool::release(const MemoryRange& range, const LastUses& uses) noexcep
   const std::lock_guard lock(mutex_);
   if (uses.done(*timelines_)) {
     give_back(range);
+    show_usage();
     return;
   }
   pending_.push_back({range, FinalUses(uses, *timelines_)});  // make_room() has reserved room
@@ -279,6 +290,7 @@ void MemoryPool::reclaim() noexcept {
   pending_outside_ = std::any_of(pending_.begin(), pending_.end(),
                                  [](const Pending& pending) { return pending.range.block->outside(); });
   trim_to(device_->memory_bytes() / 4);
+  show_usage();
 }
 
 // Frees empty blocks, keeping at most `keep_bytes` of them.
@@ -378,18 +390,21 @@ MemoryBlock* MemoryPool::make_block(uint64_t bytes, const MemoryRequest& request
 void MemoryPool::set_limit(uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   limit_ = bytes;
+  show_usage();
 }
 
 void MemoryPool::trim() {
   const std::lock_guard lock(mutex_);
   reclaim();
   trim_to(0);
+  show_usage();
 }
 
 void MemoryPool::reset_peak() {
   const std::lock_guard lock(mutex_);
   reclaim();
   peak_ = in_use_;
+  show_usage();
 }
 
 HeapBudget MemoryPool::heap_budget() const {

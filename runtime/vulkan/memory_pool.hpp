@@ -15,6 +15,7 @@
 
 #include "planning/buffer.hpp"
 #include "platform/mutex.hpp"
+#include "runtime/usage.hpp"
 #include "runtime/vulkan/memory_block.hpp"
 #include "runtime/vulkan/timelines.hpp"
 
@@ -40,7 +41,7 @@ class MemoryPool {
   static constexpr uint32_t kOwnBlock = 2;  // the class of larger requests
   static constexpr uint64_t kSmallLimit = kSizeClasses[kOwnBlock - 1].most;
 
-  explicit MemoryPool(std::shared_ptr<Device> device);
+  explicit MemoryPool(std::shared_ptr<Device> device, std::shared_ptr<Usage> usage = std::make_shared<Usage>());
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
@@ -57,6 +58,8 @@ class MemoryPool {
   // Call it when a stream's work has finished.
   void completed() noexcept;
   Timelines& timelines() const { return *timelines_; }
+  // The context's counters. The pool keeps those of memory, under its own mutex.
+  Usage& usage() const { return *usage_; }
 
   void set_limit(uint64_t bytes);  // 0: no limit
   void trim();                     // frees every empty block
@@ -108,8 +111,10 @@ class MemoryPool {
   void give_back(const MemoryRange& range) noexcept;
   void reclaim() noexcept;
   void trim_to(uint64_t keep_bytes) noexcept;
+  void show_usage() noexcept;
 
   std::shared_ptr<Device> device_;
+  std::shared_ptr<Usage> usage_;
   std::unique_ptr<Timelines> timelines_ = std::make_unique<Timelines>();
   Mutex mutex_{LockRank::memory_pool};
   std::vector<OwnBlock> blocks_;

@@ -149,6 +149,14 @@ void StreamRecorder::submit_with(VkCommandBuffer more) {
     ring_->submitted(number);
   }
   ++submissions_;
+  show_usage();
+}
+
+void StreamRecorder::show_usage() noexcept {
+  UsageCounters& shown = usage();
+  add_usage(shown.dispatches, dispatches_ - std::exchange(shown_dispatches_, dispatches_));
+  add_usage(shown.bytes, std::exchange(bytes_, 0.0));
+  add_usage(shown.flops, std::exchange(operations_, 0.0));
 }
 
 void StreamRecorder::wait_for(Use use) {
@@ -232,18 +240,22 @@ void StreamRecorder::append(const BoundDispatch& dispatch) {
       },
       dispatch);
   ++dispatches_;
+  bytes_ += dispatch.bytes;
+  operations_ += dispatch.operations;
 }
 
 void StreamRecorder::append_copy(const BoundCopy& copy, CommandRing& ring) {
   open(ring);
   writer_.order(copy);
   observed([&] { return Command{DeviceSpan::Kind::copy, copy.label, copy.moved()}; }, copy);
+  bytes_ += copy.moved();
 }
 
 void StreamRecorder::append(const BoundFill& fill) {
   open(compute_);
   writer_.order(fill);
   observed([&] { return Command{DeviceSpan::Kind::fill, "fill", static_cast<double>(fill.bytes)}; }, fill);
+  bytes_ += static_cast<double>(fill.bytes);
 }
 
 // A GPU pauses between two submissions for some microseconds. So while it has work, more is gathered for the next one.
@@ -329,6 +341,9 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
     graph.submitted({index_, submitted()});
     writer_.assume_everything();
     dispatches_ += graph.dispatches();
+    bytes_ += graph.bytes();
+    operations_ += graph.operations();
+    show_usage();
   }
   graph.launched(last());
 }

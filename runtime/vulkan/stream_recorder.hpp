@@ -106,6 +106,9 @@ class StreamRecorder final : public DeviceRecorder {
     uint64_t dispatches = 0, submissions = 0, barriers = 0;
   };
   Counters counters() const noexcept { return {dispatches_, submissions_, writer_.barriers()}; }
+  UsageCounters& usage() noexcept { return base_.pool->usage().counters(); }
+  // Adds what was counted since the last time to the context's usage. Done with each submission.
+  void show_usage() noexcept;
 
  private:
   friend class Streams;
@@ -168,6 +171,8 @@ class StreamRecorder final : public DeviceRecorder {
   std::unique_ptr<Profiler> kept_profiler_;  // created on first use
   Profiler* profiler_ = nullptr;             // null: nothing is timed or labelled
   uint64_t dispatches_ = 0, submissions_ = 0;
+  uint64_t shown_dispatches_ = 0;      // of dispatches_
+  double bytes_ = 0, operations_ = 0;  // work that the context's usage does not show yet
 };
 
 }  // namespace tuff

@@ -40,10 +40,14 @@ void StreamTimeline::advance(uint32_t operations, bool for_copies) noexcept {
   copied_ = for_copies ? copied_ | bit : copied_ & ~bit;
   notes_.submitted(submitted_, operations);
   all_.record(stream_, submitted_);
+  add_usage(pool_->usage().counters().submissions, uint64_t{1});
 }
 
 void StreamTimeline::mark_completed(uint64_t submission) noexcept {
-  if (all_.complete(stream_, submission)) pool_->completed();
+  const uint64_t more = all_.complete(stream_, submission);
+  if (more == 0) return;
+  pool_->usage().counters().completed.fetch_add(more, std::memory_order_relaxed);
+  pool_->completed();
 }
 
 void StreamTimeline::wait(uint64_t submission, For what, uint64_t milliseconds) {

@@ -104,6 +104,10 @@ StreamRecorder::Counters Streams::counters() const {
   return sum;
 }
 
+void Streams::show_usage() noexcept {
+  for (const auto& stream : all_) stream->show_usage();
+}
+
 void Streams::profile_begin(Profile& profile) {
   try {
     for (const auto& stream : all_) stream->profile_begin(profile);

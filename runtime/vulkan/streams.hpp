@@ -44,6 +44,7 @@ class Streams {
   }
   uint64_t wait_limit() const { return wait_milliseconds_; }
   StreamRecorder::Counters counters() const;
+  void show_usage() noexcept;  // of what is not submitted yet, too
 
   void profile_begin(Profile& profile);
   void profile_collect();

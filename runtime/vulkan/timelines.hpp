@@ -25,13 +25,15 @@ class Timelines {
  public:
   bool done(Use use) const noexcept { return use.submission <= completed(use.stream); }
   uint64_t completed(uint32_t stream) const noexcept { return completed_[stream].load(std::memory_order_acquire); }
-  // Returns true if this was not known before.
-  bool complete(uint32_t stream, uint64_t submission) noexcept {
+  // Returns how many submissions were not known to have finished before.
+  uint64_t complete(uint32_t stream, uint64_t submission) noexcept {
     uint64_t known = completed_[stream].load(std::memory_order_relaxed);
     while (known < submission) {
-      if (completed_[stream].compare_exchange_weak(known, submission, std::memory_order_release)) return true;
+      if (completed_[stream].compare_exchange_weak(known, submission, std::memory_order_release)) {
+        return submission - known;
+      }
     }
-    return false;
+    return 0;
   }
 
   // Sets the submission that the stream's last recorded work is, or will be, part of.

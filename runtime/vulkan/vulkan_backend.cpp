@@ -11,6 +11,8 @@
 #include "planning/kept_vector.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
+#include "platform/sensors.hpp"
+#include "runtime/copy_text.hpp"
 #include "runtime/tuning_file.hpp"
 #include "runtime/vulkan/binding.hpp"
 #include "runtime/vulkan/external_memory.hpp"
@@ -33,7 +35,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   const PhysicalDevice& physical = instance.choose(options.device);
   validation_before_ = instance.validation_messages();
   device_ = std::make_shared<Device>(instance, physical);
-  pool_ = std::make_shared<MemoryPool>(device_);
+  pool_ = std::make_shared<MemoryPool>(device_, std::make_shared<Usage>());
   kernels_ = std::make_unique<KernelCache>(device_);
   retired_ = std::make_shared<RetiredPipelines>(device_);
   event_queries_ = std::make_unique<EventQueries>(device_);
@@ -49,6 +51,9 @@ void VulkanBackend::init(const ContextOptions& options) {
       device_->copy_queue != VK_NULL_HANDLE ? " and one for copies" : "", name(device_->traits.streams_by_addresses),
       name(device_->traits.tiles_by_addresses), name(device_->traits.packed_by_addresses));
   load_user_tuning();
+  tuff_device_properties properties{};
+  describe(physical, properties);
+  pool_->usage().publish(properties);
   if (options.prewarm) kernels_->prewarm();
 }
 
@@ -137,6 +142,13 @@ void VulkanBackend::stats(tuff_stats& stats) const {
   stats.pipelines_evicted = kernels.evicted;
   stats.bytes_staged = transferred_.staged;
   stats.validation_messages = device_->instance.validation_messages() - validation_before_;
+}
+
+void VulkanBackend::usage(tuff_usage& usage) {
+  const std::lock_guard lock(mutex_);
+  if (!device_->lost()) streams_->poll_all();
+  streams_->show_usage();
+  pool_->usage().describe(usage);
 }
 
 void VulkanBackend::set_limits(const tuff_limits& limits) {
@@ -351,6 +363,23 @@ uint32_t vulkan_device_count() {
 
 void vulkan_device_info(uint32_t index, tuff_device_properties& properties) {
   describe(Instance::get(false).devices().at(index), properties);
+}
+
+void vulkan_device_sensors(uint32_t index, tuff_device_sensors& sensors) {
+  const PhysicalDevice& physical = Instance::get(false).devices().at(index);
+  tuff_device_properties properties{};
+  describe(physical, properties);
+  const HeapBudget heap = heap_budget(physical);
+  const platform::Sensors measured = platform::read_sensors(physical.pci_address);
+  copy_text(sensors.pci_address, physical.pci_address);
+  sensors.heap_bytes = properties.memory_bytes;
+  sensors.heap_budget_bytes = heap.budget;
+  sensors.heap_used_bytes = heap.used;
+  sensors.temperature_celsius = measured.celsius;
+  sensors.power_watts = measured.watts;
+  sensors.core_hertz = measured.core_hertz;
+  sensors.memory_hertz = measured.memory_hertz;
+  sensors.busy = measured.busy;
 }
 
 std::string vulkan_device_refusals() {

@@ -23,6 +23,7 @@ class VulkanBackend final : public ComputeBackend {
   void capabilities(tuff_device_properties& properties) const override;
   bool supports(std::string_view feature) const override;
   void stats(tuff_stats& stats) const override;
+  void usage(tuff_usage& usage) override;
   void set_limits(const tuff_limits& limits) override;
   void set_tuning(const char* json) override;
 

@@ -7,6 +7,7 @@
 #include "planning/backend_kernels.hpp"
 #include "planning/dry_run.hpp"
 #include "planning/log.hpp"
+#include "runtime/custom/extension.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
 #include "runtime/vulkan/graph.hpp"
@@ -82,6 +83,7 @@ void VulkanStream::launch(ComputeGraph& graph) {
   recorder_.make_room(lock);
   refuse_in_capture("a graph's launch is not captured: call its operations instead");
   recorder_.launch_graph(own);
+  add_usage(recorder_.usage().calls, uint64_t{1});
 }
 
 void VulkanStream::refuse_in_capture(const char* why) const {
@@ -92,7 +94,11 @@ template <typename Attempt>
 void VulkanStream::record_once(std::unique_lock<Mutex>& lock, const Attempt& attempt) {
   backend_.device().require_alive();
   if (capture_ == nullptr) recorder_.make_room(lock);
-  if (capture_ == nullptr) return attempt(recorder_);
+  if (capture_ == nullptr) {
+    attempt(recorder_);
+    add_usage(recorder_.usage().calls, uint64_t{1});
+    return;
+  }
   const GraphRecorder::Size before = capture_->size();
   try {
     attempt(*capture_);
@@ -112,6 +118,8 @@ void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src
     backend_.device().require_alive();
     refuse_in_capture("host memory is read only during this call (use tuff_copy_htod_async)");
     transfer_.upload(lock, dst, offset, src, bytes);
+    add_usage(recorder_.usage().calls, uint64_t{1});
+    add_usage(recorder_.usage().uploaded, bytes);
   });
 }
 
@@ -120,6 +128,8 @@ void VulkanStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint
     backend_.device().require_alive();
     refuse_in_capture("there is no result to read yet (use tuff_copy_dtoh_async)");
     transfer_.download(lock, dst, src, offset, bytes);
+    add_usage(recorder_.usage().calls, uint64_t{1});
+    add_usage(recorder_.usage().downloaded, bytes);
     backend_.kernels().save();
   });
 }
@@ -188,7 +198,11 @@ void VulkanStream::launch(CustomKernel& kernel, const LaunchArgs& args) {
   std::unique_lock lock(backend_.mutex());
   record_once(lock, [&](auto& recorder) {
     check_launch(own.interface(), args, own.launch_limits());
+    const size_t before = capture_ != nullptr ? capture_->size().commands : 0;
     static_cast<DeviceRecorder&>(recorder).launch(own, args);
+    if (capture_ != nullptr && args.call != nullptr) {
+      capture_->describe(before, args.call->operation->describe(*args.call));
+    }
   });
 }
 

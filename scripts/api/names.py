@@ -38,6 +38,9 @@ VALUES = {
     "tuff_rnn_desc.linear_before_reset": "boolean",
     "precision": "tuff_precision",
     "tuff_device_properties.type": "tuff_device_type",
+    "tuff_op_argument.kind": "tuff_op_kind",
+    "tuff_op_argument.access": "tuff_op_access",
+    "published": "boolean",
     "level": "tuff_log_level",
     "language": "tuff_kernel_language",
     "tuff_queue_family.flags": "tuff_queue_flags",
@@ -61,7 +64,8 @@ VALUES = {
 LENGTHS = {
     **dict.fromkeys("shape start step order".split(), "rank"),
     "tuff_slice.out_shape": "rank",
-    **dict.fromkeys("inputs sizes buffers".split(), "count"),
+    **dict.fromkeys("inputs sizes buffers tuff_op_run.arguments tuff_op_host.arguments".split(), "count"),
+    "tuff_op_operand.data": "bytes",
     **dict.fromkeys("a_array b_array c_array".split(), "batch_count"),
     **dict.fromkeys("src dst memory".split(), "bytes"),
 }
@@ -80,4 +84,6 @@ KEPT = {
     "tuff_set_log.user",
     "tuff_context_set_memory_callback.callback",
     "tuff_context_set_memory_callback.user",
+    "tuff_op_register.host",
+    "tuff_op_register.user",
 }
