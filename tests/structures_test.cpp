@@ -112,6 +112,33 @@ TEST_P(Structures, OutputStructures) {
                  [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); }, {120, 152});
   expect_checked("tuff_context_memory", sized<tuff_memory_stats>(), true,
                  [&](tuff_memory_stats* stats) { return tuff_context_memory(context(), stats); });
+  expect_checked("tuff_context_usage", sized<tuff_usage>(), true,
+                 [&](tuff_usage* usage) { return tuff_context_usage(context(), usage); });
+  if (devices > 0) {
+    expect_checked("tuff_device_read_sensors", sized<tuff_device_sensors>(), true,
+                   [](tuff_device_sensors* sensors) { return tuff_device_read_sensors(0, sensors); });
+  }
+}
+
+TEST_P(Structures, Operations) {
+  const tuff_op_argument argument{"x", TUFF_OP_BUFFER, TUFF_F32, TUFF_OP_READ_WRITE, 0, nullptr, 0, 0};
+  auto kernel = sized<tuff_kernel_desc>();
+  kernel.source = "#version 450\nlayout(binding = 0) buffer X { float x[]; };\nvoid main() { x[0] += 1; }\n";
+  auto desc = sized<tuff_op_desc>();
+  desc.name = "test.structure";
+  desc.arguments = &argument;
+  desc.argument_count = 1;
+  desc.kernel = &kernel;
+  desc.groups = "1";
+  const tuff_op_host host = [](void*, const tuff_op_operand*, uint32_t, tuff_status*) {};
+  expect_checked("tuff_op_register", desc, false, [&](const tuff_op_desc* d) {
+    tuff_op made = 0;
+    const tuff_status status = tuff_op_register(context(), d, host, nullptr, &made);
+    if (status == TUFF_OK) {
+      EXPECT_OK(tuff_op_destroy(made));
+    }
+    return status;
+  });
 }
 
 TEST_P(Structures, ContextStructures) {

@@ -20,6 +20,12 @@ void main() {
 ARGUMENTS = ["n: u32 0..1000000", "a: f32", "x: read f32[n]", "y: read_write f32[n]"]
 
 
+@pytest.fixture
+def host():
+    with tuff.Context(backend="host") as context:
+        yield context
+
+
 def saxpy_host(n, a, x, y):
     y[:n] += 2 * np.float32(a) * x[:n]
 

@@ -148,6 +148,34 @@ void main() { y[gl_WorkGroupID.x] = FACTOR * sign * x[gl_WorkGroupID.x] + a + b 
   EXPECT_STATUS(kernel.launch({2, 1, 1}, {x, nullptr}, Push{}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_launch");
   EXPECT_STATUS(context.kernel("#version 450\nvoid main() { x }"), TUFF_ERROR_COMPILE_FAILED, "tuff_kernel_create");
   EXPECT_STATUS(context.kernel_spirv(std::vector<uint32_t>(8)), TUFF_ERROR_INVALID_ARGUMENT, "tuff_kernel_create");
+  const tuff_op_argument arguments[] = {{"n", TUFF_OP_SCALAR, TUFF_I32, 0, 0, nullptr, 0, 100},
+                                        {"a", TUFF_OP_SCALAR, TUFF_F32, 0, 0, nullptr, 0, 0},
+                                        {"x", TUFF_OP_BUFFER, TUFF_F32, TUFF_OP_READ, 0, "n", 0, 0},
+                                        {"y", TUFF_OP_BUFFER, TUFF_F32, TUFF_OP_WRITE, 0, "n", 0, 0}};
+  tuff_op_desc desc = {};
+  desc.name = "wrapper.scale";
+  desc.arguments = arguments;
+  desc.argument_count = 4;
+  desc.groups = "n";
+  const char* scaling = R"(#version 450
+layout(binding = 0) readonly buffer X { float x[]; };
+layout(binding = 1) writeonly buffer Y { float y[]; };
+layout(push_constant) uniform Push { int n; float a; };
+void main() { y[gl_WorkGroupID.x] = a * x[gl_WorkGroupID.x]; }
+)";
+  tuff::Op op = TAKE(context.register_op(desc, scaling));
+  DONE(context.run(op, {2, 3.0f, x, y}));
+  EXPECT((TAKE(y.download_vector<float>(2)) == std::vector<float>{3, 6}));
+  EXPECT(TAKE(context.find_op("wrapper.scale")) == op.handle());
+  EXPECT(TAKE(context.list_ops()) == "wrapper.scale(n: i32 0..100, a: f32, x: read f32[n], y: write f32[n])");
+  EXPECT_STATUS(context.run(op, {2, 3, x, y}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run");
+  EXPECT_STATUS(context.run(op, {2, 3.0, x, nullptr}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run");
+  EXPECT_STATUS(context.register_op(desc), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_register");
+  EXPECT_STATUS(context.find_op("wrapper.none"), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_find");
+  EXPECT(TAKE(context.usage()).calls > 0);
+  EXPECT(TAKE(tuff::device_sensors(0)).heap_bytes > 0);
+  op.reset();
+  EXPECT(TAKE(context.list_ops()).empty());
   tuff::Kernel moved = std::move(kernel);
   EXPECT(moved && !kernel);  // NOLINT: what moving leaves is promised
   moved.reset();

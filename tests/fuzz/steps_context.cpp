@@ -42,8 +42,8 @@ void text(Step& s, const char* function, const char* buffer) {
   });
 }
 
-void device_info(Step& s) {
-  Call call(function_of("tuff_device_info"));
+void of_device(Step& s, const char* function) {
+  Call call(function_of(function));
   const bool right = s.draw.one_in(2);
   call.set("index", right ? 0 : s.draw.of<uint64_t>({1000, 0xffffffff}));
   if (!s.world.device()) return;
@@ -208,7 +208,7 @@ constexpr StepOf kSteps[] = {
        Call call(function_of("tuff_device_count"));
        if (s.world.device()) s.run(call, {});
      }},
-    {"tuff_device_info", device_info},
+    {"tuff_device_info", [](Step& s) { of_device(s, "tuff_device_info"); }},
     {"tuff_device_refusals",
      [](Step& s) {
        if (s.world.device()) text(s, "tuff_device_refusals", "buffer");
@@ -229,6 +229,8 @@ constexpr StepOf kSteps[] = {
     {"tuff_context_set_limits", set_limits},
     {"tuff_context_set_tuning", set_tuning},
     {"tuff_context_memory", [](Step& s) { of_context(s, "tuff_context_memory"); }},
+    {"tuff_context_usage", [](Step& s) { of_context(s, "tuff_context_usage"); }},
+    {"tuff_device_read_sensors", [](Step& s) { of_device(s, "tuff_device_read_sensors"); }},
     {"tuff_context_trim", [](Step& s) { of_context(s, "tuff_context_trim"); }},
     {"tuff_context_reset_peak", [](Step& s) { of_context(s, "tuff_context_reset_peak"); }},
     {"tuff_context_set_memory_callback", memory_callback},
@@ -253,6 +255,7 @@ const std::vector<StepOf>& all_steps() {
     }
     result.insert(result.end(), expression_steps().begin(), expression_steps().end());
     result.insert(result.end(), context_steps().begin(), context_steps().end());
+    result.insert(result.end(), operation_steps().begin(), operation_steps().end());
     return result;
   }();
   return all;

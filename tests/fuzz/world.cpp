@@ -425,6 +425,7 @@ void World::end() {
         case Type::event: return tuff_event_destroy(it);
         case Type::graph: return tuff_graph_destroy(it);
         case Type::expr: return tuff_expr_destroy(it);
+        case Type::op: return tuff_op_destroy(it);
       }
       return TUFF_OK;
     });

@@ -20,7 +20,7 @@ struct Failure {
 };
 
 // In the order of handle_types().
-enum class Type : uint8_t { context, buffer, stream, kernel, event, graph, expr };
+enum class Type : uint8_t { context, buffer, stream, kernel, event, graph, expr, op };
 
 struct Object {
   Type type;
@@ -185,6 +185,7 @@ std::span<const StepOf> memory_steps();
 std::span<const StepOf> stream_steps();
 std::span<const StepOf> context_steps();
 std::span<const StepOf> expression_steps();
+std::span<const StepOf> operation_steps();
 const std::vector<StepOf>& all_steps();
 
 // The actions of a program's records.

@@ -23,6 +23,7 @@ EXCEPTIONS = {
     ("backends/cpu/elementwise.cpp", "kernels/elementwise/elementwise_ops.hpp"): "the functions that the tables name",
     ("tool", "runtime/cache_folder.hpp"): "`tuff cache` reads the folder that the library writes",
     ("tool", "runtime/tuning_file.hpp"): "`tuff tune` writes the file that the library reads",
+    ("tool", "runtime/usage.hpp"): "`tuff top` reads what contexts of other processes publish",
     ("tool", "planning/tuning_table.hpp"): "the same",
     ("tool", "platform/platform.hpp"): "the two above stand on it",
     ("tool", "runtime/variables.hpp"): "the tool refuses the variables that the library warns of",
