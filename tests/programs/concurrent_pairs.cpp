@@ -104,14 +104,22 @@ struct World {
     formula.formula = "a + 1";
     formula.inputs = &input, formula.input_count = 1, formula.outputs = &output, formula.output_count = 1;
     CHECK(tuff_expr_create(context, &formula, &expr));
-    if (backend != "vulkan") return;
-    CHECK(tuff_graph_begin(stream));
-    CHECK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_RELU, buffers[0], buffers[1], 16));
-    CHECK(tuff_graph_end(stream, &graph));
     auto source = sized<tuff_kernel_desc>();
     source.source =
         "#version 450\nlayout(local_size_x = 1) in;\nlayout(binding = 0) buffer B { float x[]; };\n"
         "void main() { x[0] = 1.0; }\n";
+    const tuff_op_argument x{"x", TUFF_OP_BUFFER, TUFF_F32, TUFF_OP_READ_WRITE, 0, nullptr, 0, 0};
+    auto operation = sized<tuff_op_desc>();
+    operation.name = "pairs.one";
+    operation.arguments = &x, operation.argument_count = 1, operation.kernel = &source, operation.groups = "1";
+    const tuff_op_host host = [](void*, const tuff_op_operand* operands, uint32_t, tuff_status*) {
+      *static_cast<float*>(operands[0].data) = 1;
+    };
+    CHECK(tuff_op_register(context, &operation, host, nullptr, &op));
+    if (backend != "vulkan") return;
+    CHECK(tuff_graph_begin(stream));
+    CHECK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_RELU, buffers[0], buffers[1], 16));
+    CHECK(tuff_graph_end(stream, &graph));
     CHECK(tuff_kernel_create(context, &source, &kernel));
   }
   World(const World&) = delete;
@@ -137,6 +145,7 @@ struct World {
            : type == "tuff_graph"  ? graph
            : type == "tuff_kernel" ? kernel
            : type == "tuff_expr"   ? expr
+           : type == "tuff_op"     ? op
                                    : buffers[0];
   }
 
@@ -152,6 +161,7 @@ struct World {
   tuff_graph graph = 0;
   tuff_kernel kernel = 0;
   tuff_expr expr = 0;
+  tuff_op op = 0;
 };
 
 // A call of a function, with valid arguments (`row`) or plausible ones (`function`).
