@@ -21,6 +21,7 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 #define TUFF_PARTS 1
+#define EXPR_REDUCES 0
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/expression/expression_functions.glsl"
 #include "kernels/expression/expression_casts.glsl"

@@ -1,7 +1,8 @@
 // A formula over named operands that one kernel computes (docs/expressions.md).
 //
 // parse.cpp turns the text into typed nodes, each after those that it uses; expression_glsl.cpp turns these into the
-// part of expression.comp that depends on the formula, and expression_host.cpp interprets them.
+// part of expression.comp that depends on the formula, and expression_host.cpp interprets them. A formula may end with
+// a reduction (expression_reduce.glsl).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 
 #include "kernels/expression/functions.hpp"
 #include "kernels/expression/value_type.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
 #include "planning/buffer.hpp"
 #include "planning/kernel_request.hpp"
 #include "planning/operation.hpp"
@@ -36,6 +38,7 @@ struct Node {
     select,   // args[0] ? args[1] : args[2]
     rounded,  // args[0] rounded to dtype `index`, f16 or bf16
     pair,     // a complex number of the parts args[0] and args[1]: every value of a complex type, and no other
+    reduced,  // the reduction of args[0], which ends a formula
   };
   Kind kind;
   Value type;
@@ -50,11 +53,26 @@ struct Node {
   int64_t integer = 0;  // a literal of an integer type or bool
 };
 
+// The reduction that ends a formula: "sum(x * y, axis=1)".
+struct Reduction {
+  struct Axis {
+    int64_t number;  // negative: from the last
+    size_t at;       // position in the text
+  };
+  const reduce::Op* op = nullptr;  // null: the formula has none
+  size_t at = 0;
+  int32_t value = 0;       // the dtype that values are accumulated in
+  std::vector<Axis> axes;  // none: all
+};
+
 struct Formula {
   std::vector<Variable> inputs, outputs;
   std::string text;
   std::vector<Node> nodes;
-  std::vector<uint32_t> results;  // for each output the node with its value, of type value_of(its dtype)
+  // For each output the node with its value, of type value_of(its dtype). With a reduction what it accumulates, of type
+  // value_of(reduction.value).
+  std::vector<uint32_t> results;
+  Reduction reduction;
 };
 
 // Throws INVALID_ARGUMENT, LIMIT_EXCEEDED or UNSUPPORTED, with the position in the text.
@@ -73,6 +91,12 @@ class Expression {
  public:
   explicit Expression(expression::Formula formula);
 
+  const expression::Reduction* reduction() const {
+    return formula_.reduction.op != nullptr ? &formula_.reduction : nullptr;
+  }
+  // Of a formula with a reduction: what reduces its partial results, of reduction()->value.
+  const Expression& combining() const { return combining_ ? *combining_ : *this; }
+
   const expression::Formula& formula() const { return formula_; }
   const std::vector<expression::Variable>& inputs() const { return formula_.inputs; }
   const std::vector<expression::Variable>& outputs() const { return formula_.outputs; }
@@ -81,10 +105,14 @@ class Expression {
   uint32_t scalars() const { return scalars_; }
 
  private:
+  struct Parsed {};
+  Expression(expression::Formula formula, Parsed);
+
   expression::Formula formula_;
   expression::Needs needs_;
   std::shared_ptr<const KernelBody> body_;
   uint32_t scalars_ = 0;
+  std::shared_ptr<const Expression> combining_;
 };
 
 struct ExpressionOperand {
@@ -102,8 +130,12 @@ struct ExpressionArgs {
   const ExpressionOperand *inputs, *outputs;  // as many as the expression has
 };
 
-// The stride of an operand along an axis. The arguments must have been checked.
+// The stride of an input along an axis. The arguments must have been checked.
 int64_t stride_along(const ExpressionArgs& args, const ExpressionOperand& operand, uint32_t axis);
+// The axes that the formula reduces, as bits. Throws if it names one that the shape lacks, or one twice.
+uint32_t reduced_axes(const ExpressionArgs& args);
+// The stride of an output, which is 0 along reduced axes.
+int64_t output_stride(const ExpressionArgs& args, const ExpressionOperand& operand, uint32_t axis, uint32_t reduced);
 uint64_t element_count(const ExpressionArgs& args);
 // The bits of a scalar of this dtype in its value's form, f32 in the low half.
 uint64_t scalar_bits(int32_t dtype, const ExpressionOperand& operand);
@@ -111,6 +143,8 @@ uint64_t scalar_bits(int32_t dtype, const ExpressionOperand& operand);
 void check_expression(const ExpressionArgs& args);
 void host_expression(const ExpressionArgs& args);
 void record_expression(Recorder& recorder, const ExpressionArgs& args);
+void host_expression_reduction(const ExpressionArgs& args);
+void record_expression_reduction(Recorder& recorder, const ExpressionArgs& args);
 
 namespace operations {
 extern const OperationOf<ExpressionArgs> expr;

@@ -12,6 +12,7 @@
 #include "kernels/common/elements.hpp"
 #include "kernels/common/strided_elements.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/expression/formula_text.hpp"
 #include "kernels/expression/host_values.hpp"
 
 namespace tuff {
@@ -23,6 +24,34 @@ int64_t stride_along(const ExpressionArgs& args, const ExpressionOperand& operan
   if (operand.strides != nullptr) return operand.strides[axis];
   int64_t stride = 1;
   for (uint32_t i = args.rank; i-- > axis + 1;) stride *= static_cast<int64_t>(args.shape[i]);
+  return stride;
+}
+
+uint32_t reduced_axes(const ExpressionArgs& args) {
+  const expression::Reduction* const reduction = args.expression->reduction();
+  if (reduction == nullptr) return 0;
+  if (reduction->axes.empty()) return (1u << args.rank) - 1;
+  const expression::FormulaText text(args.expression->formula().text);
+  const auto rank = static_cast<int64_t>(args.rank);
+  uint32_t reduced = 0;
+  for (const expression::Reduction::Axis& axis : reduction->axes) {
+    const int64_t number = axis.number < 0 ? axis.number + rank : axis.number;
+    if (number < 0 || number >= rank) {
+      text.wrong(axis.at, "axis {}, and desc->rank is {}", axis.number, args.rank);
+    }
+    if ((reduced >> number & 1) != 0) text.wrong(axis.at, "axis {} of rank {} a second time", axis.number, args.rank);
+    reduced |= 1u << number;
+  }
+  return reduced;
+}
+
+int64_t output_stride(const ExpressionArgs& args, const ExpressionOperand& operand, uint32_t axis, uint32_t reduced) {
+  if ((reduced >> axis & 1) != 0) return 0;
+  if (operand.strides != nullptr) return operand.strides[axis];
+  int64_t stride = 1;
+  for (uint32_t i = args.rank; i-- > axis + 1;) {
+    if ((reduced >> i & 1) == 0) stride *= static_cast<int64_t>(args.shape[i]);
+  }
   return stride;
 }
 
@@ -48,7 +77,11 @@ std::string name_of(const char* kind, size_t index) { return fmt::format("desc->
 
 class Check {
  public:
-  explicit Check(const ExpressionArgs& args) : args_(args), count_(element_count(args)) {}
+  explicit Check(const ExpressionArgs& args)
+      : args_(args), reduced_(reduced_axes(args)), count_(element_count(args)), result_count_(count_) {
+    for (uint32_t d = 0; d < args.rank; ++d) output_shape_[d] = (reduced_ >> d & 1) != 0 ? 1 : args.shape[d];
+    if (reduced_ != 0) result_count_ = checked_product({output_shape_.data(), args.rank}, "shape without the axes");
+  }
 
   void run() {
     if (count_ > uint64_t{1} << 60) fail(TUFF_ERROR_INVALID_ARGUMENT, "shape has {} elements, at most 2^60", count_);
@@ -61,9 +94,10 @@ class Check {
         found_[input_count_++] = elements(inputs[i], args_.inputs[i], "inputs", i);
       }
     }
-    if (count_ == 0) return;
+    if (result_count_ == 0) return;
+    if (count_ == 0) empty();
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const Elements output = elements(outputs[i], args_.outputs[i], "outputs", i);
+      const Elements output = result(outputs[i], args_.outputs[i], i);
       distinct(output, i);
       for (size_t k = 0; k < input_count_ + i; ++k) apart(output, found_[k], k < input_count_);
       found_[input_count_ + i] = output;
@@ -82,37 +116,66 @@ class Check {
             operand.integer, dtype_name(variable.dtype));
   }
 
+  // Results of nothing.
+  void empty() const {
+    const expression::Reduction* const reduction = args_.expression->reduction();
+    if (reduction == nullptr || reduction->op->empty) return;
+    uint32_t axis = 0;
+    while ((reduced_ >> axis & 1) == 0 || args_.shape[axis] != 0) ++axis;
+    expression::FormulaText(args_.expression->formula().text)
+        .wrong(reduction->at, "{} of an empty axis (axis {} has size 0)", reduction->op->name, axis);
+  }
+
   Elements elements(const Variable& variable, const ExpressionOperand& operand, const char* kind, size_t index) const {
-    const auto name = [&] { return fmt::format("{} (\"{}\")", name_of(kind, index), variable.name); };
-    if (operand.buffer == nullptr) {
-      fail(TUFF_ERROR_INVALID_HANDLE, "{} is TUFF_NULL_HANDLE, needs {} elements", name(), count_);
-    }
     std::array<int64_t, 8> strides{};
     for (uint32_t d = 0; d < args_.rank; ++d) strides[d] = stride_along(args_, operand, d);
-    return {
-        strided_elements(*operand.buffer, operand.first, {strides.data(), args_.rank}, shape(), variable.dtype, name),
-        &variable};
+    return elements(variable, operand, kind, index, strides, {args_.shape, args_.rank}, count_);
+  }
+
+  Elements result(const Variable& variable, const ExpressionOperand& operand, size_t index) const {
+    std::array<int64_t, 8> strides{};
+    for (uint32_t d = 0; d < args_.rank; ++d) {
+      strides[d] = output_stride(args_, operand, d, reduced_);
+      require(operand.strides == nullptr || (reduced_ >> d & 1) == 0 || operand.strides[d] == 0,
+              "{} (\"{}\") has the stride {} along axis {}, which is reduced: needs 0", name_of("outputs", index),
+              variable.name, operand.strides != nullptr ? operand.strides[d] : 0, d);
+    }
+    return elements(variable, operand, "outputs", index, strides, output_shape(), result_count_);
+  }
+
+  Elements elements(const Variable& variable, const ExpressionOperand& operand, const char* kind, size_t index,
+                    const std::array<int64_t, 8>& strides, std::span<const uint64_t> shape, uint64_t count) const {
+    const auto name = [&] { return fmt::format("{} (\"{}\")", name_of(kind, index), variable.name); };
+    if (operand.buffer == nullptr) {
+      fail(TUFF_ERROR_INVALID_HANDLE, "{} is TUFF_NULL_HANDLE, needs {} elements", name(), count);
+    }
+    return {strided_elements(*operand.buffer, operand.first, {strides.data(), args_.rank}, shape, variable.dtype, name),
+            &variable};
   }
 
   // No two indices are the same element.
   void distinct(const Elements& output, size_t index) const {
-    const std::optional<uint32_t> axis = repeated_axis(output, shape());
+    const std::optional<uint32_t> axis = repeated_axis(output, output_shape());
     require(!axis.has_value(), "{} (\"{}\") has the stride {} along axis {}, and overlaps itself",
             name_of("outputs", index), output.variable->name,
             output.strides[axis.value_or(0)] / static_cast<int64_t>(output.size), axis.value_or(0));
   }
 
   void apart(const Elements& output, const Elements& other, bool is_input) const {
-    if (!may_overlap(output, other) || (is_input && same_elements(output, other))) return;
+    const bool may_be_input = is_input && args_.expression->reduction() == nullptr;
+    if (!may_overlap(output, other) || (may_be_input && same_elements(output, other))) return;
     fail(TUFF_ERROR_INVALID_ARGUMENT, "output \"{}\" overlaps {} \"{}\" (bytes {}..{} and {}..{} of one allocation){}",
          output.variable->name, is_input ? "input" : "output", other.variable->name, output.begin, output.end,
-         other.begin, other.end, is_input ? "; the elements may be identical or disjoint" : "");
+         other.begin, other.end, may_be_input ? "; the elements may be identical or disjoint" : "");
   }
 
-  std::span<const uint64_t> shape() const { return {args_.shape, args_.rank}; }
+  std::span<const uint64_t> output_shape() const { return {output_shape_.data(), args_.rank}; }
 
   const ExpressionArgs& args_;
+  const uint32_t reduced_;
   const uint64_t count_;
+  uint64_t result_count_;  // elements of an output
+  std::array<uint64_t, 8> output_shape_{};
   std::array<Elements, TUFF_EXPR_MAX_BUFFERS> found_{};
   size_t input_count_ = 0;
 };

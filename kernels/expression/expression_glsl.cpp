@@ -151,6 +151,7 @@ class Writer {
     }
     for (const Variable& input : formula_.inputs) need(value_of(input.dtype));
     for (const Variable& output : formula_.outputs) need(value_of(output.dtype));
+    need(value_of(formula_.reduction.value));
   }
 
   void need(Value type) {
@@ -179,6 +180,13 @@ class Writer {
       load += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_words(i)", i));
       load_one += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_word(i)", i));
     }
+    if (formula_.reduction.op != nullptr) {
+      result(slot);
+      text_ += fmt::format(
+          "void expr_scalars() {{\n{}}}\nvoid expr_load(uint i) {{\n{}}}\nvoid expr_load_one(uint i) {{\n{}}}\n",
+          scalars, load, load_one);
+      return;
+    }
     for (size_t i = 0; i < formula_.outputs.size(); ++i) {
       const Variable& output = formula_.outputs[i];
       const Value type = value_of(output.dtype);
@@ -194,6 +202,19 @@ class Writer {
         scalars, load, load_one, store, store_one);
   }
 
+  // The value that a reduction accumulates, and the functions that store its results.
+  void result(uint32_t slot) {
+    const Variable& output = formula_.outputs[0];
+    const Value from = value_of(formula_.reduction.value), to = value_of(output.dtype);
+    std::string stored = info(from).form == info(to).form ? "v" : fmt::format("{}(v)", vector_of(to));
+    if (is_narrow(to)) stored = fmt::format("expr_wrap_{}({})", info(to).bits, stored);
+    text_ += fmt::format(
+        "{0} y0;\n#if !TUFF_CUT\nEXPR_OUTPUT({1}, Y0, {2})\n"
+        "void expr_store({0} v) {{ Y0_store(0u, expr_encode_{3}({4})); }}\n"
+        "void expr_store_one({0} v) {{ Y0_store_one(0u, expr_encode_{3}({4})); }}\n#endif\n",
+        vector_of(from), slot, dtype_size(output.dtype), output.dtype, stored);
+  }
+
   void statement(uint32_t index) {
     const Node& node = formula_.nodes[index];
     text_ += fmt::format("  const {} v{} = {};\n", vector_of(node.type), index, value(node));
@@ -207,7 +228,8 @@ class Writer {
       case Node::convert: return conversion(node);
       case Node::rounded: return fmt::format("tuff_as_stored_{}(expr_odd(v{}))", node.index, node.args[0]);
       case Node::call: return call(node);
-      case Node::pair: break;
+      case Node::pair:
+      case Node::reduced: break;
     }
     fail(TUFF_ERROR_INTERNAL, "a node of kind {}", static_cast<int>(node.kind));
   }
@@ -260,8 +282,19 @@ class Writer {
 
 }  // namespace
 
-Expression::Expression(Formula formula) : formula_(std::move(formula)) {
-  parse(formula_);
+Expression::Expression(Formula formula) : Expression((parse(formula), std::move(formula)), Parsed{}) {
+  if (reduction() == nullptr) return;
+  const int32_t dtype = reduction()->value;
+  Formula combining;
+  combining.inputs = {{"partial", dtype}};
+  combining.outputs = formula_.outputs;
+  combining.nodes.push_back({.kind = Node::input, .type = value_of(dtype)});
+  combining.results = {0};
+  combining.reduction = formula_.reduction;
+  combining_.reset(new Expression(std::move(combining), Parsed{}));
+}
+
+Expression::Expression(Formula formula, Parsed) : formula_(std::move(formula)) {
   body_ = std::make_shared<const KernelBody>(Writer(formula_, needs_).write());
   for (const Variable& input : formula_.inputs) scalars_ += input.scalar ? 1 : 0;
 }

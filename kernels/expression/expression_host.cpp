@@ -4,6 +4,7 @@
 #include "kernels/common/elements.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/expression/host_values.hpp"
+#include "kernels/reduce/reduce_reference.hpp"
 #include "planning/element_type.hpp"
 
 namespace tuff {
@@ -74,7 +75,8 @@ HostValue evaluated(const expression::Formula& formula, const Node& node, const 
                     const std::vector<HostValue>& values) {
   switch (node.kind) {
     case Node::input: return inputs[2 * node.index + node.part];
-    case Node::pair: return {};
+    case Node::pair:
+    case Node::reduced: return {};
     case Node::literal: return {node.number, node.integer};
     case Node::convert: return converted(formula.nodes[node.args[0]].type, values[node.args[0]], node.type);
     case Node::rounded:
@@ -87,48 +89,124 @@ HostValue evaluated(const expression::Formula& formula, const Node& node, const 
   return applied(node, formula.nodes[node.args[0]].type, args);
 }
 
+// The values of a call's nodes at one index after another.
+class Evaluation {
+ public:
+  explicit Evaluation(const ExpressionArgs& args)
+      : args_(args),
+        formula_(args.expression->formula()),
+        inputs_(2 * formula_.inputs.size()),
+        values_(formula_.nodes.size()) {}
+
+  void at(const uint64_t* index) {
+    for (size_t k = 0; k < formula_.inputs.size(); ++k) {
+      const expression::Variable& input = formula_.inputs[k];
+      const ExpressionOperand& operand = args_.inputs[k];
+      if (input.scalar) {
+        inputs_[2 * k] = scalar(input.dtype, operand);
+        continue;
+      }
+      auto place = static_cast<int64_t>(operand.first);
+      for (uint32_t d = 0; d < args_.rank; ++d) {
+        place += static_cast<int64_t>(index[d]) * stride_along(args_, operand, d);
+      }
+      const std::byte* const element = element_at(operand, place, input.dtype);
+      const int32_t part = part_type(input.dtype);
+      inputs_[2 * k] = load(part, element);
+      if (part != input.dtype) inputs_[2 * k + 1] = load(part, element + part_size(input.dtype));
+    }
+    for (size_t k = 0; k < values_.size(); ++k) values_[k] = evaluated(formula_, formula_.nodes[k], inputs_, values_);
+  }
+  const HostValue& value(uint32_t node) const { return values_[node]; }
+
+  static std::byte* element_at(const ExpressionOperand& operand, int64_t place, int32_t dtype) {
+    return operand.buffer->host<std::byte>() + place * static_cast<int64_t>(dtype_size(dtype));
+  }
+
+ private:
+  const ExpressionArgs& args_;
+  const expression::Formula& formula_;
+  std::vector<HostValue> inputs_, values_;
+};
+
+// The index after this one, along some of the axes.
+void advance(const ExpressionArgs& args, uint64_t* index, uint32_t axes) {
+  for (uint32_t d = args.rank; d-- > 0;) {
+    if ((axes >> d & 1) == 0) continue;
+    if (++index[d] < args.shape[d]) break;
+    index[d] = 0;
+  }
+}
+
 }  // namespace
 
 void host_expression(const ExpressionArgs& args) {
+  const expression::Formula& formula = args.expression->formula();
+  if (formula.reduction.op != nullptr) return host_expression_reduction(args);
   const uint64_t count = element_count(args);
   if (count == 0) return;
-  const expression::Formula& formula = args.expression->formula();
-  std::vector<HostValue> inputs(2 * formula.inputs.size()), values(formula.nodes.size());
-  const auto place = [&](const ExpressionOperand& operand, int32_t dtype, const uint64_t* index) {
-    auto at = static_cast<int64_t>(operand.first);
-    for (uint32_t d = 0; d < args.rank; ++d) at += static_cast<int64_t>(index[d]) * stride_along(args, operand, d);
-    return operand.buffer->host<std::byte>() + at * static_cast<int64_t>(dtype_size(dtype));
-  };
+  Evaluation evaluation(args);
   uint64_t index[8] = {};
   for (uint64_t i = 0; i < count; ++i) {
-    for (size_t k = 0; k < formula.inputs.size(); ++k) {
-      const expression::Variable& input = formula.inputs[k];
-      const ExpressionOperand& operand = args.inputs[k];
-      if (input.scalar) {
-        inputs[2 * k] = scalar(input.dtype, operand);
-        continue;
-      }
-      const std::byte* const at = place(operand, input.dtype, index);
-      const int32_t part = part_type(input.dtype);
-      inputs[2 * k] = load(part, at);
-      if (part != input.dtype) inputs[2 * k + 1] = load(part, at + part_size(input.dtype));
-    }
-    for (size_t k = 0; k < values.size(); ++k) values[k] = evaluated(formula, formula.nodes[k], inputs, values);
+    evaluation.at(index);
     for (size_t k = 0; k < formula.outputs.size(); ++k) {
       const int32_t dtype = formula.outputs[k].dtype;
       const Node& result = formula.nodes[formula.results[k]];
-      std::byte* const at = place(args.outputs[k], dtype, index);
+      auto place = static_cast<int64_t>(args.outputs[k].first);
+      for (uint32_t d = 0; d < args.rank; ++d) {
+        place += static_cast<int64_t>(index[d]) * stride_along(args, args.outputs[k], d);
+      }
+      std::byte* const at = Evaluation::element_at(args.outputs[k], place, dtype);
       if (result.kind != Node::pair) {
-        store(dtype, values[formula.results[k]], at);
+        store(dtype, evaluation.value(formula.results[k]), at);
         continue;
       }
-      store(part_type(dtype), values[result.args[0]], at);
-      store(part_type(dtype), values[result.args[1]], at + part_size(dtype));
+      store(part_type(dtype), evaluation.value(result.args[0]), at);
+      store(part_type(dtype), evaluation.value(result.args[1]), at + part_size(dtype));
     }
-    for (uint32_t d = args.rank; d-- > 0;) {
-      if (++index[d] < args.shape[d]) break;
-      index[d] = 0;
+    advance(args, index, ~0u);
+  }
+}
+
+// As host_reduce() reduces elements: f32 in double precision, f64 in long double, integers modulo 2^64.
+void host_expression_reduction(const ExpressionArgs& args) {
+  const expression::Formula& formula = args.expression->formula();
+  const uint32_t reduced = reduced_axes(args), kept = ~reduced;
+  uint64_t results = 1, elements = 1;
+  for (uint32_t d = 0; d < args.rank; ++d) ((reduced >> d & 1) != 0 ? elements : results) *= args.shape[d];
+  if (results == 0) return;
+  // What is done with each element before is part of the formula.
+  reduce::Op op = *formula.reduction.op;
+  op.prepare = reduce::Prepare::plain;
+  const Value type = expression::value_of(formula.reduction.value);
+  const uint32_t node = formula.results[0];
+  const ExpressionOperand& output = args.outputs[0];
+  const int32_t dtype = formula.outputs[0].dtype;
+  Evaluation evaluation(args);
+  uint64_t index[8] = {};
+  const auto next = [&](uint64_t) -> const HostValue& {
+    evaluation.at(index);
+    advance(args, index, reduced);
+    return evaluation.value(node);
+  };
+  for (uint64_t i = 0; i < results; ++i) {
+    HostValue value;
+    if (type == Value::f64) {
+      value.number = static_cast<double>(reduce::reduced_reals<long double>(
+          op, elements, 0, [&](uint64_t r) { return static_cast<long double>(next(r).number); }));
+    } else if (type == Value::f32) {
+      value.number = reduce::reduced_reals<double>(op, elements, 0, [&](uint64_t r) { return next(r).number; });
+    } else {
+      value.integer = static_cast<int64_t>(
+          reduce::reduced_integers(op, elements, expression::info(type).is_signed,
+                                   [&](uint64_t r) { return static_cast<uint64_t>(next(r).integer); }));
     }
+    auto place = static_cast<int64_t>(output.first);
+    for (uint32_t d = 0; d < args.rank; ++d) {
+      place += static_cast<int64_t>(index[d]) * output_stride(args, output, d, reduced);
+    }
+    store(dtype, value, Evaluation::element_at(output, place, dtype));
+    advance(args, index, kept);
   }
 }
 

@@ -26,7 +26,7 @@
 
 #if EXPR_TABLE
 // scalars (two words each), then, if any operand has places: sizes, multipliers and shifts of the axes but the outermost
-// (kernels/common/division.glsl), innermost first; the index of every operand's element at coordinates 0, which is not
+// (kernels/common/division.glsl), innermost first (expression_reduce.glsl has two such groups); the index of every operand's element at coordinates 0, which is not
 // its lowest one if strides are negative; the strides of each axis, of every operand.
 TUFF_READ(TUFF_OPERANDS, T, uint, 4)
 #endif
@@ -47,12 +47,11 @@ uvec4 tuff_divide(uvec4 n, uint multiplier, uint shift) {
   return (high + n) >> shift;
 }
 EXPR_PLACE expr_places[TUFF_OPERANDS];
-void expr_find(EXPR_PLACE n) {
-  const uint sizes = 2 * TUFF_SCALARS, firsts = sizes + 3 * (RANK - 1), strides = firsts + TUFF_OPERANDS;
-  [[unroll]] for (uint slot = 0; slot < TUFF_OPERANDS; ++slot) expr_places[slot] = EXPR_PLACE(TUFF_AT(T, firsts + slot));
-  for (uint d = 0; d < RANK; ++d) {
+// Adds the offsets of index n of `rank` axes, whose sizes and strides are at these words of the table.
+void expr_walk(EXPR_PLACE n, uint rank, uint sizes, uint strides) {
+  for (uint d = 0; d < rank; ++d) {
     EXPR_PLACE c = n;
-    if (d + 1 < RANK) {
+    if (d + 1 < rank) {
       const uint at = sizes + 3 * d;
       n = tuff_divide(n, TUFF_AT(T, at + 1), TUFF_AT(T, at + 2));
       c -= n * TUFF_AT(T, at);
@@ -62,9 +61,19 @@ void expr_find(EXPR_PLACE n) {
     }
   }
 }
+#if !EXPR_REDUCES
+#define EXPR_FIRSTS (2 * TUFF_SCALARS + 3 * (RANK - 1))
+#define EXPR_STRIDES (EXPR_FIRSTS + TUFF_OPERANDS)
+void expr_find(EXPR_PLACE n) {
+  [[unroll]] for (uint slot = 0; slot < TUFF_OPERANDS; ++slot) {
+    expr_places[slot] = EXPR_PLACE(TUFF_AT(T, EXPR_FIRSTS + slot));
+  }
+  expr_walk(n, RANK, 2 * TUFF_SCALARS, EXPR_STRIDES);
+}
+#endif
 #define EXPR_AT(slot) EXPR_FIRST(expr_places[slot])
 // The distance between neighbours of the innermost axis.
-#define EXPR_STEP(slot) TUFF_AT(T, 2 * TUFF_SCALARS + 3 * (RANK - 1) + TUFF_OPERANDS + slot)
+#define EXPR_STEP(slot) TUFF_AT(T, EXPR_STRIDES + slot)
 #else
 void expr_find(uint n) {}
 #define EXPR_AT(slot) 0u

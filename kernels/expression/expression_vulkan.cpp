@@ -9,47 +9,77 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/strided_axes.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/expression/expression_plan.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
 #include "shaders/expression.hpp"
 
 namespace tuff {
+
+namespace expression {
+
+void require_device(const DeviceTraits& traits, const Expression& expression) {
+  const expression::Needs& needs = expression.needs();
+  if (needs.f64 && !traits.f64) fail(TUFF_ERROR_UNSUPPORTED, "the formula has f64, which the device does not compute");
+  if (needs.int64 && !traits.int64) {
+    fail(TUFF_ERROR_UNSUPPORTED, "the formula has 64-bit integers, which the device does not compute");
+  }
+  for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
+    for (const expression::Variable& variable : *variables) {
+      if (!variable.scalar) require_storage(traits, variable.dtype);
+    }
+  }
+  // The kernel's source has all sizes of elements.
+  if (!traits.storage8 || !traits.storage16) {
+    fail(TUFF_ERROR_UNSUPPORTED, "expressions need 8-bit and 16-bit storage, which the device lacks");
+  }
+}
+
+Task task_of(Recorder& recorder, const ExpressionArgs& args, std::array<const ExpressionOperand*, kMost>& operands) {
+  const Expression& expression = *args.expression;
+  uint64_t largest = sizeof(uint64_t);
+  for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
+    for (const Variable& variable : *variables) largest = std::max(largest, dtype_size(variable.dtype));
+  }
+  Task task{
+      recorder, expression, stream_device(recorder.traits(), forced_variant<"TUFF_EXPRESSION_VARIANT">(), largest),
+      0,        {},         {},
+      0};
+  const auto add = [&](const Variable& variable, const ExpressionOperand& operand, bool output) {
+    operands[task.operands] = &operand;
+    task.operand[task.operands++] = {operand.buffer, dtype_size(variable.dtype), output};
+  };
+  for (size_t i = 0; i < expression.inputs().size(); ++i) {
+    const Variable& input = expression.inputs()[i];
+    if (!input.scalar) {
+      add(input, args.inputs[i], false);
+      continue;
+    }
+    const uint64_t bits = scalar_bits(input.dtype, args.inputs[i]);
+    task.scalars[task.scalar_words++] = static_cast<uint32_t>(bits);
+    task.scalars[task.scalar_words++] = static_cast<uint32_t>(bits >> 32);
+  }
+  for (size_t i = 0; i < expression.outputs().size(); ++i) add(expression.outputs()[i], args.outputs[i], true);
+  return task;
+}
+
+}  // namespace expression
+
 namespace {
 
-constexpr uint32_t kMost = TUFF_EXPR_MAX_BUFFERS;
-using Axes = StridedAxes<kMost>;
-
-enum Mode : uint32_t { dense = 0, blocks = 1, repeated = 2, gathered = 3, stepped = 4, unaligned = 5 };
-
-struct Operand {
-  const Buffer* buffer;
-  uint64_t size;  // bytes of an element
-  bool output;
-};
-
-struct Task {
-  Recorder& recorder;
-  const Expression& expression;
-  StreamDevice device;
-  uint32_t operands;
-  std::array<Operand, kMost> operand;
-  std::array<uint32_t, 2 * TUFF_EXPR_MAX_INPUTS> scalars;  // two words each
-  uint32_t scalar_words;
-};
+using expression::Axes;
+using expression::Mode;
+using expression::Operand;
+using expression::Table;
+using expression::Task;
+using enum expression::Mode;
 
 // Part of the shape, with the element of each operand at its first index.
 struct Piece {
   Axes axes;
-  std::array<int64_t, kMost> first;
+  std::array<int64_t, expression::kMost> first;
 };
-
-// The bytes to whose multiples four elements are aligned if they are read at once.
-uint64_t block_bytes(const Operand& operand) { return std::min<uint64_t>(4 * operand.size, 16); }
-
-bool is_aligned(const Operand& operand, uint64_t first) {
-  return (operand.buffer->offset + first * operand.size) % block_bytes(operand) == 0;
-}
 
 Mode mode_of(const Axes& axes, size_t slot, const Operand& operand, int64_t first) {
   const bool aligned = is_aligned(operand, static_cast<uint64_t>(first));
@@ -62,33 +92,13 @@ Mode mode_of(const Axes& axes, size_t slot, const Operand& operand, int64_t firs
   return rows ? blocks : stepped;
 }
 
-// The table of expression_operands.glsl.
-struct Table {
-  std::array<uint32_t, Recorder::kMaxParameterBytes / 4> words;
-  uint32_t count = 0;
-  void add(uint32_t word) {
-    require_room(count, static_cast<uint32_t>(words.size()), "words of parameters");
-    words[count++] = word;
-  }
-};
-
 Table table_of(const Task& task, const Axes& axes, bool places) {
   Table table;
   for (uint32_t i = 0; i < task.scalar_words; ++i) table.add(task.scalars[i]);
   if (!places) return table;
-  for (uint32_t d = axes.rank; d-- > 1;) {
-    const auto size = static_cast<uint32_t>(axes.sizes[d]);
-    const Divider by = divider(size);
-    table.add(size);
-    table.add(by.multiplier);
-    table.add(by.shift);
-  }
+  table.add_sizes(axes);
   for (uint32_t slot = 0; slot < task.operands; ++slot) table.add(static_cast<uint32_t>(axes.span(slot).first));
-  for (uint32_t d = std::max(axes.rank, 1u); d-- > 0;) {
-    for (uint32_t slot = 0; slot < task.operands; ++slot) {
-      table.add(axes.rank == 0 ? 0 : static_cast<uint32_t>(axes.strides[d][slot]));
-    }
-  }
+  table.add_strides(axes, task.operands);
   return table;
 }
 
@@ -175,53 +185,15 @@ void record_pieces(const Task& task, const Piece& piece) {
   }
 }
 
-void require_device(const DeviceTraits& traits, const Expression& expression) {
-  const expression::Needs& needs = expression.needs();
-  if (needs.f64 && !traits.f64) fail(TUFF_ERROR_UNSUPPORTED, "the formula has f64, which the device does not compute");
-  if (needs.int64 && !traits.int64) {
-    fail(TUFF_ERROR_UNSUPPORTED, "the formula has 64-bit integers, which the device does not compute");
-  }
-  for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
-    for (const expression::Variable& variable : *variables) {
-      if (!variable.scalar) require_storage(traits, variable.dtype);
-    }
-  }
-  // The kernel's source has all sizes of elements.
-  if (!traits.storage8 || !traits.storage16) {
-    fail(TUFF_ERROR_UNSUPPORTED, "expressions need 8-bit and 16-bit storage, which the device lacks");
-  }
-}
-
 }  // namespace
 
 void record_expression(Recorder& recorder, const ExpressionArgs& args) {
   const Expression& expression = *args.expression;
-  require_device(recorder.traits(), expression);
+  if (expression.reduction() != nullptr) return record_expression_reduction(recorder, args);
+  expression::require_device(recorder.traits(), expression);
   if (element_count(args) == 0) return;
-  uint64_t largest = sizeof(uint64_t);
-  for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
-    for (const expression::Variable& variable : *variables) largest = std::max(largest, dtype_size(variable.dtype));
-  }
-  Task task{
-      recorder, expression, stream_device(recorder.traits(), forced_variant<"TUFF_EXPRESSION_VARIANT">(), largest),
-      0,        {},         {},
-      0};
-  std::array<const ExpressionOperand*, kMost> operands{};
-  const auto add = [&](const expression::Variable& variable, const ExpressionOperand& operand, bool output) {
-    operands[task.operands] = &operand;
-    task.operand[task.operands++] = {operand.buffer, dtype_size(variable.dtype), output};
-  };
-  for (size_t i = 0; i < expression.inputs().size(); ++i) {
-    const expression::Variable& input = expression.inputs()[i];
-    if (!input.scalar) {
-      add(input, args.inputs[i], false);
-      continue;
-    }
-    const uint64_t bits = scalar_bits(input.dtype, args.inputs[i]);
-    task.scalars[task.scalar_words++] = static_cast<uint32_t>(bits);
-    task.scalars[task.scalar_words++] = static_cast<uint32_t>(bits >> 32);
-  }
-  for (size_t i = 0; i < expression.outputs().size(); ++i) add(expression.outputs()[i], args.outputs[i], true);
+  std::array<const ExpressionOperand*, expression::kMost> operands{};
+  const Task task = expression::task_of(recorder, args, operands);
   Piece whole{};
   for (uint32_t d = 0; d < args.rank; ++d) {
     if (args.shape[d] == 1) continue;

@@ -58,6 +58,11 @@ class Parser : private FormulaText {
     for (size_t i = 0; i < results_.size(); ++i) {
       if (results_[i] == kNone) wrong(text_.size(), "output \"{}\" is not assigned", formula_.outputs[i].name);
     }
+    if (formula_.reduction.op != nullptr && node(results_[0]).kind != Node::reduced) {
+      wrong(formula_.reduction.at, "{} has no output: it needs to be the formula's result",
+            formula_.reduction.op->name);
+    }
+    for (uint32_t& result : results_) result = node(result).kind == Node::reduced ? node(result).args[0] : result;
     formula_.results = std::move(results_);
   }
 
@@ -84,6 +89,11 @@ class Parser : private FormulaText {
 
   uint32_t add(const Node& node, size_t at) const {
     std::vector<Node>& nodes = formula_.nodes;
+    for (uint32_t k = 0; k < node.arg_count; ++k) {
+      if (nodes[node.args[k]].kind == Node::reduced) {
+        wrong(at, "{} ends a formula, and nothing is done with its result", formula_.reduction.op->name);
+      }
+    }
     if (nodes.size() >= kMaxNodes && caller_ != nullptr) caller_->add(node, called_at_);
     if (nodes.size() >= kMaxNodes) stop(TUFF_ERROR_LIMIT_EXCEEDED, at, "more than {} operations", kMaxNodes);
     nodes.push_back(node);
@@ -463,7 +473,8 @@ class Parser : private FormulaText {
 
   void store(uint32_t output, uint32_t value, size_t at) {
     if (results_[output] != kNone) wrong(at, "output \"{}\" is assigned twice", formula_.outputs[output].name);
-    results_[output] = as_element(value, formula_.outputs[output].dtype, at);
+    results_[output] =
+        node(value).kind == Node::reduced ? value : as_element(value, formula_.outputs[output].dtype, at);
   }
 
   void assign(std::string_view name, uint32_t value, size_t at) {
@@ -601,22 +612,109 @@ class Parser : private FormulaText {
     if (token.text == "inf") return real(std::numeric_limits<double>::infinity(), token.at);
     if (token.text == "nan") return real(std::numeric_limits<double>::quiet_NaN(), token.at);
     if (token.text == "true" || token.text == "false") return boolean(token.text == "true", token.at);
-    if (find_function(token.text) != nullptr) wrong(token.at, "\"{}\" is a function: needs (…) behind it", token.text);
+    if (find_function(token.text) != nullptr || find_reduction(token.text) != nullptr)
+      wrong(token.at, "\"{}\" is a function: needs (…) behind it", token.text);
     wrong(token.at, "unknown name \"{}\"", token.text);
   }
 
   uint32_t function(const Token& token) {
     std::vector<uint32_t> args;
+    std::vector<Reduction::Axis> axes;
+    const reduce::Op* const op = find_reduction(token.text);
     next();
     if (!is_sign(")")) {
       args.push_back(expression());
       while (is_sign(",")) {
         next();
+        if (op != nullptr && token_.kind == Token::name && assigns()) {
+          named_axes(token.text, axes);
+          break;
+        }
         args.push_back(expression());
       }
     }
     expect(")");
-    return called(token.text, args, token.at);
+    // max(a, b) and min(a, b) are functions of elements.
+    if (op == nullptr || (axes.empty() && args.size() != 1 && find_function(token.text) != nullptr)) {
+      return called(token.text, args, token.at);
+    }
+    require_args(token.text, args, 1, token.at);
+    return reduction(*op, args[0], std::move(axes), token.at);
+  }
+
+  // --- Reductions
+
+  static const reduce::Op* find_reduction(std::string_view name) {
+    for (const reduce::Op& op : reduce::table::kOps) {
+      if (op.name == name) return &op;
+    }
+    return nullptr;
+  }
+
+  // axis=1, axis=-1 or axis=(0, 2)
+  void named_axes(std::string_view name, std::vector<Reduction::Axis>& axes) {
+    if (token_.text != "axis") wrong(token_.at, "{} takes axis=, not {}=", name, token_.text);
+    next();
+    next();
+    const bool several = is_sign("(");
+    if (several) next();
+    for (;;) {
+      const size_t at = token_.at;
+      const bool negative = is_sign("-");
+      if (negative) next();
+      if (token_.kind != Token::integer) wrong(token_.at, "expected the number of an axis, got \"{}\"", token_.text);
+      const Int128 number = whole(node(integer_of(token_)));
+      formula_.nodes.pop_back();
+      if (number > 8) wrong(token_.at, "axis {}, and there are at most 8", text_of(number));
+      axes.push_back({static_cast<int64_t>(negative ? -number : number), at});
+      next();
+      if (!several || !is_sign(",")) break;
+      next();
+      if (is_sign(")")) break;
+    }
+    if (several) expect(")");
+  }
+
+  uint32_t reduction(const reduce::Op& op, uint32_t of, std::vector<Reduction::Axis> axes, size_t at) {
+    Reduction& made = formula_.reduction;
+    if (made.op != nullptr) wrong(at, "{} is a second reduction: a formula ends with one", op.name);
+    if (outputs_.size() != 1) {
+      wrong(at, "{} ends a formula with one output, and there are {}", op.name, outputs_.size());
+    }
+    if (op.result == reduce::Result::place || op.center != 0) {
+      stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not end a formula: store the elements, and use tuff_reduce()", op.name);
+    }
+    if (node(of).weak != Node::strong) of = convert(of, type_of(of), at);
+    const bool truths = op.prepare == reduce::Prepare::nonzero;
+    const Value type = truths ? Value::boolean : type_of(of);
+    if (is_complex(type)) {
+      stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not take {}: reduce its real and imaginary part", op.name,
+           name_of(type));
+    }
+    const Variable& output = formula_.outputs[0];
+    const int32_t dtype = dtype_of(type);
+    // Half the digits are kept as of any f32 result.
+    const bool half = output.dtype == TUFF_F16 || output.dtype == TUFF_BF16;
+    const ElementTypes types = reduce::output_types(op, dtype).all;
+    const bool fits = types.has(half ? int32_t{TUFF_F32} : output.dtype);
+    if (!fits) {
+      wrong(at, "{} of {} gives {}{}, and output \"{}\" is {}", op.name, name_of(type), names_of(types),
+            types.has(TUFF_F32) ? ", f16, bf16" : "", output.name, dtype_name(output.dtype));
+    }
+    made.op = &op;
+    made.at = at;
+    made.axes = std::move(axes);
+    made.value = reduce::value_type(op, dtype, half ? int32_t{TUFF_F32} : output.dtype);
+    if (truths) of = convert(of, Value::boolean, at);
+    of = convert(of, value_of(made.value), at);
+    if (op.prepare == reduce::Prepare::magnitude) of = call(Op::abs, {of}, at);
+    if (op.prepare == reduce::Prepare::square) of = call(Op::mul, {of, of}, at);
+    Node result{};
+    result.kind = Node::reduced;
+    result.type = value_of(made.value);
+    result.args[0] = of;
+    result.arg_count = 1;
+    return add(result, at);
   }
 
   void require_args(std::string_view name, const std::vector<uint32_t>& args, size_t arity, size_t at) const {

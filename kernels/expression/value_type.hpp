@@ -62,6 +62,26 @@ constexpr Value value_of(int32_t dtype) {
   }
 }
 
+// The dtype whose elements are read as this type, without rounding.
+constexpr int32_t dtype_of(Value value) {
+  switch (value) {
+    case Value::boolean: return TUFF_BOOL;
+    case Value::i8: return TUFF_I8;
+    case Value::i16: return TUFF_I16;
+    case Value::i32: return TUFF_I32;
+    case Value::i64: return TUFF_I64;
+    case Value::u8: return TUFF_U8;
+    case Value::u16: return TUFF_U16;
+    case Value::u32: return TUFF_U32;
+    case Value::u64: return TUFF_U64;
+    case Value::f32: return TUFF_F32;
+    case Value::f64: return TUFF_F64;
+    case Value::c64: return TUFF_C64;
+    case Value::c128: return TUFF_C128;
+    default: return 0;
+  }
+}
+
 // The smallest type that holds both; none if there is none (u64 with a signed integer).
 constexpr Value common_type(Value a, Value b) {
   if (a == b) return a;

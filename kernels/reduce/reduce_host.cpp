@@ -7,6 +7,7 @@
 #include "kernels/common/elements.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
+#include "kernels/reduce/reduce_reference.hpp"
 
 namespace tuff {
 namespace {
@@ -65,66 +66,6 @@ uint64_t reduced_truths(const Op& op, const Elements<T>& x) {
   return value;
 }
 
-// Of integers, modulo 2^64. To compare them, the sign is turned over, so that unsigned numbers have their order.
-template <typename T>
-uint64_t reduced_integers(const Op& op, const Elements<T>& x) {
-  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-  const uint64_t turned = op.selects && std::is_signed_v<T> ? uint64_t{1} << 63 : 0;
-  uint64_t value = op.identity.of_integers;
-  for (uint64_t r = 0; r < x.count; ++r) {
-    auto element = static_cast<uint64_t>(static_cast<Wide>(x[r])) ^ turned;
-    if (op.prepare == Prepare::square) element *= element;
-    if (op.prepare == Prepare::magnitude && static_cast<int64_t>(element) < 0 && std::is_signed_v<T>) {
-      element = 0 - element;
-    }
-    value = op.combine_integers(value, element);
-  }
-  return value ^ turned;
-}
-
-template <typename Real>
-Real combined(const Op& op, Real a, Real b) {
-  if constexpr (std::is_same_v<Real, double>)
-    return op.combine(a, b);
-  else
-    return op.combine_wide(a, b);
-}
-
-template <typename Real>
-Real prepared(Prepare prepare, Real x, Real center) {
-  switch (prepare) {
-    case Prepare::magnitude: return std::fabs(x);
-    case Prepare::square: return x * x;
-    case Prepare::distance: return (x - center) * (x - center);
-    case Prepare::exponential: return std::exp(x - center);
-    default: return x;
-  }
-}
-
-template <typename Real, typename T>
-Real reduced_reals(const Op& op, const Elements<T>& x, double correction) {
-  Real center = 0;
-  if (op.center != 0) {
-    center = reduced_reals<Real>(*reduce::find(op.center), x, 0);
-    if (op.result == Result::logarithm && std::isinf(center)) center = 0;
-  }
-  auto value = static_cast<Real>(op.identity.of_floats);
-  for (uint64_t r = 0; r < x.count; ++r) {
-    value = combined(op, value, prepared(op.prepare, static_cast<Real>(x[r]), center));
-  }
-  const Real count = static_cast<Real>(x.count) - static_cast<Real>(correction);
-  switch (op.result) {
-    case Result::mean: return value / count;
-    case Result::root: return std::sqrt(value);
-    case Result::variance:
-    case Result::deviation:
-      value = count > 0 ? value / count : value > 0 ? static_cast<Real>(INFINITY) : static_cast<Real>(NAN);
-      return op.result == Result::variance ? value : std::sqrt(value);
-    case Result::logarithm: return std::log(value) + center;
-    default: return value;
-  }
-}
-
 // T, of an integer modulo 2^64 or of a number.
 template <typename T>
 T stored(uint64_t value) {
@@ -142,13 +83,18 @@ Y result_of(const Op& op, const Elements<T>& x, double correction) {
   if (op.result == Result::place) return stored<Y>(place_of(op, x));
   if (op.prepare == Prepare::nonzero) return stored<Y>(reduced_truths(op, x));
   if constexpr (kWhole<T>) {
-    if (op.output == Output::sum || op.output == Output::same) return stored<Y>(reduced_integers(op, x));
+    if (op.output == Output::sum || op.output == Output::same)
+      return stored<Y>(reduce::reduced_integers(op, x.count, std::is_signed_v<T>, [&](uint64_t r) {
+        using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+        return static_cast<uint64_t>(static_cast<Wide>(x[r]));
+      }));
   }
   if constexpr (kWhole<Y>) {
     return Y{};  // no operation gives integers here
   } else {
     using Real = std::conditional_t<kOf64Bits<T> || kOf64Bits<Y>, long double, double>;
-    const Real value = reduced_reals<Real>(op, x, correction);
+    const Real value =
+        reduce::reduced_reals<Real>(op, x.count, correction, [&](uint64_t r) { return static_cast<Real>(x[r]); });
     if constexpr (std::is_same_v<Y, double>)
       return static_cast<double>(value);
     else

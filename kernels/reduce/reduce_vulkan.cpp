@@ -28,6 +28,7 @@
 #include "kernels/common/stream_device.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
+#include "kernels/reduce/reduce_shape.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -36,12 +37,6 @@
 
 namespace tuff {
 namespace {
-
-uint64_t power_of_two_at_least(uint64_t n) {
-  uint64_t power = 1;
-  while (power < n) power *= 2;
-  return power;
-}
 
 // One stage reduces [outer][length][inner] at an offset of one buffer to [outer][segments][inner] in another.
 struct Stage {
@@ -100,28 +95,13 @@ void set_divisor(Push& push, double divisor) {
 // ---- rows ------------------------------------------------------------------------------------------
 
 void cut_rows(const StreamDevice& device, Stage& stage) {
+  const uint64_t segment = reduce::row_segment(device, stage.outer, stage.length);
   stage.segments = 1;
   stage.segment = std::max<uint64_t>((stage.length + 7) / 8 * 8, 8);
-  // Long rows are always cut; shorter ones only where the rows alone would leave cores idle.
-  const uint64_t longest = device.cpu ? 1u << 17 : 1u << 22;
-  const uint64_t shortest = device.cpu ? 1u << 12 : 1u << 14;
-  const uint64_t wanted = (device.cpu ? 4 : 8) * device.cores;  // pieces that fill the device
-  uint64_t segment = 0;
-  if (stage.outer < wanted && stage.length >= 2 * shortest) {
-    segment = device.cpu ? stage.length * stage.outer / wanted : shortest;
-    segment = std::clamp(segment, shortest, longest);
-  } else if (stage.length > longest) {
-    segment = longest;
-  }
   if (segment == 0) return;
-  stage.segment = (segment + 7) / 8 * 8;
+  stage.segment = segment;
   stage.segments = ceil_div(stage.length, stage.segment);
 }
-
-struct RowShape {
-  uint32_t lanes, workgroup, unroll, run;
-  bool shared;
-};
 
 // TUFF_SPLIT, of a stage that reads this type. Blocks of one element are not worth it.
 bool splits(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t width) {
@@ -137,30 +117,6 @@ uint32_t most_in_flight(const Reduction& reduction, uint32_t parts, bool split) 
   return keeps_nan ? std::bit_floor(5 / (words * parts)) : std::bit_floor(32 / ((split ? 3 : 2 * words) * parts));
 }
 
-RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t elements, uint32_t parts, uint64_t most) {
-  const uint64_t blocks = std::max<uint64_t>(ceil_div(elements, 4 * parts), 1);
-  if (device.cpu) {
-    // Short and numerous rows get one lane each, others a subgroup. Workgroups process several rows, which amortises
-    // the cost of a workgroup (about 100 ns), but leave several workgroups for each core.
-    const bool narrow = elements <= 256 && pieces >= 16 * device.cores;
-    const uint32_t lanes = narrow ? 1 : device.subgroup;
-    const uint64_t taken = pieces * lanes / device.subgroup;  // workgroups, if each processed its rows in one step
-    const uint64_t run = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
-    return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(run), false};
-  }
-  const auto unroll_of = [most](uint64_t each) {
-    each = std::min(each, most);
-    return each >= 8 ? 8u : each >= 4 ? 4u : most == 2 && each == 2 ? 2u : 1u;
-  };
-  if (elements <= 2048 || pieces >= 256 * device.cores) {
-    const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
-    return {static_cast<uint32_t>(lanes), device.workgroup, unroll_of(blocks / lanes), 1, false};
-  }
-  const uint64_t each = blocks / device.workgroup;
-  const uint32_t unroll = most >= 16 && each >= 16 && each % 16 == 0 ? 16 : unroll_of(each);
-  return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
-}
-
 void add_center(Dispatch& dispatch, Place center, uint64_t count, Ends ends) {
   if (!ends.centered()) return;
   dispatch.operand(center.buffer, center.element * center.size(), count * center.size(), Access::read);
@@ -172,8 +128,9 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
   const uint64_t pieces = rows * segments;
   const uint32_t parts = block_parts(from.dtype);
   const bool split = splits(reduction, from.dtype, ends, 4 * parts);
-  const RowShape shape = row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)),
-                                   parts, most_in_flight(reduction, parts, split));
+  const reduce::RowShape shape =
+      reduce::row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)), parts,
+                        most_in_flight(reduction, parts, split));
   const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 
@@ -248,13 +205,7 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
 
 void cut_columns(const StreamDevice& device, Stage& stage, int32_t dtype) {
   const uint64_t lanes = stage.outer * (stage.inner / column_width(stage.inner, dtype));
-  const uint64_t wanted = device.cores * (device.cpu ? 4 * device.subgroup : 1024);
-  stage.segments = 1;
-  if (lanes < wanted / 2 && stage.length >= 64) {
-    stage.segments = std::clamp<uint64_t>(ceil_div(wanted, lanes), 1, stage.length / 32);
-  }
-  stage.segments = std::max(stage.segments, ceil_div(stage.length, 1u << 12));
-  stage.segments = std::max<uint64_t>(stage.segments, 1);
+  stage.segments = reduce::column_segments(device, lanes, stage.length);
 }
 
 void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t outer, Place from, Place to,

@@ -1,3 +1,5 @@
+#ifndef TUFF_D_PARTS
+#define TUFF_D_PARTS
 // What the functions of f64 share: bits, powers of two, and sums of two doubles. A function `double tuff_d_<name>(double)`
 // computes one element; TUFF_EACH_DOUBLE makes the function of four that formulas call. Denormals may be flushed, as the device
 // does. Comparisons with NaN are avoided, because a driver may assume that there is none.
@@ -96,3 +98,4 @@ TuffPairOfDoubles tuff_d_pair_product(TuffPairOfDoubles a, TuffPairOfDoubles b) 
   precise double tail = y.tail + (a.head * b.tail + a.tail * b.head);
   return tuff_d_ordered_sum(y.head, tail);
 }
+#endif
