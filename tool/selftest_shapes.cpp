@@ -231,7 +231,7 @@ void add_scan_cases(std::vector<Case>& cases) {
   cases.back() = within(cases.back(), 16 * (100.0 + 2 * 305) * kRounding);
 }
 
-void add_expression_case(std::vector<Case>& cases) {
+void add_expression_cases(std::vector<Case>& cases) {
   // Integers, computed exactly: sums of 100 rows' and columns' numbers, and what is even of them.
   add(cases, "expr", "100x120, integers, broadcast and reversed", 12'000, 12'000,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
@@ -239,6 +239,16 @@ void add_expression_case(std::vector<Case>& cases) {
                                                    {{"a", TUFF_F32, 0}, {"b", TUFF_F32, 0}}, {{"y", TUFF_F32, 0}});
         tuff_expr_operand a{}, b{}, y{};
         a.buffer = in[0].handle(), a.first = 11'999, a.strided = 1, a.strides[0] = -120, a.strides[1] = -1;
+        b.buffer = in[0].handle(), b.strided = 1, b.strides[1] = 1;
+        y.buffer = out.handle();
+        expr.run(context.handle(), {100, 120}, {a, b}, {y});
+      });
+  add(cases, "expr", "sum of 100x120 products, integers", 12'000, 100,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        const tuff::Expr expr = context.expression("sum(f32(i32(a) % 50) * (i32(b) % 50), axis=1)",
+                                                   {{"a", TUFF_F32, 0}, {"b", TUFF_F32, 0}}, {{"y", TUFF_F32, 0}});
+        tuff_expr_operand a{}, b{}, y{};
+        a.buffer = in[0].handle();
         b.buffer = in[0].handle(), b.strided = 1, b.strides[1] = 1;
         y.buffer = out.handle();
         expr.run(context.handle(), {100, 120}, {a, b}, {y});
@@ -284,7 +294,7 @@ void add_shape_cases(std::vector<Case>& cases) {
   add_moving_cases(cases);
   add_window_cases(cases);
   add_scan_cases(cases);
-  add_expression_case(cases);
+  add_expression_cases(cases);
   cases.push_back(rope_case());
   add_random_cases(cases);
   add_fft_case(cases);

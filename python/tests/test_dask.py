@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tuff
+import tuff._default
 
 CALLS = {
     "arithmetic": lambda x, np: np.exp(x) * 2 - x,
@@ -18,14 +19,75 @@ CALLS = {
     "chosen": lambda x, np: np.where(x > 0, x, 0),
     "joined": lambda x, np: np.concatenate([x, x + 1], axis=1),
     "norm": lambda x, np: np.linalg.norm(x),
+    "mean": lambda x, np: x.mean(axis=1),
+    "mean of all": lambda x, np: x.mean(),
+    "variance": lambda x, np: x.var(axis=0, ddof=1),
+    "deviation": lambda x, np: np.std(x),
+    "largest's place": lambda x, np: x.argmax(axis=0),
+    "smallest's place of all": lambda x, np: np.argmin(x),
+    "median": lambda x, np: np.median(x, axis=0),
+    "covariance": lambda x, np: np.cov(x.T),
+    "mean without NaN": lambda x, np: np.nanmean(np.where(x > 1, np.nan, x), axis=0),
+    "histogram": lambda x, np: np.histogram(x, bins=7, range=(-3, 3))[0],
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_dask(ctx, rng, name):
     array = pytest.importorskip("dask.array")
+    import tuff.dask
+
     values = rng.standard_normal((40, 30)).astype(np.float32)
     chunks = array.from_array(ctx.array(values), chunks=(16, 10), asarray=False)
     got = CALLS[name](chunks, array).compute(scheduler="synchronous")
     assert isinstance(got, tuff.Array) and got.context is ctx
     assert np.allclose(got.numpy(), CALLS[name](values, np), rtol=1e-4, atol=1e-4)
+
+
+def test_percentiles_are_merged_on_the_host(ctx, rng, monkeypatch):
+    array = pytest.importorskip("dask.array")
+    import tuff.dask
+
+    monkeypatch.setattr(tuff._default, "_default", ctx)
+    values = rng.standard_normal(500).astype(np.float32)
+    one = array.from_array(ctx.array(values), chunks=500, asarray=False)
+    several = array.from_array(ctx.array(values), chunks=100, asarray=False)
+    wanted = np.percentile(values, [10, 50])
+    assert np.allclose(array.percentile(one, [10, 50]).compute(scheduler="synchronous"), wanted, atol=1e-5)
+    # Of several chunks Dask's are estimates, here as of NumPy's chunks.
+    host = array.percentile(array.from_array(values, chunks=100), [10, 50]).compute(scheduler="synchronous")
+    assert np.allclose(array.percentile(several, [10, 50]).compute(scheduler="synchronous"), host, atol=1e-5)
+
+
+def test_chunks_are_uploaded_where_they_are_computed(ctx, rng, monkeypatch):
+    array = pytest.importorskip("dask.array")
+    import tuff.dask
+
+    monkeypatch.setattr(tuff._default, "_default", ctx)
+    values = rng.standard_normal((40, 30)).astype(np.float32)
+    chunks = tuff.dask.to_device(array.from_array(values, chunks=(20, 30)))
+    assert isinstance(chunks._meta, tuff.Array) and chunks.dtype == np.float32
+    blocks = chunks.map_blocks(lambda block: tuff.expr("x * x", x=block))
+    assert np.allclose(blocks.sum(axis=0).compute(scheduler="synchronous").numpy(), (values**2).sum(0), rtol=1e-5)
+    u, s, v = array.linalg.svd(chunks)
+    got = s.compute(scheduler="synchronous")
+    assert isinstance(got, tuff.Array) and np.allclose(got.numpy(), np.linalg.svd(values)[1], rtol=1e-4)
+    back = tuff.dask.to_host(chunks).compute(scheduler="synchronous")
+    assert isinstance(back, np.ndarray) and np.array_equal(back, values)
+
+
+def test_numpys_like_makes_arrays_of_the_device(ctx):
+    a = ctx.array(np.float32([3, 1, 2]))
+    rows = [
+        (np.asarray([1, 2], like=a), [1, 2]),
+        (np.array(np.float32([0.5]), like=a), [0.5]),
+        (np.zeros(2, like=a), [0, 0]),
+        (np.full((2,), 7, dtype=np.int32, like=a), [7, 7]),
+        (np.arange(3, like=a), [0, 1, 2]),
+    ]
+    for found, wanted in rows:
+        assert isinstance(found, tuff.Array) and found.context is ctx and found.numpy().tolist() == wanted
+    assert np.asarray(a, like=a) is a
+    places = np.unravel_index(ctx.array(np.int64([0, 7, 11])), (3, 4))
+    assert [one.numpy().tolist() for one in places] == [[0, 1, 2], [0, 3, 3]]
+    assert np.ravel_multi_index(places, (3, 4)).numpy().tolist() == [0, 7, 11]

@@ -113,3 +113,93 @@ def test_random_formulas_are_numpys(ctx, seed):
         want = np.broadcast_to(want, (7, 13))
         got = tuff.expr(f"i32({formula})", **arrays, dtype=np.int32).numpy()
         assert (got == want.astype(np.int64)).all(), formula
+
+
+# --- Formulas that end with a reduction
+
+
+def of(ctx, shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).integers(-8, 9, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1, (0, 2), (-2,)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_sums_of_formulas_over_axes(ctx, axis, keepdims):
+    x, m = of(ctx, (5, 6, 7)), of(ctx, (6, 1), 1)
+    text = "" if axis is None else f", axis={axis}"
+    found = tuff.expr(f"d = x - m; sum(d ** 2{text})", x=ctx.array(x), m=ctx.array(m), keepdims=keepdims)
+    wanted = ((x - m) ** 2).sum(axis, keepdims=keepdims)  # whole numbers: exact
+    assert found.shape == wanted.shape and found.dtype == np.float32
+    assert (found.numpy() == wanted).all()
+
+
+def test_reductions_have_the_types_of_numpy(ctx):
+    x, i = of(ctx, (4, 33)), of(ctx, (4, 33), 2, np.int16)
+    a, b = ctx.array(x), ctx.array(i)
+    rows = [
+        ("sum(i * 3, axis=1)", (i * 3).sum(1, dtype=np.int64)),
+        ("max(i - 1, axis=0)", (i - 1).max(0)),
+        ("min(i, axis=(0,))", i.min(0)),
+        ("prod(i % 3 + 1, axis=1)", (i % 3 + 1).prod(1, dtype=np.int64)),
+        ("any(i > 7, axis=1)", (i > 7).any(1)),
+        ("all(i < 8, axis=1)", (i < 8).all(1)),
+        ("count_nonzero(i)", np.int64(np.count_nonzero(i))),
+        ("mean(i, axis=0)", i.mean(0, dtype=np.float32)),
+    ]
+    for formula, wanted in rows:
+        found = tuff.expr(formula, i=b)
+        assert found.dtype == wanted.dtype and (found.numpy() == wanted).all(), formula
+    assert tuff.expr("sum(x * 2, axis=1)", x=a.astype(np.float16)).dtype == np.float16
+    assert tuff.expr("sum(x > 0)", x=a, dtype=np.int32).numpy() == (x > 0).sum()
+
+
+def test_reductions_of_views_and_into_out(ctx):
+    x = of(ctx, (8, 12))
+    a = ctx.array(x)
+    out = ctx.zeros((6, 8), np.float32)
+    found = tuff.expr("sum(u * w, axis=-1)", u=a.T, w=a[0, :8])
+    assert (found.numpy() == (x.T * x[0, :8]).sum(-1)).all()
+    found = tuff.expr("sum(u * v, axis=0)", u=a[::2, ::-1], v=a[1, :])
+    assert (found.numpy() == (x[::2, ::-1] * x[1]).sum(0)).all()
+    column = out[:, 3]
+    tuff.expr("sum(u, axis=1)", u=a[:6], out=column)
+    assert (out.numpy()[:, 3] == x[:6].sum(1)).all() and out.numpy()[:, :3].sum() == 0
+
+
+def test_reductions_that_are_refused(ctx):
+    a = ctx.array(of(ctx, (3, 4)))
+    with pytest.raises(tuff.TuffError, match=r"character 8: sum ends a formula"):
+        tuff.expr("sum(a) + 1", a=a)
+    with pytest.raises(IndexError, match="axis 2 is out of 2 axes"):
+        tuff.expr("sum(a, axis=2)", a=a)
+    with pytest.raises(ValueError, match="names one twice"):
+        tuff.expr("sum(a, axis=(1, -1))", a=a)
+    with pytest.raises(tuff.TuffError, match="takes axis=, not axes="):
+        tuff.expr("sum(a, axes=1)", a=a)
+    with pytest.raises(ValueError, match=r"out has shape \(4,\), the result \(3,\)"):
+        tuff.expr("sum(a, axis=1)", a=a, out=ctx.zeros((4,), np.float32))
+    with pytest.raises(TypeError, match="keepdims is for formulas that end with a reduction"):
+        tuff.expr("a + 1", a=a, keepdims=True)
+    with pytest.raises(tuff.TuffError, match="sum of bool gives"):
+        tuff.expr("sum(a > 0)", a=a)
+
+
+@pytest.mark.parametrize("formula", ["sum(w * x ** 2 + m, axis=1)", "mean(exp(x * w), axis=0)", "t = x - m; sum(t * t)",
+                                     "max(x * w, axis=1)", "mean(m)"])  # fmt: skip
+def test_gradients_of_reductions(ctx, formula):
+    """The same as of the formula and of the reduction one after another."""
+    arrays = [ctx.array(of(ctx, shape, seed) / 8) for seed, shape in enumerate([(4, 5), (5,), (4, 1)])]
+    text, _, reduction = formula.rpartition(";")
+    name, inside = reduction.strip().split("(", 1)
+    value, _, axis = inside[:-1].partition(", axis=")
+
+    def fused(x, w, m):
+        return (tuff.expr(formula, x=x, w=w, m=m) ** 2).sum()
+
+    def apart(x, w, m):
+        y = tuff.expr(f"{text};{value}" if text else value, x=x, w=w, m=m)
+        return (getattr(tuff, name)(y, axis=int(axis) if axis else None) ** 2).sum()
+
+    found, wanted = (tuff.grad.grad(f, (0, 1, 2))(*arrays) for f in (fused, apart))
+    for one, other in zip(found, wanted):
+        assert np.allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6), formula

@@ -162,3 +162,19 @@ def test_gradients_of_transposed_matrices(ctx):
                      lambda x: (x.T.reshape(-1) * w.reshape(-1)).sum(), lambda x: tuff.concat([x.T, w])[:3].reshape(6) @ w.reshape(6)):  # fmt: skip
         value, gradient = tuff.grad.value_and_grad(function)(x)
         assert float(value) == float((x.numpy().T * w.numpy()).sum()) and (gradient.numpy() == w.numpy().T).all()
+
+
+def test_ranges_end_where_arrays_of_one_number_say(ctx):
+    n = ctx.array(np.float32([2, 5])).max()
+    assert tuff.arange(1, 2 * n, 2, device=ctx).numpy().tolist() == [1, 3, 5, 7, 9]
+    assert tuff.linspace(0, n, 6, device=ctx).numpy().tolist() == [0, 1, 2, 3, 4, 5]
+    with pytest.raises(TypeError, match="stop is .* not a number"):
+        tuff.arange(0, ctx.array(np.float32([2, 5])))
+
+
+def test_numpys_round_with_decimals(ctx):
+    x = np.float32([1.25, -2.345, 1234.5678, 0.5, 1.5])
+    a = ctx.array(x)
+    for decimals in (0, 1, 2, -2):
+        assert np.array_equal(np.round(a, decimals).numpy(), np.round(x, decimals))
+    assert np.array_equal(np.round(a.astype(np.int32), 1).numpy(), x.astype(np.int32))

@@ -53,7 +53,7 @@ class Array(Functions, Storage):
         return sys.modules[__package__]
 
     def __array_function__(self, function: object, _types: object, arguments: tuple, options: dict) -> object:
-        return protocol.function(function, arguments, options)
+        return protocol.function(function, arguments, options, self)
 
     @property
     def device(self) -> object:

@@ -502,7 +502,10 @@ def vander(x: Array, n: Optional[int] = None, increasing: bool = False) -> Array
 
 
 def _over_axes(function: Callable[..., Array]) -> Callable[..., Array]:
-    return lambda a, axis=None, *, keepdims=False: function(a, axis, keepdims=bool(keepdims))
+    def call(a: Array, axis: object = None, dtype: object = None, *, keepdims: bool = False) -> Array:
+        return function(a if dtype is None or a.dtype == dtype else a.astype(dtype), axis, keepdims=bool(keepdims))
+
+    return call
 
 
 def _spread_over_axes(function: Callable[..., Array]) -> Callable[..., Array]:

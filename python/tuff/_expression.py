@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import threading
 import weakref
-from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ._core import Formula
 from ._error import check
 from ._handle import own
 from ._layout import beside, require_writable
-from ._operands import require_array, require_rank
+from ._operands import require_array, require_rank, whole_axis
 from ._storage import DTYPES, Storage, Strided, as_dtype
 from ._tracing import RULES, any_traced, without_transposed
 from ._types import is_complex
@@ -99,6 +100,71 @@ def _new_names(name: str, formula: str, inputs: Dict[str, object]) -> Tuple[str,
     return re, im
 
 
+class Reduction(NamedTuple):
+    """How a formula ends: sum(value, axis=1)."""
+
+    op: int  #: a raw.REDUCE_*
+    value: str  #: the formula of what is reduced
+    axes: Optional[Tuple[int, ...]]  #: None: all
+
+    def of(self, rank: int) -> Tuple[int, ...]:
+        """The axes of a shape, in order."""
+        if self.axes is None:
+            return tuple(range(rank))
+        axes = sorted(whole_axis(axis, rank) for axis in self.axes)
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"axis={self.axes} of {rank} dimensions names one twice")
+        return tuple(axes)
+
+    def shape_of(self, shape: Tuple[int, ...], keepdims: bool) -> Tuple[int, ...]:
+        axes = self.of(len(shape))
+        return tuple(1 if axis in axes else n for axis, n in enumerate(shape) if keepdims or axis not in axes)
+
+
+#: The reductions that end formulas, by name (docs/expressions.md).
+_REDUCTIONS = {name: getattr(raw, f"REDUCE_{name.upper()}") for name in (
+    "sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1", "l2")}  # fmt: skip
+_LAST = re.compile(rf"(?P<before>.*;)?\s*(?:result\s*=\s*)?(?P<name>{'|'.join(_REDUCTIONS)})\s*\((?P<inside>[^;]*)\)[\s;]*", re.S)
+_AXIS = re.compile(r"\s*axis\s*=\s*(?:(-?\s*\d+)|\(((?:\s*-?\s*\d+\s*,?)+)\))\s*")
+
+
+@functools.lru_cache(maxsize=4096)
+def reduction_of(formula: str) -> Optional[Reduction]:
+    """The reduction that ends a formula. The library judges whether it is right; this is for the result's shape and type."""
+    found = _LAST.fullmatch(formula)
+    if found is None:
+        return None
+    arguments, depth, begin = [], 0, 0
+    inside = found["inside"]
+    for place, sign in enumerate(inside):
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return None  # sum(a) + sum(b)
+        if depth == 0 and sign == ",":
+            arguments.append(inside[begin:place])
+            begin = place + 1
+    arguments.append(inside[begin:])
+    axes = None
+    if len(arguments) > 1:
+        named = _AXIS.fullmatch(arguments[-1])
+        if named is None:
+            return None
+        axes = tuple(int(each.replace(" ", "")) for each in re.findall(r"-?\s*\d+", named[1] or named[2]))
+        arguments.pop()
+    if len(arguments) != 1:
+        return None  # max(a, b)
+    return Reduction(_REDUCTIONS[found["name"]], (found["before"] or "") + arguments[0], axes)
+
+
+def _result_operand(array: Array, shape: Tuple[int, ...], axes: Tuple[int, ...]) -> raw.ExprOperand:
+    """The result of a reduction, whose strides along the reduced axes are 0."""
+    operand = _operand(array, array.shape)
+    if array.ndim != len(shape):
+        given = iter(operand.strides)
+        operand.strides = (ctypes.c_int64 * 8)(*(0 if axis in axes else next(given) for axis in range(len(shape))))
+    return operand
+
+
 def _operand(array: Array, shape: Tuple[int, ...]) -> raw.ExprOperand:
     strides, stride = [0] * len(shape), 1
     if isinstance(array, Strided):
@@ -117,6 +183,7 @@ def expr(
     *,
     dtype: object = None,
     out: Optional[Array] = None,
+    keepdims: bool = False,
     **inputs: Union[Array, bool, int, float, np.generic],
 ) -> Array:
     """Computes a formula over named arrays and numbers in one kernel: tuff.expr("gelu(a * x + b)", a=a, x=x, b=0.5).
@@ -124,14 +191,19 @@ def expr(
     Arrays broadcast as in NumPy. dtype is the result's; by default that of out, or of the first array. If that is real
     and another operand is complex, name dtype, also of formulas with a real result, such as "real(z) * x". The formula is
     compiled at its first use with inputs of these types, and kept with the context. docs/expressions.md has the grammar.
+
+    A formula may end with a reduction: tuff.expr("sum((x - m) ** 2, axis=1)", x=x, m=m). dtype is then that of the
+    reduction of elements of the first array's type, and keepdims keeps the reduced axes with size 1.
     """
     if getattr(_thread, "ran", None) is not None:  # repeated() wants to know what is run
-        return _run(formula, dtype, out, inputs)
+        return _run(formula, dtype, out, inputs, keepdims)
     if type(formula) is not str or not (dtype is None or isinstance(dtype, (str, type, np.dtype))):
-        return _run(formula, dtype, out, inputs)  # what may not be a key
+        return _run(formula, dtype, out, inputs, keepdims)  # what may not be a key
     key = (formula, dtype, *inputs)
     known = _formulas.get(key)
-    if known is None:
+    if known is None or keepdims:
+        if keepdims or reduction_of(formula) is not None:
+            return _run(formula, dtype, out, inputs, keepdims)
         if len(_formulas) >= _MOST:
             _formulas.clear()
         known = _formulas[key] = Formula()
@@ -142,9 +214,21 @@ def expr(
     return _learn(known, lambda *_, out: _run(formula, dtype, out, inputs), out, operands)
 
 
-def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object]) -> Array:
+def _reductions() -> Any:
+    from . import _reductions as reductions  # which needs this module
+
+    return reductions
+
+
+def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object], keepdims: bool = False) -> Array:
+    reduction = reduction_of(formula) if type(formula) is str else None
+    if reduction is None and keepdims:
+        raise TypeError("keepdims is for formulas that end with a reduction, such as sum(x, axis=1)")
     if any_traced(inputs.values()):
-        return RULES["expr"](formula, dtype, out, {name: without_transposed(value) for name, value in inputs.items()})
+        inputs = {name: without_transposed(value) for name, value in inputs.items()}
+        if reduction is not None:
+            return RULES["reduced_expr"](formula, reduction, dtype, out, inputs, keepdims)
+        return RULES["expr"](formula, dtype, out, inputs)
     with_complex = any(is_complex(v.dtype) if isinstance(v, Storage) else is_complex_number(v) for v in inputs.values())
     formula, inputs = _without_complex(formula, inputs)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, Storage)}
@@ -161,18 +245,21 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
         require_rank(array, name)
         if array.context is not first.context:
             raise ValueError(f"{name} is of another context")
+    result_shape = shape if reduction is None else reduction.shape_of(shape, keepdims)
     if out is not None:
         require_array(out, "out")
         require_writable(out)
-        if out.shape != shape:
-            raise ValueError(f"out has shape {out.shape}, the result {shape}")
+        if out.shape != result_shape:
+            raise ValueError(f"out has shape {out.shape}, the result {result_shape}")
         if dtype is not None and as_dtype(dtype) != out.dtype:
             raise TypeError(f"dtype is {as_dtype(dtype)}, and out's is {out.dtype}")
         result = out
         for name, array in arrays.items():
             inputs[name] = arrays[name] = beside(array, out)
     else:
-        result = first.context.empty(shape, first.dtype if dtype is None else dtype)
+        if dtype is None:
+            dtype = first.dtype if reduction is None else _reductions().reduced_type(reduction.op, first.dtype)
+        result = first.context.empty(result_shape, dtype)
     variables, operands = [], (raw.ExprOperand * len(inputs))()
     for index, (name, value) in enumerate(inputs.items()):
         if name in arrays:
@@ -193,12 +280,13 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
                 known.clear()
             known[key] = compiled
     desc = raw.ExprRunDesc(
-        rank=len(shape), inputs=operands, input_count=len(inputs), outputs=(raw.ExprOperand * 1)(_operand(result, shape)),
+        rank=len(shape), inputs=operands, input_count=len(inputs), outputs=(raw.ExprOperand * 1)(
+            _operand(result, shape) if reduction is None else _result_operand(result, shape, reduction.of(len(shape)))),
         output_count=1, shape=shape,
     )  # fmt: skip
     check(raw.tuff_expr_run(first.context.stream_handle, compiled.handle, desc))
     ran = getattr(_thread, "ran", None)
-    if ran is not None:
+    if ran is not None and reduction is None:
         ran.append(_Ran(compiled, tuple(inputs.values()), tuple(kind for _, kind, _ in variables), result))
     return result
 

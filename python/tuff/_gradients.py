@@ -18,7 +18,7 @@ from . import _views as views
 from ._array import Array
 from ._checked import real
 from ._derivative import derivative
-from ._expression import expr
+from ._expression import Reduction, expr
 from ._operands import whole_axis
 from ._tape import (
     Pull,
@@ -33,6 +33,7 @@ from ._tape import (
     tape_of,
     value_in,
 )
+from ._storage import Storage
 from ._tracing import RULES
 from ._types import is_float
 from ._views import Transposed
@@ -66,6 +67,40 @@ def _pulled(slope: Tuple[str, frozenset], factor: str, values: Dict[str, Any], s
         g = expr(formula, dtype=g.dtype if g.shape != shape else dtype, **{factor: g},
                  **{name: value for name, value in values.items() if name in names})  # fmt: skip
     return summed_to(g, shape, dtype)
+
+
+@rule("reduced_expr")
+def _reduced_expr(formula: str, reduction: Reduction, dtype: object, out: object, inputs: Dict[str, Any], keepdims: bool) -> Array:
+    refuse_out(out, "a formula")
+    tape = tape_of(*inputs.values())
+    values = {name: value_in(tape, x) for name, x in inputs.items()}
+    shape = np.broadcast_shapes(*(x.shape for x in values.values() if isinstance(x, Storage)))
+    axes = reduction.of(len(shape))
+    name = _NAMES.get(reduction.op)
+    if name not in ("sum", "mean"):  # by the rule of the reduction, of elements that are stored
+        result = reductions.reduce(reduction.op, expr(reduction.value, **inputs), axes, keepdims)
+        return result if dtype is None or result.dtype == dtype else result.astype(dtype)
+    result = expr(formula, dtype=dtype, keepdims=keepdims, **values)
+    if not is_float(result.dtype):
+        return result
+    factor = "g"
+    while factor in inputs or factor in formula:
+        factor += "g"
+    kept = reduction.shape_of(shape, True)
+    scale = 1.0 if name == "sum" else 1.0 / max(math.prod(shape[axis] for axis in axes), 1)
+
+    def pull(slope: Tuple[str, frozenset], of: tuple, kind: np.dtype, g: Array) -> Array:
+        g = dense(g).reshape(kept)
+        every = views.broadcast_to(g if scale == 1.0 else g * scale, shape)
+        return _pulled(slope, factor, values, of, kind, every)
+
+    pulls = []
+    for name, x in inputs.items():
+        if isinstance(x, Traced) and x.tape is tape:
+            slope = derivative(reduction.value, name, factor)
+            if slope is not None:
+                pulls.append((x.place, functools.partial(pull, slope, x.shape, x.dtype)))
+    return tape.add(result, pulls)
 
 
 # --- Rules: products

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -170,14 +170,22 @@ def _numbers(values: np.ndarray, dtype: object, device: Optional[Context]) -> Ar
     return _context(device).array(values, dtype if dtype is not None else values.dtype if values.dtype.kind == "i" else np.float32)
 
 
+def _end(value: object, name: str, with_complex: bool = False) -> Any:
+    """A number that says where a range ends, or an array of one: libraries pass those that they have computed."""
+    if isinstance(value, Array) and value.ndim == 0:
+        value = value.item()
+    if not (with_complex and is_complex_number(value)):
+        real(value, name)
+    return value
+
+
 def arange(
     start: float, stop: Optional[float] = None, step: float = 1, dtype: object = None, *, device: Optional[Context] = None
 ) -> Array:
     """Numbers from start to stop, without stop, at a distance; from 0 to start if stop is None."""
     if stop is None:
         start, stop = 0, start
-    for value, name in ((start, "start"), (stop, "stop"), (step, "step")):
-        real(value, name)
+    start, stop, step = (_end(value, name) for value, name in ((start, "start"), (stop, "stop"), (step, "step")))
     if step == 0:
         raise ValueError("step is 0")
     return _numbers(np.arange(start, stop, step), dtype, device)
@@ -187,7 +195,7 @@ def linspace(
     start: float, stop: float, num: int, dtype: object = None, *, endpoint: bool = True, device: Optional[Context] = None
 ) -> Array:
     """num numbers from start to stop at equal distances, by default float32."""
-    ends = [value if is_complex_number(value) else real(value, name) for value, name in ((start, "start"), (stop, "stop"))]
+    ends = [_end(value, name, True) for value, name in ((start, "start"), (stop, "stop"))]
     values = np.linspace(*ends, whole(num, "num"), endpoint=endpoint)
     natural = np.complex64 if values.dtype.kind == "c" else np.float32
     return _numbers(values, natural if dtype is None else dtype, device)

@@ -14,6 +14,7 @@ from . import _reductions as reductions
 from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
+from ._expression import expr
 from ._operands import require_array, whole_axis
 from ._storage import Storage
 
@@ -165,6 +166,73 @@ def _full_like(array: Array, value: object, dtype: object = None, shape: object 
     return array.context.full(array.shape if shape is None else shape, value, array.dtype if dtype is None else dtype)
 
 
+def _round(array: Array, decimals: int = 0, out: object = None) -> Array:
+    """As NumPy rounds: of a multiple by a power of ten."""
+    if decimals == 0 or array.dtype.kind in "iu":
+        if decimals < 0:
+            raise TypeError("numpy.round of integers on a device takes no negative decimals")
+        return functions.round(array, out=out)
+    scale = (np.float64 if array.dtype == np.float64 else float)(10.0 ** abs(decimals))
+    return expr("round(x * s) / s" if decimals > 0 else "round(x / s) * s", x=array, s=scale, out=out)
+
+
+def _unravel_index(indices: Array, shape: object, order: str = "C") -> Tuple[Array, ...]:
+    """Coordinates of places in a shape. Places out of range are not looked for: they give coordinates beyond the shape."""
+    if order != "C":
+        raise TypeError("numpy.unravel_index on a device takes order C")
+    found = []
+    for size in reversed(shape if isinstance(shape, (tuple, list)) else (shape,)):
+        found.append(indices % int(size) if size else indices)
+        indices = indices // max(int(size), 1)
+    return tuple(reversed(found))
+
+
+def _ravel_multi_index(multi_index: Any, dims: object, mode: str = "raise", order: str = "C") -> Array:
+    """Places in a shape, of coordinates within it."""
+    if mode != "raise" or order != "C":
+        raise TypeError("numpy.ravel_multi_index on a device takes order C, and no mode")
+    place: Any = 0
+    for index, size in zip(multi_index, dims if isinstance(dims, (tuple, list)) else (dims,)):
+        place = place * int(size) + index
+    return place
+
+
+def _histogram(array: Array, bins: object = 10, range: object = None, density: object = None, weights: object = None) -> Any:
+    if weights is not None or density:
+        raise TypeError("numpy.histogram on a device takes no weights and no density")
+    return searching.histogram(array, bins, range)
+
+
+def _one_axis(axis: Any) -> Any:
+    """Of a list of one axis."""
+    return axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
+
+
+#: What makes arrays with like=: of values, and of a shape or numbers.
+_OF_VALUES = ("array", "asarray", "asanyarray", "ascontiguousarray")
+_LIKE = ("ones", "zeros", "full", "empty", "arange", "eye", "identity")
+
+
+def made_like(name: str, like: Array, *arguments: Any, dtype: object = None, **options: object) -> Array:
+    """numpy.asarray(values, like=array) and the like: an array on the device of an array. These copy, as they are asked to."""
+    for ignored in ("order", "copy", "subok", "ndmin", "device"):
+        options.pop(ignored, None)
+    if name in _OF_VALUES:
+        if options or len(arguments) > 2:
+            raise TypeError(f"numpy.{name} with like= on a device takes values and a dtype")
+        values, dtype = arguments[0], arguments[1] if len(arguments) == 2 else dtype
+        if isinstance(values, Storage):
+            return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+        if isinstance(values, (tuple, list)) and any(isinstance(one, Storage) for one in values):
+            stacked = FUNCTIONS["stack"](values)
+            return stacked if dtype is None else stacked.astype(dtype)
+        return like.context.array(np.asarray(values, dtype)) if dtype is None else like.context.array(np.asarray(values), dtype)
+    from . import _namespace as namespace
+
+    function = namespace.eye if name == "identity" else getattr(namespace, name)
+    return function(*arguments, dtype=dtype, device=like.context, **options)
+
+
 def _where(condition: object, *values: object) -> Array:
     if not values:
         return searching.nonzero(condition)
@@ -208,21 +276,25 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "extract": searching.extract,
     "flatnonzero": searching.flatnonzero,
     "full_like": _full_like,
-    "histogram": lambda array, bins=10, range=None: searching.histogram(array, bins, range),
+    "histogram": _histogram,
     "isclose": elementwise.isclose,
-    "median": lambda array, axis=None, keepdims=False: sorting.median(array, axis, keepdims),
+    "median": lambda array, axis=None, keepdims=False: sorting.median(array, _one_axis(axis), keepdims),
     "ndim": lambda array: array.ndim,
     "nonzero": searching.nonzero,
     "ones_like": lambda array, dtype=None, shape=None: _full_like(array, 1, dtype, shape),
     "partition": lambda array, kth, axis=-1: sorting.partition(array, kth, axis),
     "percentile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.percentile(
-        array, q, axis, method=method, keepdims=keepdims
+        array, q, _one_axis(axis), method=method, keepdims=keepdims
     ),
-    "quantile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.quantile(array, q, axis, method=method, keepdims=keepdims),
+    "quantile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.quantile(
+        array, q, _one_axis(axis), method=method, keepdims=keepdims
+    ),
     "imag": lambda array: array.imag,
     "ravel": lambda array: array.ravel(),
+    "ravel_multi_index": _ravel_multi_index,
     "real": lambda array: array.real,
     "reshape": lambda array, shape: array.reshape(shape),
+    **dict.fromkeys(("round", "round_", "around"), _round),  # by version of NumPy
     "searchsorted": searching.searchsorted,
     "shape": lambda array: array.shape,
     "size": lambda array: array.size,
@@ -235,14 +307,17 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     ),
     "transpose": lambda array, axes=None: array.transpose(axes),
     "unique": searching.unique,
+    "unravel_index": _unravel_index,
     "where": _where,
     "zeros_like": lambda array, dtype=None, shape=None: _full_like(array, 0, dtype, shape),
 }
 
 
-def function(called: Callable[..., object], arguments: Tuple[object, ...], options: Dict[str, object]) -> object:
-    """Array.__array_function__"""
+def function(called: Callable[..., object], arguments: Tuple[object, ...], options: Dict[str, object], like: Array) -> object:
+    """Array.__array_function__ of `like`, which is an argument, or what was passed as like= to a function that makes arrays."""
     name = called.__name__ if called.__module__ == "numpy" else f"{called.__module__.removeprefix('numpy.')}.{called.__name__}"
+    if name in _OF_VALUES or name in _LIKE:
+        return made_like(name, like, *arguments, **options)
     if name not in FUNCTIONS:
         _refuse(name)
     if arguments and isinstance(arguments[0], np.ndarray):

@@ -101,6 +101,7 @@ def quantile(
     size = x.shape[along]
     if size == 0:
         raise ValueError("an axis of no elements has no quantiles")
+    q = q.item() if isinstance(q, np.ndarray) and q.ndim == 0 else q
     several = not isinstance(q, (str, bytes)) and hasattr(q, "__iter__")
     fractions = [real(one, "q") for one in (sequence(q, "q", "numbers") if several else (q,))]
     for one in fractions:

@@ -48,7 +48,17 @@ void expr_create(Step& s) {
   static constexpr tuff_expr_variable kInputs[] = {
       {"a", TUFF_I32, 0}, {"s", TUFF_I32, TUFF_EXPR_SCALAR}, {"b", TUFF_U8, 0}};
   static constexpr tuff_expr_variable kOutput{"y", TUFF_I32, 0};
-  const std::string formula = "t = " + draw_formula(s.draw, 3) + "; i32(t) + s * a";
+  // Half of them end with a reduction of some of the three axes.
+  std::string value = "i32(t) + s * a";
+  const auto reduced = static_cast<uint32_t>(s.draw.one_in(2) ? s.draw.below(8) : 0);
+  if (reduced != 0) {
+    const char* const reductions[] = {"sum", "prod", "max", "min", "l1", "sum_squares"};
+    std::string axes;
+    for (uint32_t d = 0; d < 3; ++d)
+      axes += (reduced >> d & 1) != 0 ? std::to_string(static_cast<int>(d) - 3) + "," : "";
+    value = std::string(reductions[s.draw.below(6)]) + "(" + value + ", axis=(" + axes + "))";
+  }
+  const std::string formula = "t = " + draw_formula(s.draw, 3) + "; " + value;
   Call call(function_of("tuff_expr_create"));
   call.set("context", reference(0)), call.set("formula", reinterpret_cast<uint64_t>(formula.c_str()));
   call.set("inputs", reinterpret_cast<uint64_t>(kInputs)), call.set("input_count", uint64_t{3});
@@ -60,7 +70,11 @@ void expr_create(Step& s) {
     return s.run(call, {Answer::refusal, bit_of(TUFF_ERROR_LIMIT_EXCEEDED), "input_count"});
   }
   s.spoil = false;
-  s.run(call, {}, [&](const std::array<Outcome, 2>& outcomes) { s.world.add({Type::expr, true, 0}, outcomes, 2); });
+  s.run(call, {}, [&](const std::array<Outcome, 2>& outcomes) {
+    Object made{Type::expr, true, 0};
+    made.reduced = reduced;
+    s.world.add(made, outcomes, 2);
+  });
 }
 
 // An operand of these sizes in some memory, as a view of its own; negative: there was no room.
@@ -106,7 +120,11 @@ void expr_run(Step& s) {
   const int other = s.draw.one_in(2) ? s.world.pick(s.draw, Type::stream) : 0, stream = other < 0 ? 0 : other;
   const std::array<uint64_t, 3> shape = {s.draw.between(1, 4), s.draw.between(1, 6),
                                          s.draw.one_in(2) ? 8 : s.draw.between(1, 9)};
-  std::array<Placed, 3> placed = {place(s, shape, 4, true), place(s, shape, 1, true), place(s, shape, 4, false)};
+  std::array<uint64_t, 3> kept = shape;
+  const uint32_t reduced = s.world.objects[static_cast<size_t>(expr)].reduced;
+  for (size_t d = 0; d < 3; ++d) kept[d] = (reduced >> d & 1) != 0 ? 1 : shape[d];
+  std::array<Placed, 3> placed = {place(s, shape, 4, true), place(s, shape, 1, true), place(s, kept, 4, false)};
+  for (size_t d = 0; d < 3; ++d) placed[2].operand.strides[d] *= (reduced >> d & 1) != 0 ? 0 : 1;
   const Placed& output = placed[2];
   bool valid = true;
   for (const Placed& each : placed) {

@@ -31,6 +31,7 @@ struct Object {
   int graph = -1;         // for a graph: index in World::graphs
   bool recorded = false;  // for an event
   bool timed = true;
+  uint32_t reduced = 0;  // for an expression: the axes that it reduces, as bits
 };
 
 // An allocation. Operands are placed within the window of it that some live buffer covers.

@@ -1,6 +1,7 @@
 // Draws the arguments of operations along axes: reductions, scans, sorting, transforms, softmax, norms; and of random
 // numbers and formulas.
 #include <algorithm>
+#include <string>
 
 #include "kernels/expression/expression.hpp"
 #include "kernels/fft/fft.hpp"
@@ -162,9 +163,66 @@ void draw_fft(Call& call) {
   set(call, tuff::operations::fft, args);
 }
 
+// A reduction of a formula of two inputs, over any axes, of which each input may be repeated along any.
+void draw_reduced_expression(Call& call) {
+  Numbers& n = call.numbers;
+  struct Types {
+    const char* name;
+    int32_t a, b, y;
+  };
+  const Types types = n.one_of<Types>({{"sum", TUFF_F32, TUFF_F32, TUFF_F32},
+                                       {"mean", TUFF_F16, TUFF_BF16, TUFF_F16},
+                                       {"max", TUFF_F32, TUFF_I8, TUFF_F32},
+                                       {"prod", TUFF_I8, TUFF_I16, TUFF_I32},
+                                       {"sum_squares", TUFF_I64, TUFF_F64, TUFF_F64},
+                                       {"count_nonzero", TUFF_U8, TUFF_BOOL, TUFF_I64},
+                                       {"any", TUFF_F32, TUFF_F32, TUFF_BOOL}});
+  Shape& shape = draw_shape(call);
+  std::array<bool, 8> reduced{};
+  std::string axes;
+  for (uint32_t d = 0; d < shape.rank; ++d) {
+    reduced[d] = n.coin();
+    if (reduced[d]) axes += std::to_string(d) + ", ";
+  }
+  if (axes.empty()) reduced.fill(true);
+  tuff::expression::Formula formula;
+  formula.text = std::string(types.name) + "(a * a + b" + (axes.empty() ? "" : ", axis=(" + axes + ")") + ")";
+  formula.inputs = {{"a", types.a}, {"b", types.b}};
+  formula.outputs = {{"y", types.y}};
+  tuff::ExpressionArgs& args = call.keep(tuff::ExpressionArgs{});
+  args.expression = &call.keep(tuff::Expression(formula));
+  args.shape = shape.sizes.data(), args.rank = shape.rank;
+  struct Operands {
+    std::array<tuff::ExpressionOperand, 2> inputs;
+    tuff::ExpressionOperand output;
+    std::array<std::array<int64_t, 8>, 2> strides;
+  };
+  Operands& operands = call.keep(Operands{});
+  args.inputs = operands.inputs.data(), args.outputs = &operands.output;
+  const uint64_t count = shape.elements();
+  call.tell("dtype", types.a);
+  for (size_t i = 0; i < 2; ++i) {
+    const bool repeats = count != 0 && n.coin();
+    uint64_t elements = repeats ? 1 : count;
+    for (uint32_t d = shape.rank; repeats && d-- > 0;) {
+      if (n.coin(3)) continue;
+      operands.strides[i][d] = static_cast<int64_t>(elements);
+      elements = times(elements, shape.sizes[d]);
+    }
+    operands.inputs[i].buffer = call.input(i == 0 ? "a" : "b", elements, dtype_size(i == 0 ? types.a : types.b));
+    if (repeats) operands.inputs[i].strides = operands.strides[i].data();
+  }
+  uint64_t results = 1;
+  for (uint32_t d = 0; d < shape.rank; ++d) results = reduced[d] ? results : times(results, shape.sizes[d]);
+  for (uint32_t d = 0; d < shape.rank; ++d) results = !reduced[d] && shape.sizes[d] == 0 ? 0 : results;
+  operands.output.buffer = call.output("y", results, dtype_size(types.y));
+  set(call, tuff::operations::expr, args);
+}
+
 // A formula of two inputs, a scalar and two outputs, of which each input may be repeated along any axes.
 void draw_expression(Call& call) {
   Numbers& n = call.numbers;
+  if (n.coin()) return draw_reduced_expression(call);
   struct Types {
     int32_t a, b, y, z;
   };
