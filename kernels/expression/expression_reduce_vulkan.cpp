@@ -242,14 +242,17 @@ void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t
 
 // --- What one dispatch can address
 
+// More would keep a device for days: their operands are larger than its memory, or repeated.
+constexpr uint64_t kMostDispatches = 1u << 16;
+
 // Halves the axis along which an operand beyond `most` elements reaches furthest, and calls use(axes, first) with each
-// part. An axis of more indices than that is halved too.
+// part. So is the longest axis, where there are more than `most_indices` indices.
 template <typename Use>
 void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMost>& first,
-             const std::array<uint64_t, kMost>& most, const Use& use) {
+             const std::array<uint64_t, kMost>& most, uint64_t most_indices, const Use& use) {
   constexpr uint32_t kNone = 8;
   uint32_t cut = kNone;
-  if (axes.count() > task.device.piece) {
+  if (axes.count() > most_indices) {
     cut = 0;
     for (uint32_t d = 1; d < axes.rank; ++d) cut = axes.sizes[d] > axes.sizes[cut] ? d : cut;
   }
@@ -274,7 +277,7 @@ void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMost
     for (uint32_t slot = 0; second && slot < task.operands; ++slot) {
       begin[slot] += static_cast<int64_t>(half) * axes.strides[cut][slot];
     }
-    divided(task, part, begin, most, use);
+    divided(task, part, begin, most, most_indices, use);
   }
 }
 
@@ -324,18 +327,34 @@ void record_space(const Stage& stage, const Space& space, Scratch place) {
     most_reduced[slot] = task.device.piece - std::min(kept, task.device.piece / 2);
     most_kept[slot] = task.device.piece;
   }
+  // All of them are counted before the first is recorded.
+  uint64_t parts_of_each = 0, dispatches = 0, most_results = task.device.piece;
+  const auto count = [&](uint64_t& counted, uint64_t each) {
+    counted += each;
+    if (counted > kMostDispatches) {
+      fail(TUFF_ERROR_UNSUPPORTED, "{} results of {} elements need more than {} dispatches", space.results(),
+           space.length(), kMostDispatches);
+    }
+  };
   const auto parts = [&](const std::array<int64_t, kMost>& first, const auto& use) {
     if (space.length() == 0) return use(space.reduced, first);
-    divided(task, space.reduced, first, most_reduced, use);
+    divided(task, space.reduced, first, most_reduced, task.device.piece, use);
   };
   if (space.length() != 0) {
     parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>&) {
+      count(parts_of_each, 1);
+      // Results have as many partial ones as segments, which an axis of 2^12 elements may be cut into.
+      most_results =
+          std::min(most_results, std::max<uint64_t>(task.device.piece / ceil_div(reduced.count(), 1u << 12), 1));
       for (uint32_t slot = 0; slot < task.operands; ++slot) {
         most_kept[slot] = std::min(most_kept[slot], task.device.piece - reduced.span(slot).elements + 1);
       }
     });
   }
-  divided(task, space.kept, space.first, most_kept, [&](const Axes& kept, const std::array<int64_t, kMost>& first) {
+  const auto pieces = [&](const auto& use) { divided(task, space.kept, space.first, most_kept, most_results, use); };
+  pieces(
+      [&](const Axes&, const std::array<int64_t, kMost>&) { count(dispatches, std::max<uint64_t>(parts_of_each, 1)); });
+  pieces([&](const Axes& kept, const std::array<int64_t, kMost>& first) {
     record_parts(stage, {kept, space.reduced, first}, parts, place);
   });
 }

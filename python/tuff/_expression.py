@@ -7,7 +7,7 @@ import functools
 import re
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
@@ -121,6 +121,8 @@ class Reduction(NamedTuple):
         return tuple(1 if axis in axes else n for axis, n in enumerate(shape) if keepdims or axis not in axes)
 
 
+#: The type of a reduction's result: a function of _reductions, which needs this module.
+RESULT_TYPES: List[Callable[[int, np.dtype], np.dtype]] = []
 #: The reductions that end formulas, by name (docs/expressions.md).
 _REDUCTIONS = {name: getattr(raw, f"REDUCE_{name.upper()}") for name in (
     "sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1", "l2")}  # fmt: skip
@@ -214,12 +216,6 @@ def expr(
     return _learn(known, lambda *_, out: _run(formula, dtype, out, inputs), out, operands)
 
 
-def _reductions() -> Any:
-    from . import _reductions as reductions  # which needs this module
-
-    return reductions
-
-
 def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, object], keepdims: bool = False) -> Array:
     reduction = reduction_of(formula) if type(formula) is str else None
     if reduction is None and keepdims:
@@ -258,7 +254,7 @@ def _run(formula: str, dtype: object, out: Optional[Array], inputs: Dict[str, ob
             inputs[name] = arrays[name] = beside(array, out)
     else:
         if dtype is None:
-            dtype = first.dtype if reduction is None else _reductions().reduced_type(reduction.op, first.dtype)
+            dtype = first.dtype if reduction is None else RESULT_TYPES[0](reduction.op, first.dtype)
         result = first.context.empty(result_shape, dtype)
     variables, operands = [], (raw.ExprOperand * len(inputs))()
     for index, (name, value) in enumerate(inputs.items()):

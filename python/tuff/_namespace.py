@@ -496,3 +496,5 @@ def can_cast(value: object, to: object) -> bool:
 
 
 protocol.FUNCTIONS_OF_TYPES.update(sum=sum, prod=prod)
+
+protocol.MAKERS.update(ones=ones, zeros=zeros, full=full, empty=empty, arange=arange, eye=eye, identity=eye)

@@ -208,9 +208,10 @@ def _one_axis(axis: Any) -> Any:
     return axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
 
 
-#: What makes arrays with like=: of values, and of a shape or numbers.
+#: What makes arrays with like= of values.
 _OF_VALUES = ("array", "asarray", "asanyarray", "ascontiguousarray")
-_LIKE = ("ones", "zeros", "full", "empty", "arange", "eye", "identity")
+#: What makes arrays of a shape or of numbers: from _namespace, which needs this module.
+MAKERS: Dict[str, Callable[..., Array]] = {}
 
 
 def made_like(name: str, like: Array, *arguments: Any, dtype: object = None, **options: object) -> Array:
@@ -227,10 +228,7 @@ def made_like(name: str, like: Array, *arguments: Any, dtype: object = None, **o
             stacked = FUNCTIONS["stack"](values)
             return stacked if dtype is None else stacked.astype(dtype)
         return like.context.array(np.asarray(values, dtype)) if dtype is None else like.context.array(np.asarray(values), dtype)
-    from . import _namespace as namespace
-
-    function = namespace.eye if name == "identity" else getattr(namespace, name)
-    return function(*arguments, dtype=dtype, device=like.context, **options)
+    return MAKERS[name](*arguments, dtype=dtype, device=like.context, **options)
 
 
 def _where(condition: object, *values: object) -> Array:
@@ -316,7 +314,7 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
 def function(called: Callable[..., object], arguments: Tuple[object, ...], options: Dict[str, object], like: Array) -> object:
     """Array.__array_function__ of `like`, which is an argument, or what was passed as like= to a function that makes arrays."""
     name = called.__name__ if called.__module__ == "numpy" else f"{called.__module__.removeprefix('numpy.')}.{called.__name__}"
-    if name in _OF_VALUES or name in _LIKE:
+    if name in _OF_VALUES or name in MAKERS:
         return made_like(name, like, *arguments, **options)
     if name not in FUNCTIONS:
         _refuse(name)

@@ -14,6 +14,7 @@ from . import _shape as shapes
 from . import raw
 from ._checked import real, sequence
 from ._error import check
+from ._expression import RESULT_TYPES
 from ._operands import dtype_of, operation_number, require_array, require_rank, result_of, sizes_of, whole_axis
 from ._storage import DTYPES, as_dtype
 from ._tracing import RULES, differentiable, is_traced, without_transposed
@@ -58,6 +59,8 @@ def reduced_type(op: int, dtype: np.dtype) -> np.dtype:
         return np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
     return np.dtype(np.float32)
 
+
+RESULT_TYPES.append(reduced_type)
 
 #: What reduced_type() has said before.
 _reduced_types: Dict[Tuple[int, np.dtype], np.dtype] = {}

@@ -1,4 +1,4 @@
-"""Dask arrays whose chunks are on devices (docs/dask.md).
+"""Dask arrays whose chunks are on devices (docs/array-api.md, examples/dask/).
 
 Importing this module, in the client and in each worker, tells Dask how to count elements and to take percentiles of a
 device's arrays, which means, variances and percentiles need. to_device() sees to the workers.
