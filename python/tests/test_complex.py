@@ -259,3 +259,27 @@ def test_what_is_refused(ctx):
     for use in (tuff.linalg.det, tuff.linalg.eigh):
         with pytest.raises(TypeError, match="x is complex64, and linear algebra takes float32 and float64"):
             use(x.reshape(1, 2) * x.reshape(2, 1))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 5), (3, 8, 8), (2, 1, 33, 33), (0, 4, 4), (0, 0)])
+def test_cholesky_factors_of_hermitian_matrices(ctx, rng, shape):
+    n = shape[-1]
+    z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(np.complex64)
+    x = z @ z.conj().swapaxes(-1, -2) + (n * np.eye(n)).astype(np.complex64)
+    for upper in (False, True):
+        # Only one triangle is read, and of the diagonal the real part.
+        given = (np.triu if upper else np.tril)(x) + (np.tril if upper else np.triu)(np.full(shape, 9 + 9j), 1 - 2 * upper)
+        given = given + 7j * np.eye(n)
+        factor = tuff.linalg.cholesky(ctx.array(given.astype(np.complex64)), upper=upper)
+        assert factor.dtype == np.complex64
+        found = factor.numpy()
+        assert (np.tril(found, -1) if upper else np.triu(found, 1)).any() == False  # noqa: E712
+        turned = found.conj().swapaxes(-1, -2)
+        product = turned @ found if upper else found @ turned
+        # Of a real matrix of 2 n rows: (2 n + 1) u on each element of |L| |L|^T, of which the diagonal is x's.
+        bound = (2 * n + 4) * 2.0**-24 * 2 * (np.abs(x).max() if x.size else 0)
+        assert np.abs(product - x).max(initial=0) <= bound
+    with pytest.raises(np.linalg.LinAlgError, match="its leading 2 x 2 part is not"):
+        tuff.linalg.cholesky(ctx.array(np.array([[1, 2j], [-2j, 1]], np.complex64)))
+    with pytest.raises(np.linalg.LinAlgError, match="needs square matrices"):
+        tuff.linalg.cholesky(ctx.array(np.ones((2, 3), np.complex64)))

@@ -19,6 +19,7 @@ from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
+from ._expression import expr
 from ._matrices import LinAlgError
 from ._matrices import count as _count
 from ._matrices import embedded, has_complex, of_halves
@@ -29,6 +30,7 @@ from ._matrices import raise_if as _raise_if
 from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
+from ._planes import joined
 from ._spectra import EighResult, LstsqResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
 from ._shape import concat
 from ._types import common_type
@@ -88,7 +90,28 @@ class SlogdetResult(NamedTuple):
 @differentiable
 def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
     """The Cholesky factors of symmetric positive definite matrices: L with x = L @ L.mT, or U with x = U.mT @ U. Only that
-    triangle of x is read."""
+    triangle of x is read. Those of Hermitian matrices have conjugates: L with x = L @ L.mT.conj()."""
+    if has_complex(x):
+        return _cholesky_complex(x, upper, check)
+    return _cholesky(x, upper, check)
+
+
+def _cholesky_complex(x: Array, upper: bool, check: bool) -> Array:
+    """By the factors of the real matrices of twice the size in which each number is [[re, -im], [im, re]]. Those of the complex
+    factors are triangular, with a positive diagonal, and have the given products: there is only one such factor."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
+    n = x.shape[-1]
+    each = x.context.array(np.arange(n, dtype=np.int32))
+    re, im = x.real, expr("i == j ? 0 : y", dtype=x.real.dtype, y=x.imag, i=each.reshape(n, 1), j=each)  # a diagonal is real
+    pair = protocol.stack
+    numbers = pair([pair([re, functions.neg(im)], -1), pair([im, re], -1)], -3)
+    factors = _cholesky(numbers.reshape(*x.shape[:-2], 2 * n, 2 * n), upper, check, 2)
+    return joined(factors[..., ::2, ::2], factors[..., 1::2, ::2])
+
+
+def _cholesky(x: Array, upper: bool, check: bool, rows: int = 1) -> Array:
+    """rows: of this matrix, for each of the one that an error speaks of."""
     given, x = x, _matrices(x, "x")
     result = _owned(x, given)
     info = x.context.empty((_count(x),), np.int32) if check else None
@@ -97,6 +120,7 @@ def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
     desc.a, desc.stride_a, desc.batch_count = result.buffer.handle, n * n, _count(x)
     desc.info = info.buffer.handle if info is not None else 0
     require(raw.tuff_cholesky(x.context.stream_handle, desc))
+    info = (info + (rows - 1)) // rows if info is not None and rows != 1 else info
     _raise_if(info, "not positive definite: its leading {0} x {0} part is not")
     return result
 
