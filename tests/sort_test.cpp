@@ -288,7 +288,15 @@ TEST_P(SortOnce, Misuse) {
   wrong(kArgument, "input", [](tuff_sort_desc& d) { d.shape[0] = 4; });
   wrong(kArgument, "input", [](tuff_sort_desc& d) { d.dtype = TUFF_F64; });
   wrong(TUFF_ERROR_INVALID_HANDLE, "input", [](tuff_sort_desc& d) { d.input = TUFF_NULL_HANDLE; });
+  // The last place that an index names, and one beyond.
+  wrong(kArgument, "input", [](tuff_sort_desc& d) { d.shape[1] = uint64_t{1} << 31; });
   wrong(kArgument, "i32", [](tuff_sort_desc& d) { d.shape[1] = (uint64_t{1} << 31) + 1; });
+  const auto unsigned_places = [](uint64_t extent, int32_t index_type) {
+    return [=](tuff_sort_desc& d) { d.index_type = index_type, d.shape[1] = extent; };
+  };
+  wrong(kArgument, "input", unsigned_places(uint64_t{1} << 32, TUFF_U32));
+  wrong(kArgument, "u32", unsigned_places((uint64_t{1} << 32) + 1, TUFF_U32));
+  wrong(kArgument, "input", unsigned_places((uint64_t{1} << 32) + 1, TUFF_U64));
   wrong(kArgument, "values overlaps input", [&](tuff_sort_desc& d) { d.values = x; });
   wrong(kArgument, "indices overlaps input", [&](tuff_sort_desc& d) { d.indices = x; });
   wrong(kArgument, "indices overlaps values", [&](tuff_sort_desc& d) { d.values = z; });

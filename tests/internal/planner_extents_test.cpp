@@ -145,6 +145,20 @@ TEST_F(PlannerExtents, MatricesThatADescriptorHolds) {
   EXPECT_EQ(solve(TUFF_SIDE_LEFT, 513, 0, 1), "");
 }
 
+// What lies between the first element of a batch and the last counts, however small the matrices are.
+TEST_F(PlannerExtents, BatchesOf2To39Elements) {
+  const auto answer = [&](uint64_t span) {
+    const MatrixArgs a{&buffers_[0], 1, span - 1};
+    return refused([&](Recorder& recorder) {
+      record_lu_determinant(recorder, {TUFF_F32, 1, a, &buffers_[1], 1, &buffers_[2], &buffers_[3], &buffers_[4], 2});
+    });
+  };
+  constexpr uint64_t kMost = uint64_t{1} << 39;
+  EXPECT_EQ(answer(kMost), "");
+  EXPECT_EQ(answer(kMost + 1),
+            "unsupported: the matrices and what lies between them have 549755813889 elements, more than 549755813888");
+}
+
 TEST_F(PlannerExtents, DoublesNeedADeviceThatComputesThem) {
   for (const bool f64 : {true, false}) {
     traits_.f64 = f64;
