@@ -66,4 +66,41 @@ tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_de
   });
 }
 
+tuff_status tuff_sddmm(tuff_stream stream, const tuff_sddmm_desc* desc) {
+  return guarded("tuff_sddmm", [&] {
+    const tuff_sddmm_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand place_rows(target, wanted.place_rows, "place_rows"),
+        place_columns(target, wanted.place_columns, "place_columns"), scales(target, wanted.scales, "scales"),
+        a(target, wanted.a, "a"), b(target, wanted.b, "b"), values(target, wanted.values, "values");
+    tuff::SddmmArgs args{wanted.dtype,
+                         wanted.index_type,
+                         wanted.place_format,
+                         wanted.transpose,
+                         wanted.rows,
+                         wanted.columns,
+                         wanted.nnz,
+                         wanted.k,
+                         wanted.alpha,
+                         wanted.beta,
+                         place_rows,
+                         place_columns,
+                         scales,
+                         a,
+                         b,
+                         values,
+                         wanted.lda,
+                         wanted.ldb,
+                         wanted.stride_scales,
+                         wanted.stride_a,
+                         wanted.stride_b,
+                         wanted.stride_values,
+                         wanted.batch_count};
+    if (args.lda == 0) args.lda = tuff::sparse::dense_a(args).columns;
+    if (args.ldb == 0) args.ldb = tuff::sparse::dense_b(args).columns;
+    target->run(tuff::operations::sddmm(args));
+  });
+}
+
 }  // extern "C"

@@ -216,6 +216,10 @@ struct Released<tuff_sparse_convert_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
 };
 template <>
+struct Released<tuff_sddmm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.9.0
+};
+template <>
 struct Released<tuff_quantize_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {136};  // 0.9.0
 };

@@ -78,6 +78,7 @@ const OperationInfo* const kOperations[] = {
     &operations::rnn.info(),
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
+    &operations::sddmm.info(),
     &operations::quantize.info(),
     &operations::dequantize.info(),
     &operations::qgemm.info(),

@@ -597,5 +597,227 @@ TEST_P(SparseOnce, WrongConversions) {
 }
 TUFF_ON_BACKENDS(SparseOnce);
 
+// --- products at places -------------------------------------------------------------------------------------------
+
+struct SampledCase {
+  Form form;
+  uint64_t rows, columns, k;
+  int32_t dtype = TUFF_F32, index_type = TUFF_I32, format = TUFF_SPARSE_CSR, transpose = TUFF_NO_TRANS;
+  uint64_t batch = 1, pad = 0, shift = 0;
+  double alpha = 1, beta = 0;
+  bool stray = false, whole = true, scaled = false, in_place = false;
+
+  std::string name() const {
+    return std::string(name_of(dtype)) + "_" + name_of(index_type) + "_" + kForms[static_cast<int>(form)] + "_" +
+           std::to_string(rows) + "x" + std::to_string(columns) + "_k" + std::to_string(k) +
+           (format == TUFF_SPARSE_COO ? "_coo" : "_csr") + (transpose != TUFF_NO_TRANS ? "_transposed" : "") +
+           "_batch" + std::to_string(batch) + "_pad" + std::to_string(pad) + "_shift" + std::to_string(shift) +
+           (beta != 0 ? "_beta" : "") + (alpha != 1 ? "_alpha" : "") + (stray ? "_stray" : "") +
+           (whole ? "" : "_bound") + (scaled ? "_scaled" : "") + (in_place ? "_in_place" : "");
+  }
+  double work() const { return static_cast<double>((10 * rows + 10'000) * k * batch); }
+};
+
+std::vector<SampledCase> sampled() {
+  std::vector<SampledCase> all;
+  uint32_t turn = 0;
+  const auto add = [&](SampledCase row) {
+    row.format = turn % 2 == 0 ? TUFF_SPARSE_CSR : TUFF_SPARSE_COO;
+    row.transpose = turn % 3 == 1 ? TUFF_TRANS : TUFF_NO_TRANS;
+    row.index_type = turn % 5 < 2 ? TUFF_I64 : TUFF_I32;
+    row.batch = turn % 4 == 3 ? 3 : 1, row.pad = turn % 7 < 3 ? 5 : 0, row.shift = turn % 5;
+    row.beta = turn % 3 == 2 ? -1 : 0, row.alpha = turn % 7 == 4 ? 2 : 1;
+    row.scaled = turn % 4 < 2, row.in_place = turn % 8 == 1, row.stray = turn % 3 == 0;
+    ++turn;
+    all.push_back(row);
+  };
+  constexpr int32_t kTypes[] = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64};
+  for (const Form form : {Form::even, Form::power, Form::one_dense, Form::empty, Form::ends, Form::all_in_one}) {
+    for (const uint64_t k : {1u, 3u, 4u, 33u}) add({form, 70, 50, k, kTypes[turn % 4]});
+  }
+  for (const uint64_t k : {0u, 5u, 64u, 257u}) {
+    for (const int32_t dtype : kTypes)
+      add({Form::even, 41, 31, k, dtype, TUFF_I32, 0, 0, 1, 0, 0, 1, 0, false, k <= 5});
+  }
+  add({Form::even, 1, 1, 7}), add({Form::power, 3000, 3, 2}), add({Form::even, 2, 5000, 3});
+  return all;
+}
+
+using SampledProduct = Table<SampledCase>;
+TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
+  const SampledCase& s = row();
+  Random random(s.rows * 31 + s.columns * 7 + s.k);
+  const Csr places = matrix_of(s.form, s.rows, s.columns, s.stray, true, random);
+  const uint64_t nnz = places.nnz();
+  const bool flips = s.transpose != TUFF_NO_TRANS, coo = s.format == TUFF_SPARSE_COO;
+  const auto dense = [&](uint64_t rows, uint64_t columns) {
+    Dense d{rows, columns, columns + s.pad, 0};
+    d.stride = d.one() + s.pad;
+    return d;
+  };
+  const Dense a = dense(s.rows, s.k), b = flips ? dense(s.columns, s.k) : dense(s.k, s.columns);
+  const uint64_t stride = nnz + s.pad, count = nnz == 0 ? 0 : (s.batch - 1) * stride + nnz;
+  const auto numbers = [&](uint64_t n) {
+    std::vector<double> drawn(n);
+    for (double& x : drawn) x = held(s.dtype, s.whole ? random.integer(2) : double{random.uniform(-1, 1)});
+    return drawn;
+  };
+  const std::vector<double> x = numbers(a.all(s.batch)), y = numbers(b.all(s.batch)), scales = numbers(count);
+  std::vector<double> old = s.in_place ? scales : numbers(count);
+  if (s.beta == 0 && !s.in_place) std::fill(old.begin(), old.end(), NAN);  // not read
+  std::vector<int64_t> rows_of(nnz);
+  for (uint64_t i = 0; i < s.rows; ++i) {
+    for (int64_t e = places.offsets[i]; e < places.offsets[i + 1]; ++e) {
+      rows_of[static_cast<size_t>(e)] =
+          s.stray && coo && e % 11 == 5 ? (e % 2 == 0 ? -1 : INT32_MAX) : static_cast<int64_t>(i);
+    }
+  }
+  const TypedTensor place_rows(context(), s.index_type, stored(s.index_type, coo ? rows_of : places.offsets), s.shift),
+      place_columns(context(), s.index_type, stored(s.index_type, places.indices), s.shift + 1),
+      left(context(), s.dtype, stored(s.dtype, x), 1), right(context(), s.dtype, stored(s.dtype, y), s.shift),
+      factors(context(), s.dtype, stored(s.dtype, scales), 3);
+  const Bytes before = stored(s.dtype, old);
+  const TypedTensor result(context(), s.dtype, before, s.shift);
+  tuff_sddmm_desc desc{};
+  desc.struct_size = sizeof desc, desc.dtype = s.dtype, desc.index_type = s.index_type, desc.place_format = s.format;
+  desc.transpose = s.transpose, desc.rows = s.rows, desc.columns = s.columns, desc.nnz = nnz, desc.k = s.k;
+  desc.alpha = s.alpha, desc.beta = s.beta, desc.place_rows = place_rows, desc.place_columns = place_columns;
+  desc.a = left, desc.b = right, desc.values = result, desc.lda = s.pad == 0 ? 0 : a.ld, desc.ldb = b.ld;
+  desc.scales = s.in_place ? tuff_buffer{result} : s.scaled ? tuff_buffer{factors} : 0;
+  desc.stride_a = a.stride, desc.stride_b = b.stride, desc.stride_scales = desc.stride_values = stride;
+  desc.batch_count = s.batch;
+  ASSERT_OK(tuff_sddmm(context(), &desc));
+  const Bytes after = result.read();
+  const std::vector<double> got = read(s.dtype, after);
+  // A sum of k products, a scale, alpha, beta * C and their sum; then one rounding to the type.
+  const double unit = s.dtype == TUFF_F64 ? 0x1p-53 : kU, steps = static_cast<double>(s.k) + 5;
+  for (uint64_t m = 0; m < s.batch && nnz != 0; ++m) {
+    for (uint64_t e = 0; e < nnz; ++e) {
+      const uint64_t at = m * stride + e;
+      const int64_t i = rows_of[e], j = places.indices[e];
+      double sum = 0, size = 0;
+      if (i >= 0 && static_cast<uint64_t>(i) < s.rows && j >= 0 && static_cast<uint64_t>(j) < s.columns) {
+        const auto row = static_cast<uint64_t>(i), column = static_cast<uint64_t>(j);
+        for (uint64_t k = 0; k < s.k; ++k) {
+          const double product = x[a.at(m, row, k)] * y[flips ? b.at(m, column, k) : b.at(m, k, column)];
+          sum += product, size += std::fabs(product);
+        }
+        const double scale = s.alpha * (desc.scales != 0 ? scales[at] : 1);
+        sum *= scale, size *= std::fabs(scale);
+      }
+      const double added = s.beta == 0 ? 0 : s.beta * old[at], wanted = sum + added;
+      if (s.whole) {
+        ASSERT_EQ(got[at], held(s.dtype, wanted)) << m << " " << e;
+        continue;
+      }
+      double bound = steps * unit / (1 - steps * unit) * (size + std::fabs(added));
+      bound +=
+          unit_roundoff(s.dtype) * (std::fabs(wanted) + bound) * 1.001 + (s.dtype == TUFF_F16 ? 0x1p-25 : 0x1p-126);
+      ASSERT_NEAR(got[at], wanted, bound) << m << " " << e;
+    }
+    if (m + 1 == s.batch) break;
+    const uint64_t gap = (m * stride + nnz) * size_of(s.dtype);
+    ASSERT_EQ(std::memcmp(before.data() + gap, after.data() + gap, (stride - nnz) * size_of(s.dtype)), 0) << "gap";
+  }
+}
+TUFF_TABLE(SampledProduct, SampledCase, sampled());
+
+class SampledOnce : public OnBackend {};
+
+// Four places in CSR of a 3 x 2 product with k = 2, of which each is the sum of a row's numbers times 10 or 100.
+struct Sampled {
+  explicit Sampled(tuff_context context, const std::vector<int32_t>& rows = {0, 1, 3, 4})
+      : offsets(context, TUFF_I32, stored(TUFF_I32, rows)),
+        indices(context, TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, 1, 0, 1})),
+        a(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{1, 2, 3, 4, 5, 6})),
+        b(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{10, 100, 10, 100})),
+        values(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{-7, -7, -7, -7})) {
+    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+    desc.place_format = TUFF_SPARSE_CSR, desc.rows = 3, desc.columns = 2, desc.nnz = 4, desc.k = 2, desc.alpha = 1;
+    desc.place_rows = offsets, desc.place_columns = indices, desc.a = a, desc.b = b, desc.values = values;
+    desc.batch_count = 1;
+  }
+  TypedTensor offsets, indices, a, b, values;
+  tuff_sddmm_desc desc{};
+};
+
+TEST_P(SampledOnce, AnyContentIsHarmless) {
+  const auto got = [&](const std::vector<int32_t>& rows) {
+    Sampled p(context(), rows);
+    EXPECT_OK(tuff_sddmm(context(), &p.desc));
+    return read(TUFF_F32, p.values.read());
+  };
+  EXPECT_EQ(got({0, 1, 3, 4}), (std::vector<double>{30, 700, 70, 1100}));
+  EXPECT_EQ(got({0, 0, 4, 4}), (std::vector<double>{70, 700, 70, 700}));
+  // What belongs to no row is not written; offsets out of range are the nearest that are not.
+  EXPECT_EQ(got({1, 2, 2, 3}), (std::vector<double>{-7, 300, 110, -7}));
+  EXPECT_EQ(got({-9, 1, 3, INT32_MAX}), (std::vector<double>{30, 700, 70, 1100}));
+  EXPECT_EQ(got({4, 4, 4, 4}), (std::vector<double>{-7, -7, -7, -7}));
+  got({3, INT32_MIN, INT32_MAX, 0});  // decrease: any values, guarded by the tensor
+}
+
+TEST_P(SampledOnce, NothingToAdd) {
+  Sampled p(context());
+  p.desc.k = 0, p.desc.a = p.desc.b = 0, p.desc.beta = 2;
+  EXPECT_OK(tuff_sddmm(context(), &p.desc));
+  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{-14, -14, -14, -14}));
+  p.desc.beta = 0;
+  EXPECT_OK(tuff_sddmm(context(), &p.desc));
+  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{0, 0, 0, 0}));
+  Sampled q(context());
+  q.desc.nnz = 0, q.desc.place_rows = q.desc.place_columns = q.desc.a = q.desc.b = q.desc.values = 0;
+  EXPECT_OK(tuff_sddmm(context(), &q.desc));
+  p.desc.batch_count = 0;
+  EXPECT_OK(tuff_sddmm(context(), &p.desc));
+}
+
+TEST_P(SampledOnce, InfinitiesOfOthersAreNotMultiplied) {
+  Sampled p(context());
+  const TypedTensor b(context(), TUFF_F32, stored(TUFF_F32, std::vector<float>{INFINITY, 100, 10, 100})),
+      stray(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{-1, 1, 2, 1}));
+  p.desc.b = b, p.desc.place_columns = stray;
+  EXPECT_OK(tuff_sddmm(context(), &p.desc));
+  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{0, 700, 0, 1100}));
+}
+
+TEST_P(SampledOnce, WrongCalls) {
+  const char* const f = "tuff_sddmm";
+  Sampled p(context());
+  const TypedTensor scales(context(), TUFF_F32, Bytes(64));
+  const auto with = [&](auto change) {
+    tuff_sddmm_desc desc = p.desc;
+    change(desc);
+    return tuff_sddmm(context(), &desc);
+  };
+  using Desc = tuff_sddmm_desc;
+  EXPECT_OK(with([](Desc&) {}));
+  const Bytes before = p.values.read();
+  EXPECT_FAILS(with([](Desc& d) { d.dtype = 99; }), kArgument, f, "dtype");
+  EXPECT_FAILS(with([](Desc& d) { d.dtype = TUFF_I32; }), kUnsupported, f, "dtype");
+  EXPECT_FAILS(with([](Desc& d) { d.index_type = TUFF_U32; }), kUnsupported, f, "index_type");
+  EXPECT_FAILS(with([](Desc& d) { d.place_format = TUFF_SPARSE_CSC; }), kArgument, f, "place_format");
+  EXPECT_FAILS(with([](Desc& d) { d.place_format = TUFF_SPARSE_DENSE; }), kArgument, f, "place_format");
+  EXPECT_FAILS(with([](Desc& d) { d.transpose = 3; }), kArgument, f, "transpose");
+  EXPECT_FAILS(with([](Desc& d) { d.lda = 1; }), kArgument, f, "lda");
+  EXPECT_FAILS(with([](Desc& d) { d.ldb = 1; }), kArgument, f, "ldb");
+  EXPECT_FAILS(with([](Desc& d) { d.nnz = 300; }), kArgument, f, "values");
+  EXPECT_FAILS(with([](Desc& d) { d.nnz = 1ull << 31; }), kArgument, f, "nnz");
+  EXPECT_FAILS(with([](Desc& d) { d.rows = 400; }), kArgument, f, "place_rows");
+  EXPECT_FAILS(with([](Desc& d) { d.rows = ~0ull; }), kArgument, f, "rows");
+  EXPECT_FAILS(with([](Desc& d) { d.columns = (1ull << 31) + 1; }), kArgument, f, "columns");
+  EXPECT_FAILS(with([](Desc& d) { d.k = 400; }), kArgument, f, "a");
+  EXPECT_FAILS(with([](Desc& d) { d.k = 1ull << 62, d.lda = d.ldb = 0; }), kArgument, f, "a");
+  EXPECT_FAILS(with([](Desc& d) { d.batch_count = 2; }), kArgument, f, "stride_values");
+  EXPECT_FAILS(with([](Desc& d) { d.batch_count = 1ull << 62, d.stride_values = 8; }), kArgument, f, "stride_values");
+  EXPECT_FAILS(with([](Desc& d) { d.values = d.b; }), kArgument, f, "values");
+  EXPECT_FAILS(with([](Desc& d) { d.a = 0; }), TUFF_ERROR_INVALID_HANDLE, f, "a");
+  EXPECT_FAILS(with([](Desc& d) { d.place_rows = 0; }), TUFF_ERROR_INVALID_HANDLE, f, "place_rows");
+  EXPECT_FAILS(
+      with([&](Desc& d) { d.batch_count = 2, d.values = d.scales = scales, d.stride_values = 4, d.stride_scales = 0; }),
+      kArgument, f, "values");
+  EXPECT_TRUE(p.values.read() == before);
+}
+TUFF_ON_BACKENDS(SampledOnce);
+
 }  // namespace
 }  // namespace tuff_test::sparse_test

@@ -415,6 +415,11 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_sparse_convert_desc* d) { return tuff_sparse_convert(context(), d); });
   convert.reserved = 1;
   EXPECT_FAILS(tuff_sparse_convert(context(), &convert), kArgument, "tuff_sparse_convert", "reserved");
+  auto sddmm = operation(tuff_sddmm_desc{});
+  sddmm.index_type = TUFF_I32, sddmm.place_format = TUFF_SPARSE_COO;
+  expect_checked("tuff_sddmm", sddmm, false, [&](const tuff_sddmm_desc* d) { return tuff_sddmm(context(), d); });
+  sddmm.reserved = 1;
+  EXPECT_FAILS(tuff_sddmm(context(), &sddmm), kArgument, "tuff_sddmm", "reserved");
   expect_checked("tuff_svd", operation(tuff_svd_desc{}), false,
                  [&](const tuff_svd_desc* d) { return tuff_svd(context(), d); });
 }

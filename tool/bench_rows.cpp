@@ -428,6 +428,24 @@ void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
   };
   all.push_back({"spmm", "spmm", shape, Unit::bytes, Limit::copy, static_cast<double>(8 * entries + 12 * points),
                  prepare_product});
+  constexpr uint64_t kDepth = 64;
+  const auto prepare_sampled = [=](const tuff::Context& context) {
+    const auto grid = std::make_shared<Grid>(grid_of(context, n));
+    const auto a = std::make_shared<tuff::Buffer>(context.alloc<float>(points * kDepth)),
+               b = std::make_shared<tuff::Buffer>(context.alloc<float>(points * kDepth)),
+               values = std::make_shared<tuff::Buffer>(context.alloc<float>(entries));
+    return [=, &context] {
+      tuff_sddmm_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.place_format = TUFF_SPARSE_CSR;
+      desc.transpose = TUFF_TRANS, desc.rows = desc.columns = points, desc.nnz = entries, desc.k = kDepth;
+      desc.alpha = 1, desc.batch_count = 1, desc.place_rows = grid->offsets.handle();
+      desc.place_columns = grid->indices.handle(), desc.a = a->handle(), desc.b = b->handle();
+      desc.values = values->handle();
+      context.sddmm(desc);
+    };
+  };
+  all.push_back({"sddmm", "sddmm", shape + ", depth " + std::to_string(kDepth), Unit::bytes, Limit::copy,
+                 static_cast<double>(8 * entries + 8 * points * kDepth), prepare_sampled});
   const auto prepare_conversion = [=](const tuff::Context& context) {
     const auto from = std::make_shared<Grid>(grid_of(context, n)),
                to = std::make_shared<Grid>(room_for(context, points));

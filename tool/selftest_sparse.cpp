@@ -61,6 +61,20 @@ void add_sparse_cases(std::vector<Case>& cases) {
                                       context.spmm(desc);
                                     }),
                          bound));
+  // At the places of a fifth of the elements: sums of kN products of at most 300 * 300.
+  cases.push_back(
+      within(exact_case("sddmm", "200x3 by 3x150 at a fifth of the places", {kAll, kRows * kN, kColumns * kN}, kAll,
+                        [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                          const Matrix a = from_dense(context, in[0], TUFF_SPARSE_COO);
+                          tuff_sddmm_desc desc{};
+                          desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+                          desc.place_format = TUFF_SPARSE_COO, desc.rows = kRows, desc.columns = kColumns;
+                          desc.nnz = kAll, desc.k = kN, desc.alpha = 1, desc.batch_count = 1;
+                          desc.place_rows = a.rows.handle(), desc.place_columns = a.columns.handle();
+                          desc.a = in[1].handle(), desc.b = in[2].handle(), desc.values = out.handle();
+                          context.sddmm(desc);
+                        }),
+             gamma(kN + 5) * kN * 300 * 300));
   cases.push_back(exact_case("sparse_convert", "200x150, dense to CSC to COO to dense", {kAll}, kAll,
                              [](const tuff::Context& context, const Buffers& in, const auto& out) {
                                const Matrix csc = from_dense(context, in[0], TUFF_SPARSE_CSC);

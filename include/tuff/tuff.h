@@ -2301,6 +2301,41 @@ typedef struct tuff_sparse_convert_desc {
  * elements, rows or columns, and for a capacity of 2^31 - 1 or more. */
 TUFF_API tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc);
 
+/* Options of tuff_sddmm(). Since 0.9.0. */
+typedef struct tuff_sddmm_desc {
+  uint32_t struct_size;
+  int32_t dtype;          /* of A, B, scales and values: TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_F64 */
+  int32_t index_type;     /* of place_rows and place_columns: TUFF_I32 or TUFF_I64 */
+  int32_t place_format;   /* TUFF_SPARSE_COO or TUFF_SPARSE_CSR */
+  int32_t transpose;      /* of B. TUFF_NO_TRANS: B is k x columns; TUFF_TRANS, TUFF_CONJ_TRANS: columns x k */
+  int32_t reserved;       /* zero */
+  uint64_t rows, columns; /* of the product, in which the places are */
+  uint64_t nnz;           /* places */
+  uint64_t k;             /* the columns of A */
+  double alpha, beta;
+  tuff_buffer place_rows; /* TUFF_SPARSE_COO: nnz rows; TUFF_SPARSE_CSR: rows + 1 offsets */
+  tuff_buffer place_columns;
+  tuff_buffer scales;     /* nnz of each matrix, which the products are multiplied by; TUFF_NULL_HANDLE: ones */
+  tuff_buffer a, b;       /* dense, row-major; A is rows x k */
+  tuff_buffer values;     /* nnz of each matrix; may be scales */
+  uint64_t lda, ldb;      /* 0: dense */
+  uint64_t stride_scales; /* 0: the same for all */
+  uint64_t stride_a, stride_b; /* 0: one matrix for all */
+  uint64_t stride_values; /* at least nnz if batch_count > 1 */
+  uint64_t batch_count;
+} tuff_sddmm_desc;
+
+/* Computes a product of two dense matrices at the places of a sparse one (sampled dense-dense matrix multiplication): for
+ * entry e with row i and column j, values[e] = alpha * scales[e] * (sum over k of A[i, k] * op(B)[k, j]) + beta * values[e].
+ *
+ * With a row or a column out of range the sum is 0. In CSR, values that belong to no row are not written. Places may be in
+ * any order and occur repeatedly; each has a value of its own. f16 and bf16 are summed in f32 and rounded once. If beta is
+ * 0, values is not read; if alpha is 0, A, B and scales are not read. If values is scales, stride_values must be
+ * stride_scales.
+ * Errors: INVALID_ARGUMENT if values overlaps another operand otherwise. UNSUPPORTED on a device for 2^31 or more places,
+ * rows or columns, and on a CPU device for a k above 2^17. */
+TUFF_API tuff_status tuff_sddmm(tuff_stream stream, const tuff_sddmm_desc* desc);
+
 /* ---------------------------------------------------------------------------------------------
  * Quantisation. Since 0.9.0.
  *

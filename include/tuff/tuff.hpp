@@ -1136,6 +1136,7 @@ class Operations {
   Outcome rnn(tuff_rnn_desc desc) const { return with_size(tuff_rnn, desc); }
   Outcome spmm(tuff_spmm_desc desc) const { return with_size(tuff_spmm, desc); }
   Outcome sparse_convert(tuff_sparse_convert_desc desc) const { return with_size(tuff_sparse_convert, desc); }
+  Outcome sddmm(tuff_sddmm_desc desc) const { return with_size(tuff_sddmm, desc); }
   Outcome quantize(tuff_quantize_desc desc) const { return with_size(tuff_quantize, desc); }
   Outcome dequantize(tuff_dequantize_desc desc) const { return with_size(tuff_dequantize, desc); }
   Outcome qgemm(tuff_qgemm_desc desc) const { return with_size(tuff_qgemm, desc); }

@@ -24,6 +24,13 @@ CallText describe(const SparseConvertArgs& args) {
           args.dtype};
 }
 
+CallText describe(const SddmmArgs& args) {
+  return {fmt::format("{} {}x{} {} places in {} k {}{}{}", dtype_name(args.dtype), args.rows, args.columns, args.nnz,
+                      name_of_format(args.format), args.k, args.transposed() ? " transposed" : "",
+                      args.batch_count != 1 ? fmt::format(" batch {}", args.batch_count) : ""),
+          args.dtype};
+}
+
 }  // namespace
 
 namespace operations {
@@ -32,6 +39,8 @@ const OperationOf<SpmmArgs> spmm =
 const OperationOf<SparseConvertArgs> sparse_convert =
     define_operation<SparseConvertArgs, check_sparse_convert, host_sparse_convert, record_sparse_convert, describe>(
         "sparse_convert", sparse::kTypes);
+const OperationOf<SddmmArgs> sddmm =
+    define_operation<SddmmArgs, check_sddmm, host_sddmm, record_sddmm, describe>("sddmm", sparse::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

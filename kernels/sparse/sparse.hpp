@@ -44,6 +44,23 @@ struct SparseConvertArgs {
   const Buffer* count;
 };
 
+// values[e] = alpha * scales[e] * (A op(B))[i, j] + beta * values[e] for entry e at (i, j).
+struct SddmmArgs {
+  int32_t dtype, index_type, format, transpose;
+  uint64_t rows, columns, nnz, k;
+  double alpha, beta;
+  const Buffer *place_rows, *place_columns, *scales;
+  const Buffer *a, *b, *values;
+  uint64_t lda, ldb;
+  uint64_t stride_scales, stride_a, stride_b, stride_values;
+  uint64_t batch_count;
+
+  bool transposed() const { return transpose != TUFF_NO_TRANS; }
+  bool offsets() const { return format == TUFF_SPARSE_CSR; }
+  // There is something to add up.
+  bool reads() const { return alpha != 0 && k != 0 && rows != 0 && columns != 0; }
+};
+
 namespace sparse {
 inline constexpr ElementTypes kTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64};
 inline constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_I64};
@@ -55,20 +72,26 @@ struct Dense {
 };
 Dense dense_b(const SpmmArgs& args);
 Dense dense_c(const SpmmArgs& args);
+Dense dense_a(const SddmmArgs& args);
+Dense dense_b(const SddmmArgs& args);
 }  // namespace sparse
 
 void check_spmm(const SpmmArgs& args);
 void check_sparse_convert(const SparseConvertArgs& args);
+void check_sddmm(const SddmmArgs& args);
 
 void host_spmm(const SpmmArgs& args);
 void host_sparse_convert(const SparseConvertArgs& args);
+void host_sddmm(const SddmmArgs& args);
 
 void record_spmm(Recorder& recorder, const SpmmArgs& args);
 void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args);
+void record_sddmm(Recorder& recorder, const SddmmArgs& args);
 
 namespace operations {
 extern const OperationOf<SpmmArgs> spmm;
 extern const OperationOf<SparseConvertArgs> sparse_convert;
+extern const OperationOf<SddmmArgs> sddmm;
 }  // namespace operations
 
 }  // namespace tuff

@@ -102,6 +102,46 @@ void check_spmm(const SpmmArgs& args) {
                        use(args.b, "b", footprint(b, args.batch_count, "b"), args.dtype, detail)});
 }
 
+sparse::Dense sparse::dense_a(const SddmmArgs& args) { return {args.rows, args.k, args.lda, args.stride_a}; }
+sparse::Dense sparse::dense_b(const SddmmArgs& args) {
+  return args.transposed() ? Dense{args.columns, args.k, args.ldb, args.stride_b}
+                           : Dense{args.k, args.columns, args.ldb, args.stride_b};
+}
+
+void check_sddmm(const SddmmArgs& args) {
+  check_types(args.dtype, args.index_type, "sddmm");
+  require(args.format == TUFF_SPARSE_COO || args.format == TUFF_SPARSE_CSR,
+          "place_format is {}, needs TUFF_SPARSE_COO or TUFF_SPARSE_CSR", args.format);
+  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
+          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  if (!args.offsets()) check_extent(args.rows, "rows", args.index_type);
+  check_extent(args.columns, "columns", args.index_type);
+  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  const sparse::Dense a = sparse::dense_a(args), b = sparse::dense_b(args);
+  check_ld(args.lda, a.columns, "lda");
+  check_ld(args.ldb, b.columns, "ldb");
+  if (args.nnz == 0 || args.batch_count == 0) return;
+  require(args.batch_count == 1 || args.stride_values >= args.nnz, "stride_values is {}, must be at least {}",
+          args.stride_values, args.nnz);
+  const auto detail = [&] {
+    return fmt::format("rows={} columns={} nnz={} k={} lda={} ldb={} batch_count={}", args.rows, args.columns, args.nnz,
+                       args.k, args.lda, args.ldb, args.batch_count);
+  };
+  const auto list = [&](uint64_t stride, const char* name) {
+    return checked_add(checked_mul(args.batch_count - 1, stride, name), args.nnz, name);
+  };
+  const Used values = use(args.values, "values", list(args.stride_values, "stride_values"), args.dtype, detail);
+  const uint64_t places = args.offsets() ? checked_add(args.rows, 1, "rows") : args.nnz;
+  check_apart(values, {use(args.place_rows, "place_rows", places, args.index_type, detail),
+                       use(args.place_columns, "place_columns", args.nnz, args.index_type, detail),
+                       use(args.a, "a", footprint(a, args.batch_count, "a"), args.dtype, detail),
+                       use(args.b, "b", footprint(b, args.batch_count, "b"), args.dtype, detail)});
+  if (args.scales == nullptr) return;
+  const Used scales = use(args.scales, "scales", list(args.stride_scales, "stride_scales"), args.dtype, detail);
+  const bool same = args.batch_count == 1 || args.stride_scales == args.stride_values;
+  check_overlap(values.buffer, values.name, values.bytes, scales.buffer, scales.name, scales.bytes, same);
+}
+
 void check_sparse_convert(const SparseConvertArgs& args) {
   check_types(args.dtype, args.index_type, "sparse_convert");
   check_format(args.from_format, "from_format");

@@ -66,6 +66,37 @@ void spmm(const SpmmArgs& args, uint64_t matrix) {
   }
 }
 
+template <typename T>
+void sddmm(const SddmmArgs& args, uint64_t matrix) {
+  T* values = args.values->host<T>() + matrix * args.stride_values;
+  const T* scales = args.scales == nullptr ? nullptr : args.scales->host<T>() + matrix * args.stride_scales;
+  const bool reads = args.reads();
+  const T* a = reads ? args.a->host<T>() + matrix * args.stride_a : nullptr;
+  const T* b = reads ? args.b->host<T>() + matrix * args.stride_b : nullptr;
+  const auto write = [&](int64_t row, uint64_t e) {
+    const int64_t column = number_at(args.place_columns, args.index_type, e);
+    double sum = 0;
+    if (reads && in_range(row, args.rows) && in_range(column, args.columns)) {
+      const auto i = static_cast<uint64_t>(row), j = static_cast<uint64_t>(column);
+      for (uint64_t k = 0; k < args.k; ++k) {
+        sum += double{a[i * args.lda + k]} * double{b[args.transposed() ? j * args.ldb + k : k * args.ldb + j]};
+      }
+      if (scales != nullptr) sum *= double{scales[e]};
+    }
+    values[e] = T(args.alpha * sum + (args.beta == 0 ? 0 : args.beta * double{values[e]}));
+  };
+  if (!args.offsets()) {
+    for (uint64_t e = 0; e < args.nnz; ++e) write(number_at(args.place_rows, args.index_type, e), e);
+    return;
+  }
+  for (uint64_t i = 0; i < args.rows; ++i) {
+    const uint64_t end = offset_at(args.place_rows, args.index_type, i + 1, args.nnz);
+    for (uint64_t e = offset_at(args.place_rows, args.index_type, i, args.nnz); e < end; ++e) {
+      write(static_cast<int64_t>(i), e);
+    }
+  }
+}
+
 struct Entry {
   uint64_t row, column;
   double value;
@@ -158,6 +189,13 @@ void host_spmm(const SpmmArgs& args) {
   if (sparse::dense_c(args).one() == 0) return;
   with_type(args.dtype, [&]<typename T>(T) {
     for (uint64_t i = 0; i < args.batch_count; ++i) spmm<T>(args, i);
+  });
+}
+
+void host_sddmm(const SddmmArgs& args) {
+  if (args.nnz == 0) return;
+  with_type(args.dtype, [&]<typename T>(T) {
+    for (uint64_t i = 0; i < args.batch_count; ++i) sddmm<T>(args, i);
   });
 }
 

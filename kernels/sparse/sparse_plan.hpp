@@ -1,6 +1,7 @@
 // What the planners of sparse matrices share.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "kernels/common/scratch_parts.hpp"
@@ -13,6 +14,21 @@ namespace tuff::sparse {
 
 // Numbers of 32 bits that count entries, rows and columns stay below this.
 constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;
+
+// Numbers of 64 bits for a kernel, as low and high words (sums.glsl).
+template <size_t N>
+struct NumberTable {
+  explicit NumberTable(const std::array<uint64_t, N>& numbers) {
+    for (size_t i = 0; i < N; ++i) {
+      words[2 * i] = low_word(numbers[i]);
+      words[2 * i + 1] = high_word(numbers[i]);
+    }
+  }
+  std::array<uint32_t, 2 * N> words;
+};
+
+// The bits of a value that a kernel computes with.
+std::array<uint32_t, 2> scalar_words(double value, int32_t dtype);
 
 StreamDevice device_of(const Recorder& recorder);
 

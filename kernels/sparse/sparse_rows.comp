@@ -51,10 +51,8 @@ TUFF_WRITE(7, V, TUFF_VALUE, TUFF_VALUE_BYTES)
 #include "kernels/sparse/sums.glsl"
 
 #if TUFF_TEXELS
-#define VALUE_AT(operand, i) LOADED(TUFF_OF_TEXEL(TUFF_TYPE, TUFF_TEXEL(operand, i)))
 #define PLACE_AT(i) TUFF_TEXEL(P, i).x
 #else
-#define VALUE_AT(operand, i) LOADED(TUFF_AT(operand, i))
 #define PLACE_AT(i) TUFF_AT(P, i)
 #endif
 

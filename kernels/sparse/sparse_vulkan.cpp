@@ -38,27 +38,10 @@ uint64_t list_bytes(const Merge& merge) { return std::max<uint64_t>(dtype_size(m
 uint64_t first_list(const MergeCut& cut) { return 2 * cut.parts; }
 uint64_t next_list(uint64_t entries) { return entries > kMaxLast ? 2 * ceil_div(entries, kFoldChunk) : 0; }
 
-struct Table {
-  std::array<uint32_t, 20> words{};
-};
+using Table = NumberTable<10>;
 Table table_of(const Merge& merge) {
-  const std::array<uint64_t, 10> numbers{merge.rows,     merge.nnz,     merge.extent,   merge.b_row,
-                                         merge.b_column, merge.c_row,   merge.c_column, merge.stride_values,
-                                         merge.stride_b, merge.stride_c};
-  Table table;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    table.words[2 * i] = low_word(numbers[i]);
-    table.words[2 * i + 1] = high_word(numbers[i]);
-  }
-  return table;
-}
-
-std::array<uint32_t, 2> scalar(double value, int32_t dtype) {
-  if (dtype == TUFF_F64) {
-    const auto bits = std::bit_cast<uint64_t>(value);
-    return {low_word(bits), high_word(bits)};
-  }
-  return {std::bit_cast<uint32_t>(static_cast<float>(value)), 0};
+  return Table({merge.rows, merge.nnz, merge.extent, merge.b_row, merge.b_column, merge.c_row, merge.c_column,
+                merge.stride_values, merge.stride_b, merge.stride_c});
 }
 
 bool is_wide(const Merge& merge, const MergeCut& cut) {
@@ -81,7 +64,7 @@ void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut,
   const bool empty = merge.nnz == 0, sums = merge.b == nullptr;
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
   const Table table = table_of(merge);
-  const auto alpha = scalar(merge.alpha, merge.dtype), beta = scalar(merge.beta, merge.dtype);
+  const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
   const uint64_t list_elements = list.entries * cut.columns(count);
   Dispatch dispatch(merge.label);
   const auto read = [&](const Buffer* buffer, uint64_t bytes) {
@@ -146,7 +129,7 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
   KernelRequest kernel = shaders::SparseFold::request({.last = last, .type = merge.dtype, .width = cut.width});
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
   const Table table = table_of(merge);
-  const auto alpha = scalar(merge.alpha, merge.dtype), beta = scalar(merge.beta, merge.dtype);
+  const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
   Dispatch dispatch(merge.label);
   dispatch.operand(&list.keys, 0, list.entries * 4, Access::read)
       .operand(&list.values, 0, list.entries * columns * list_bytes(merge), Access::read)
@@ -170,6 +153,14 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
 }
 
 }  // namespace
+
+std::array<uint32_t, 2> scalar_words(double value, int32_t dtype) {
+  if (dtype == TUFF_F64) {
+    const auto bits = std::bit_cast<uint64_t>(value);
+    return {low_word(bits), high_word(bits)};
+  }
+  return {std::bit_cast<uint32_t>(static_cast<float>(value)), 0};
+}
 
 StreamDevice device_of(const Recorder& recorder) {
   return stream_device(recorder.traits(), forced_variant<"TUFF_SPARSE_VARIANT">(), sizeof(float));

@@ -7,6 +7,12 @@
 #endif
 
 #define LOADED(x) TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, x)))
+// Element i of an operand that TUFF_READ_TEXELS declares.
+#if TUFF_TEXELS
+#define VALUE_AT(operand, i) LOADED(TUFF_OF_TEXEL(TUFF_TYPE, TUFF_TEXEL(operand, i)))
+#else
+#define VALUE_AT(operand, i) LOADED(TUFF_AT(operand, i))
+#endif
 #define ROUNDED(x) TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, x))
 #if TUFF_VALUE_TYPE == 4
 #define SCALAR(words) packDouble2x32(uvec2(words[0], words[1]))

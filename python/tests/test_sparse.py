@@ -178,3 +178,42 @@ def test_misuse(ctx):
             call()
     with tuff.Context(backend="host") as other, pytest.raises(ValueError, match="different contexts"):
         a @ other.ones((3,))
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_sampled_products(ctx, form, dtype):
+    dense, x, y = whole(13, 21).astype(dtype), whole(13, 6).astype(dtype), whole(6, 21).astype(dtype)
+    places = sparse.from_dense(ctx.array(dense), form)
+    a, b, bt = ctx.array(x), ctx.array(y), ctx.array(np.ascontiguousarray(y.T))
+    for got in (sparse.sampled_product(places, a, b), sparse.sampled_product(places, a, bt, transposed=True)):
+        assert got.format == form and got.nnz == places.nnz
+        same(got, np.where(dense != 0, x @ y, 0))
+    same(sparse.sampled_product(places, a, b, weighted=True), dense * (x @ y))
+    same(sparse.sampled_product(places, ctx.zeros((13, 0), dtype), ctx.zeros((0, 21), dtype)), np.zeros((13, 21), dtype))
+
+
+def test_sampled_products_of_rows_and_of_nothing(ctx):
+    dense, x, y = whole(9, 7), whole(9, 4), whole(4, 7)
+    places = sparse.from_dense(ctx.array(dense))
+    same(sparse.sampled_product(places[2:5], ctx.array(x[2:5]), ctx.array(y)), np.where(dense != 0, x @ y, 0)[2:5])
+    empty = sparse.from_dense(ctx.zeros((3, 2)))
+    same(sparse.sampled_product(empty, ctx.ones((3, 4)), ctx.ones((4, 2))), np.zeros((3, 2)))
+    twice = sparse.coo_array((np.ones(3, np.float32), (np.array([1, 1, 9], np.int32), np.array([0, 0, 0], np.int32))), (3, 2), context=ctx)
+    same(sparse.sampled_product(twice, ctx.ones((3, 4)), ctx.ones((4, 2))), [[0, 0], [8, 0], [0, 0]])
+
+
+def test_misuse_of_sampled_products(ctx):
+    places, x, y = sparse.eye(4, context=ctx), ctx.ones((4, 3)), ctx.ones((3, 4))
+    with pytest.raises(TypeError, match="needs a sparse matrix"):
+        sparse.sampled_product(x, x, y)
+    with pytest.raises(ValueError, match=r"need \(4, 3\) and \(3, 4\)"):
+        sparse.sampled_product(places, x, x)
+    with pytest.raises(ValueError, match="two axes"):
+        sparse.sampled_product(places, x[0], y)
+    with pytest.raises(TypeError, match="float16"):
+        sparse.sampled_product(places, x, y.astype(np.float16))
+    with pytest.raises(TypeError):
+        sparse.sampled_product(places, places, y)
+    with tuff.Context(backend="host") as other, pytest.raises(ValueError, match="different contexts"):
+        sparse.sampled_product(places, x, other.ones((3, 4)))

@@ -1487,6 +1487,38 @@ class SparseConvertDesc(Structure):
     ]
 
 
+class SddmmDesc(Structure):
+    """tuff_sddmm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("place_format", c_int32),
+        ("transpose", c_int32),
+        ("reserved", c_int32),
+        ("rows", c_uint64),
+        ("columns", c_uint64),
+        ("nnz", c_uint64),
+        ("k", c_uint64),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("place_rows", c_uint64),
+        ("place_columns", c_uint64),
+        ("scales", c_uint64),
+        ("a", c_uint64),
+        ("b", c_uint64),
+        ("values", c_uint64),
+        ("lda", c_uint64),
+        ("ldb", c_uint64),
+        ("stride_scales", c_uint64),
+        ("stride_a", c_uint64),
+        ("stride_b", c_uint64),
+        ("stride_values", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
 class QuantizeDesc(Structure):
     """tuff_quantize_desc"""
 
@@ -2004,6 +2036,7 @@ FUNCTIONS = {
     # Sparse matrices
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),
+    "tuff_sddmm": (c_int32, [c_uint64, POINTER(SddmmDesc)]),
     # Quantisation
     "tuff_quantize": (c_int32, [c_uint64, POINTER(QuantizeDesc)]),
     "tuff_dequantize": (c_int32, [c_uint64, POINTER(DequantizeDesc)]),

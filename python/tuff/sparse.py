@@ -30,7 +30,7 @@ from ._storage import SparseStorage, as_dtype
 if TYPE_CHECKING:
     Shape = Tuple[int, int]
 
-__all__ = ["coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse"]
+__all__ = ["coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse", "sampled_product"]
 
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -451,6 +451,44 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     if result.size != 0:
         check(raw.tuff_spmm(x.context.stream_handle, desc))
     return result
+
+
+def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = False, weighted: bool = False) -> _Matrix:
+    """a @ b, or a @ b.T if transposed is set, computed at the places of a sparse matrix only: a matrix with the same places.
+    weighted: each element is multiplied by the value that the sparse matrix has there. Places that occur several times
+    get as many elements, which count as their sum."""
+    if not isinstance(places, _Matrix):
+        raise TypeError(f"places is {type(places).__name__}, needs a sparse matrix")
+    for name, x in (("a", a), ("b", b)):
+        require_array(x, name)
+        if x.ndim != 2:
+            raise ValueError(f"{name} has shape {x.shape}, needs two axes")
+        if x.context is not places.context:
+            raise ValueError("operands are of different contexts")
+        if x.dtype != places.dtype:
+            raise TypeError(f"operands of {places.dtype} and {x.dtype}")
+    k = a.shape[1]
+    wanted = ((places.shape[0], k), (places.shape[1], k) if transposed else (k, places.shape[1]))
+    if (a.shape, b.shape) != wanted:
+        raise ValueError(f"a and b have shapes {a.shape} and {b.shape}, need {wanted[0]} and {wanted[1]} for places of {places.shape}")
+    rows, columns = places.shape
+    if isinstance(places, csc_array):  # the buffers are those of the transposed places in CSR, and the product is transposed
+        a, b, rows, columns, transposed = b if transposed else b.T, a, columns, rows, True
+    coo = isinstance(places, coo_array)
+    place_rows, place_columns = (places.row, places.col) if coo else (places.indptr, places.indices)
+    values = places.context.zeros(places.data.shape, places.dtype)  # entries that belong to no row are not written
+    if values.size == 0:
+        return places._with(values)
+    desc = raw.SddmmDesc(dtype=dtype_of(values), alpha=1.0, beta=0.0, batch_count=1)
+    desc.index_type = raw.I64 if place_rows.dtype == np.int64 else raw.I32
+    desc.place_format = raw.SPARSE_COO if coo else raw.SPARSE_CSR
+    desc.transpose = raw.TRANS if transposed else raw.NO_TRANS
+    desc.rows, desc.columns, desc.nnz, desc.k = rows, columns, values.size, k
+    desc.place_rows, desc.place_columns = _handle(place_rows), _handle(place_columns)
+    desc.a, desc.b, desc.values = _handle(a), _handle(b), _handle(values)
+    desc.scales = _handle(places.data) if weighted else 0
+    check(raw.tuff_sddmm(values.context.stream_handle, desc))
+    return places._with(values)
 
 
 def _added(a: _Matrix, b: object, sign: int) -> csr_array:

@@ -14,6 +14,7 @@ VALUES = {
     "granularity": "tuff_quant_granularity",
     "side": "tuff_side",
     "from_format": "tuff_sparse_format",
+    "place_format": "tuff_sparse_format",
     "to_format": "tuff_sparse_format",
     "causal": "tuff_causal",
     "tuff_unary.op": "tuff_unary_op",

@@ -105,9 +105,57 @@ void draw_sparse_convert(Draft& d) {
   };
 }
 
+void draw_sddmm(Draft& d) {
+  const int32_t dtype = draw_type(d), index_type = draw_index(d);
+  const bool csr = d.shape.one_in(2), transposed = d.shape.one_in(2), padded = d.shape.one_in(2);
+  const uint64_t rows = std::min<uint64_t>(draw_extent(d, 40), 900),
+                 columns = std::min<uint64_t>(draw_extent(d, 40), 900);
+  const uint64_t nnz = d.extent(d.shape.one_in(8) ? 0 : d.shape.between(1, 200), 0, 200);
+  const uint64_t k = std::min<uint64_t>(draw_extent(d, 20), 300);
+  const uint64_t batch = d.shape.one_in(2) ? 1 : d.extent(d.shape.one_in(12) ? 0 : d.shape.between(1, 4), 0, 4);
+  const double alpha = d.shape.of({1.0, 1.0, -2.0, 0.0}), beta = d.shape.of({0.0, 0.0, 1.0, -1.0});
+  d.set("dtype", dtype), d.set("index_type", index_type);
+  d.set("place_format", csr ? TUFF_SPARSE_CSR : TUFF_SPARSE_COO);
+  d.set("transpose", transposed ? d.shape.of<int32_t>({TUFF_TRANS, TUFF_CONJ_TRANS}) : int32_t{TUFF_NO_TRANS});
+  d.set("rows", rows), d.set("columns", columns), d.set("nnz", nnz), d.set("k", k), d.set("batch_count", batch);
+  d.real("alpha", alpha), d.real("beta", beta);
+  const Dense a = draw_dense(d, "lda", rows, k, batch, padded, d.shape.one_in(3));
+  const Dense b = transposed ? draw_dense(d, "ldb", columns, k, batch, padded, d.shape.one_in(3))
+                             : draw_dense(d, "ldb", k, columns, batch, padded, d.shape.one_in(3));
+  const bool scaled = d.shape.one_in(2);
+  const uint64_t stride_scales = batch > 1 && d.shape.one_in(2) ? nnz + (padded ? d.loose().below(6) : 0) : 0;
+  const uint64_t stride_values = batch > 1 ? nnz + (padded ? d.loose().below(6) : 0) : 0;
+  d.set("stride_a", a.stride), d.set("stride_b", b.stride);
+  d.set("stride_scales", stride_scales), d.set("stride_values", stride_values);
+  const bool writes = nnz != 0 && batch != 0;
+  if (writes) {
+    Operand& places = d.input("place_rows", index_type, csr ? rows + 1 : nnz, csr ? Fill::offsets : Fill::indices,
+                              static_cast<double>(csr ? nnz : rows));
+    places.keep_values = csr;
+    d.input("place_columns", index_type, nnz, Fill::indices, static_cast<double>(columns));
+    d.input("a", dtype, footprint(a.axes(batch)), Fill::integers, 3);
+    d.input("b", dtype, footprint(b.axes(batch)), Fill::integers, 3);
+    if (scaled) d.input("scales", dtype, (batch - 1) * stride_scales + nnz, Fill::integers, 3);
+  }
+  Operand& output = d.output("values", dtype, writes ? (batch - 1) * stride_values + nnz : 0);
+  output.axes = {{batch, stride_values}, {nnz, 1}};
+  if (beta != 0 || csr) output.read = true;  // in CSR, values of no row stay as they are
+  d.suits = [&d, writes, csr, scaled, beta, k] {
+    const Seen& old = d.of("values").seen;
+    if (beta != 0 && !(old.integral && old.most < 64)) return false;
+    if (!writes) return true;
+    if (csr && !ascends(d.of("place_rows"))) return false;
+    const Seen &left = d.of("a").seen, &right = d.of("b").seen;
+    if (!left.integral || !right.integral || (scaled && !d.of("scales").seen.integral)) return false;
+    const double scale = scaled ? d.of("scales").seen.most : 1;
+    return 2 * static_cast<double>(k) * left.most * right.most * std::max(scale, 1.0) + 64 < kExact;
+  };
+}
+
 constexpr Description kSparse[] = {
     {"tuff_spmm", "sparse", draw_spmm},
     {"tuff_sparse_convert", "sparse", draw_sparse_convert},
+    {"tuff_sddmm", "sparse", draw_sddmm},
 };
 
 }  // namespace

@@ -175,3 +175,63 @@ def sparse_convert(draw: Draw, kind: str, form: str) -> Case:
               "from_ld": 0 if from_ld == columns else from_ld, "to_ld": 0 if to_ld == columns else to_ld,
               **{name: Handle(name) for name in operands}}  # fmt: skip
     return Case("tuff_sparse_convert", fields, operands, {"scipy": lambda: expected})
+
+
+@oracle("sddmm", ["tuff_sddmm"], TYPES_TAKEN, ("coo", "csr"))
+def sddmm(draw: Draw, kind: str, form: str) -> Case:
+    t, index = TYPES[kind], draw.option(INDICES)
+    transpose = draw.option([0, 1, 2])
+    rows, columns, k = draw.size(70, 0.02), draw.size(70, 0.02), draw.size(60, 0.02)
+    batch = draw.size(3, 0.02)
+    alpha, beta = draw.option([1.0, -0.5, 2.0]), draw.option([0.0, 1.0, -1.5])
+    offsets, column = _entries(draw, rows, columns)
+    row, nnz = np.repeat(np.arange(rows), np.diff(offsets)), len(column)
+    if form == "coo" and nnz:
+        order = draw.data.permutation(nnz)
+        row, column = row[order], column[order]
+        if draw.flip(0.2):
+            row = draw.sprinkled(row, (-1, rows, 2**31 - 1, -(2**31)))
+    shape_a, shape_b = (batch, rows, k), (batch, columns, k) if transpose else (batch, k, columns)
+
+    def dense(shape):
+        ld = shape[2] + draw.gap()
+        one = (shape[1] - 1) * ld + shape[2] if shape[1] and shape[2] else 0
+        repeats = draw.flip(0.3)
+        x = draw.data.uniform(-1, 1, shape)
+        return np.broadcast_to(x[:1], x.shape) if repeats else x, (0 if repeats else one + draw.gap(), ld, 1)
+
+    (a, strides_a), (b, strides_b) = dense(shape_a), dense(shape_b)
+    values, scales = draw.data.uniform(-1, 1, (2, batch, nnz))
+    stride_values, stride_scales = nnz + draw.gap(), nnz + draw.gap() if draw.flip(0.5) else 0
+    if stride_scales == 0:
+        scales = np.broadcast_to(scales[:1], scales.shape)
+    operands = {"place_rows": operand(draw, TYPES[index], offsets if form == "csr" else row),
+                "place_columns": operand(draw, TYPES[index], column),
+                "a": operand(draw, t, a, strides_a), "b": operand(draw, t, b, strides_b),
+                "values": operand(draw, t, values if beta else (batch, nnz), (stride_values, 1), output=True)}  # fmt: skip
+    scaled = draw.flip(0.5)
+    if scaled:
+        operands["scales"] = operand(draw, t, scales, (stride_scales, 1))
+    fields = {"dtype": t.code, "index_type": TYPES[index].code, "place_format": FORMS.index(form), "transpose": transpose,
+              "rows": rows, "columns": columns, "nnz": nnz, "k": k, "alpha": alpha, "beta": beta,
+              "lda": 0 if strides_a[1] == shape_a[2] else strides_a[1], "ldb": 0 if strides_b[1] == shape_b[2] else strides_b[1],
+              "stride_a": strides_a[0], "stride_b": strides_b[0], "stride_scales": stride_scales,
+              "stride_values": stride_values, "batch_count": batch, **{name: Handle(name) for name in operands}}  # fmt: skip
+    stored = {name: o.values for name, o in operands.items()}
+    good = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
+
+    def reference() -> dict:
+        value, size = np.zeros((batch, nnz)), np.zeros((batch, nnz))
+        place = row[good], column[good]
+        for i in range(batch):
+            x, y = stored["a"][i], stored["b"][i].T if transpose else stored["b"][i]
+            scale = alpha * stored["scales"][i][good] if scaled else np.full(good.sum(), alpha)
+            value[i, good] = scale * np.asarray((x @ y)[place])
+            size[i, good] = np.abs(scale) * np.asarray((np.abs(x) @ np.abs(y))[place])
+            if beta:
+                value[i] += beta * stored["values"][i]
+                size[i] += np.abs(beta * stored["values"][i])
+        # A sum of k products in any order, the scale, alpha, beta * C and their sum.
+        return {"values": Near(value, gamma(k + 5, _unit(kind)) * size)}
+
+    return Case("tuff_sddmm", fields, operands, {"numpy": reference})

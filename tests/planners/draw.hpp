@@ -197,5 +197,6 @@ void draw_rnn(Call& call);
 // operations_sparse.cpp
 void draw_spmm(Call& call);
 void draw_sparse_convert(Call& call);
+void draw_sddmm(Call& call);
 
 }  // namespace tuff_test

@@ -622,6 +622,7 @@ constexpr DrawnOperation kOperations[] = {
     {"svd", 4, draw_svd},
     {"spmm", 6, draw_spmm},
     {"sparse_convert", 6, draw_sparse_convert},
+    {"sddmm", 6, draw_sddmm},
     {"fill", 1, draw_fill},
     {"copy", 1, draw_copy},
 };

@@ -110,4 +110,48 @@ void draw_sparse_convert(Call& call) {
   set(call, tuff::operations::sparse_convert, args);
 }
 
+void draw_sddmm(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SddmmArgs& args = call.keep(tuff::SddmmArgs{});
+  args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
+  args.format = n.coin() ? TUFF_SPARSE_COO : TUFF_SPARSE_CSR, args.transpose = static_cast<int32_t>(n.below(3));
+  args.rows = draw_numbered(call, args.index_type), args.columns = draw_numbered(call, args.index_type);
+  args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.k = n.coin(8) ? 0 : call.size(), args.batch_count = n.coin() ? 1 : call.size();
+  args.alpha = n.coin(6) ? 0 : 1.5, args.beta = n.coin() ? 0 : -1;
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("format", args.format);
+  call.tell("transpose", args.transpose), call.tell("rows", args.rows), call.tell("columns", args.columns);
+  call.tell("nnz", args.nnz), call.tell("k", args.k), call.tell("batch", args.batch_count);
+  call.tell("alpha", args.alpha), call.tell("beta", args.beta);
+  const bool padded = n.coin(3);
+  args.lda = plus(args.k, padded ? n.below(20) : 0);
+  args.ldb = plus(args.transposed() ? args.k : args.columns, padded ? n.below(20) : 0);
+  const auto span = [&](uint64_t rows, uint64_t columns, uint64_t ld) {
+    return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
+  };
+  const uint64_t one_a = span(args.rows, args.k, args.lda);
+  const uint64_t one_b =
+      args.transposed() ? span(args.columns, args.k, args.ldb) : span(args.k, args.columns, args.ldb);
+  args.stride_a = n.coin(3) ? 0 : one_a, args.stride_b = n.coin(3) ? 0 : one_b;
+  args.stride_scales = n.coin() ? 0 : args.nnz, args.stride_values = plus(args.nnz, padded ? n.below(30) : 0);
+  const auto all = [&](uint64_t one, uint64_t stride) {
+    return one == 0 || args.batch_count == 0 ? 0 : plus(times(args.batch_count - 1, stride), one);
+  };
+  const uint64_t results = all(args.nnz, args.stride_values);
+  const bool writes = results != 0, unused = !args.reads();
+  const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
+  const uint64_t places = args.offsets() ? plus(args.rows, 1) : args.nnz;
+  args.place_rows =
+      read_partly(call, "place_rows", writes ? places : 0, index, args.offsets() ? args.rows == 0 : unused);
+  args.place_columns = read_partly(call, "place_columns", writes ? args.nnz : 0, index, unused);
+  args.a = read_partly(call, "a", writes ? all(one_a, args.stride_a) : 0, size, unused);
+  args.b = read_partly(call, "b", writes ? all(one_b, args.stride_b) : 0, size, unused);
+  if (n.coin()) {
+    args.scales = read_partly(call, "scales", writes ? all(args.nnz, args.stride_scales) : 0, size, unused);
+  }
+  // Without rows, no place is in one.
+  args.values = call.output("values", results, size);
+  set(call, tuff::operations::sddmm, args);
+}
+
 }  // namespace tuff_test
