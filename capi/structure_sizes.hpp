@@ -208,6 +208,10 @@ struct Released<tuff_rnn_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.9.0
 };
 template <>
+struct Released<tuff_rnn_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {312};  // 0.9.0
+};
+template <>
 struct Released<tuff_spmm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
 };

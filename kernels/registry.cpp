@@ -21,6 +21,7 @@
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/rnn/rnn.hpp"
+#include "kernels/rnn/rnn_backward.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -76,6 +77,7 @@ const OperationInfo* const kOperations[] = {
     &operations::copy_strided.info(),
     &operations::fft.info(),
     &operations::rnn.info(),
+    &operations::rnn_backward.info(),
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
     &operations::sddmm.info(),

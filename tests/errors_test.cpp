@@ -84,7 +84,7 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_lu_determinant") return buffer != "a" && buffer != "pivots";
   if (function == "tuff_qr") return buffer == "q";
   if (function == "tuff_eigh" || function == "tuff_svd") return buffer != "a" && buffer != "values";
-  if (function == "tuff_rnn") return buffer != "x" && buffer != "w" && buffer != "r";
+  if (function == "tuff_rnn" || function == "tuff_rnn_backward") return buffer != "x" && buffer != "w" && buffer != "r";
   if (function == "tuff_sparse_convert") return buffer == "count";
   if (function == "tuff_sddmm") return buffer == "scales";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";

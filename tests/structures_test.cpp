@@ -374,6 +374,10 @@ TEST_P(Structures, OperationStructures) {
   auto rnn = operation(tuff_rnn_desc{});
   rnn.input_size = rnn.hidden_size = 1;
   expect_checked("tuff_rnn", rnn, false, [&](const tuff_rnn_desc* d) { return tuff_rnn(context(), d); });
+  auto rnn_backward = operation(tuff_rnn_backward_desc{});
+  rnn_backward.input_size = rnn_backward.hidden_size = 1;
+  expect_checked("tuff_rnn_backward", rnn_backward, false,
+                 [&](const tuff_rnn_backward_desc* d) { return tuff_rnn_backward(context(), d); });
   auto quantize = operation(tuff_quantize_desc{});
   quantize.format = TUFF_QUANT_I8, quantize.rank = 2, quantize.shape[1] = 1;
   expect_checked("tuff_quantize", quantize, false,

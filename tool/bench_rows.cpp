@@ -385,6 +385,20 @@ void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_
   };
   add("lstm", TUFF_RNN_CELL_LSTM, 4);
   add("gru", TUFF_RNN_CELL_GRU, 3);
+  // The products of the steps computed anew, of their gradients, and of those by weights.
+  const uint64_t weights = 4 * hidden * hidden, values = batch * steps * hidden;
+  all.push_back(compute_row("rnn_backward", fmt::format("lstm, {} x {} steps, {} to {}", batch, steps, hidden, hidden),
+                            12.0 * static_cast<double>(batch * steps * weights),
+                            {values, weights, weights, values, values, weights, weights},
+                            [=](const tuff::Context& context, Buffers& b) {
+                              tuff_rnn_backward_desc desc{};
+                              desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM;
+                              desc.batch = batch, desc.steps = steps, desc.input_size = desc.hidden_size = hidden;
+                              desc.x = b[0].handle(), desc.w = b[1].handle(), desc.r = b[2].handle();
+                              desc.dy = b[3].handle(), desc.dx = b[4].handle(), desc.dw = b[5].handle();
+                              desc.dr = b[6].handle();
+                              context.rnn_backward(desc);
+                            }));
 }
 
 // The matrix of Poisson's equation on a grid of n x n points: itself and four neighbours in each row. Those beyond the

@@ -267,6 +267,31 @@ Case rnn_case() {
   return within(std::move(entry), 3e-3);
 }
 
+// The gradients of three such steps by the weights of h. Sums are below 4, and wrong by 1e-5; c is below 3, and wrong
+// by 5e-5; the gradients by c are below 3. Those by sums are products of these: wrong by 3 * (5e-5 / 4 + 3 * 1e-5).
+// Each result is the sum of 15 of them, times h, which is below 1: 2e-3.
+Case rnn_backward_case() {
+  constexpr uint64_t kBatch = 5, kSteps = 3, kInputs = 9, kHidden = 20, kRows = 4 * kHidden;
+  Case entry{"rnn_backward", "lstm both ways, 3 steps of 5x9 to 20", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_rnn_backward_desc desc{};
+      desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM, desc.direction = TUFF_RNN_DIRECTION_BOTH;
+      desc.batch = kBatch, desc.steps = kSteps, desc.input_size = kInputs, desc.hidden_size = kHidden;
+      desc.x = in[0].handle(), desc.w = in[1].handle(), desc.r = in[2].handle();
+      desc.bias_w = in[3].handle(), desc.dy = in[4].handle(), desc.dr = out.handle();
+      context.rnn_backward(desc);
+    };
+    Problem problem{operation, shape, {}, poison(2 * kRows * kHidden), call, exact};
+    problem.inputs = {random.uniform(kSteps * kBatch * kInputs, -1, 1), random.uniform(2 * kRows * kInputs, -0.3, 0.3),
+                      random.uniform(2 * kRows * kHidden, -0.01, 0.01), random.uniform(2 * kRows, -0.3, 0.3),
+                      random.uniform(kSteps * kBatch * 2 * kHidden, -1, 1)};
+    return problem;
+  };
+  return within(std::move(entry), 3e-3);
+}
+
 }  // namespace
 
 void add_product_cases(std::vector<Case>& cases) {
@@ -298,6 +323,7 @@ void add_product_cases(std::vector<Case>& cases) {
     cases.push_back(attention_case(attention));
   }
   cases.push_back(rnn_case());
+  cases.push_back(rnn_backward_case());
 }
 
 }  // namespace tool

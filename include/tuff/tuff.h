@@ -2206,6 +2206,60 @@ typedef struct tuff_rnn_desc {
  * for more than 2^31 - 1 steps, and on devices for sizes of inputs, units or projection beyond 2^26. */
 TUFF_API tuff_status tuff_rnn(tuff_stream stream, const tuff_rnn_desc* desc);
 
+/* Options of tuff_rnn_backward(). The layer is described as in tuff_rnn_desc; a gradient has the shape of what it is the
+ * gradient of, and the same type. */
+typedef struct tuff_rnn_backward_desc {
+  uint32_t struct_size;
+  int32_t dtype;      /* of all operands but lengths: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t cell;       /* TUFF_RNN_CELL_* */
+  int32_t direction;  /* TUFF_RNN_DIRECTION_* */
+  int32_t gate_order; /* TUFF_RNN_GATES_* */
+  int32_t linear_before_reset; /* GRU: 0 or 1 */
+  uint64_t batch, steps, input_size, hidden_size;
+  uint64_t proj_size; /* LSTM: with a projection; 0: none */
+  double clip;        /* positive, or 0: none. A sum beyond -clip ... clip has no slope */
+
+  tuff_buffer x;         /* [steps][batch][input_size] */
+  uint64_t x_strides[2]; /* elements from one step and one sequence to the next, at least input_size; 0: as dense */
+  tuff_buffer w;         /* [D][G * H][input_size] */
+  tuff_buffer r;         /* [D][G * H][P] */
+  tuff_buffer bias_w, bias_r; /* [D][G * H]; TUFF_NULL_HANDLE: none */
+  uint64_t bias_stride;  /* elements from one direction to the next, of dbias_w and dbias_r too; 0: G * H */
+  tuff_buffer peepholes; /* LSTM: [D][3 * H]; TUFF_NULL_HANDLE: none */
+  tuff_buffer projection; /* [D][proj_size][H], with proj_size only */
+  tuff_buffer lengths;   /* TUFF_I32 [batch]; TUFF_NULL_HANDLE: all have all steps */
+  tuff_buffer h0;        /* [D][batch][P]; TUFF_NULL_HANDLE: zeros */
+  tuff_buffer c0;        /* LSTM: [D][batch][H]; TUFF_NULL_HANDLE: zeros */
+
+  tuff_buffer dy; /* [steps][batch][D * P]; TUFF_NULL_HANDLE: zeros, as dhn and dcn, of which one at least is given */
+  uint64_t dy_strides[3]; /* elements from one step, sequence and direction to the next; 0: as dense, P for directions */
+  tuff_buffer dhn;        /* [D][batch][P] */
+  tuff_buffer dcn;        /* LSTM: [D][batch][H] */
+
+  tuff_buffer dx; /* out: [steps][batch][input_size]; TUFF_NULL_HANDLE: not wanted, as the others below */
+  uint64_t dx_strides[2]; /* as x_strides; rows may not overlap */
+  tuff_buffer dw, dr;           /* out: as w and r */
+  tuff_buffer dbias_w, dbias_r; /* out: [D][G * H], whether or not there is a bias */
+  tuff_buffer dpeepholes;       /* out, LSTM: [D][3 * H], whether or not there are peepholes */
+  tuff_buffer dprojection;      /* out: [D][proj_size][H], with proj_size only */
+  tuff_buffer dh0;              /* out: [D][batch][P]; may be exactly dhn */
+  tuff_buffer dc0;              /* out, LSTM: [D][batch][H]; may be exactly dcn */
+} tuff_rnn_backward_desc;
+
+/* The gradients of a function of tuff_rnn()'s outputs by its operands, given those by the outputs. The layer's steps are
+ * computed anew first, so that the call needs nothing that tuff_rnn() has kept.
+ *
+ * Gradients by weights are sums over all steps and sequences, those of both biases the same, but for a GRU with
+ * linear_before_reset. In steps beyond a sequence's length dx is 0, and dy has no effect, whatever it is. The slope of
+ * relu at 0 is 0. Without steps dh0 and dc0 are dhn and dcn, and without steps or sequences the gradients by weights are 0.
+ *
+ * Everything is computed in f32; each element is rounded once. (The host backend computes in f64.)
+ * Errors: as tuff_rnn(). INVALID_ARGUMENT if none of dy, dhn and dcn is given where there are steps and
+ * sequences, and for rows of dx that overlap.
+ * UNSUPPORTED on devices for a sequence whose steps need 2^30 numbers or more: a step has (G + 3) * D * H of them, and
+ * input_size and P. */
+TUFF_API tuff_status tuff_rnn_backward(tuff_stream stream, const tuff_rnn_backward_desc* desc);
+
 /* ---------------------------------------------------------------------------------------------
  * Sparse matrices. Since 0.9.0. docs/sparse.md has examples.
  *

@@ -1,5 +1,7 @@
 #include "kernels/rnn/rnn.hpp"
 
+#include "kernels/rnn/rnn_backward.hpp"
+
 #include <fmt/format.h>
 
 namespace tuff {
@@ -24,6 +26,8 @@ CallText describe(const RnnArgs& args) {
           args.dtype};
 }
 
+CallText describe_backward(const RnnBackwardArgs& args) { return describe(args.layer); }
+
 }  // namespace
 
 namespace rnn {
@@ -40,6 +44,9 @@ std::array<uint32_t, 4> gate_places(const RnnArgs& args) {
 namespace operations {
 const OperationOf<RnnArgs> rnn =
     define_operation<RnnArgs, check_rnn, host_rnn, record_rnn, describe>("rnn", kFloatTypes);
+const OperationOf<RnnBackwardArgs> rnn_backward =
+    define_operation<RnnBackwardArgs, check_rnn_backward, host_rnn_backward, record_rnn_backward, describe_backward>(
+        "rnn_backward", kFloatTypes);
 }  // namespace operations
 
 }  // namespace tuff

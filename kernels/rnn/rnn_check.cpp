@@ -1,5 +1,6 @@
 // Checks the arguments of a layer of a recurrent network.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -7,9 +8,11 @@
 #include <initializer_list>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "kernels/common/check.hpp"
 #include "kernels/rnn/rnn.hpp"
+#include "kernels/rnn/rnn_backward.hpp"
 
 namespace tuff {
 namespace {
@@ -45,18 +48,20 @@ void check_options(const RnnArgs& args) {
   if (args.steps > INT32_MAX) fail(TUFF_ERROR_UNSUPPORTED, "steps is {}, at most {}", args.steps, INT32_MAX);
 }
 
-// The rows of y, of P elements, must not overlap: each stride is at least the reach of those that are smaller.
-void check_rows_apart(const RnnArgs& args) {
-  std::array<std::pair<uint64_t, uint64_t>, 3> axes = {std::pair{args.y_strides[0], args.steps},
-                                                       {args.y_strides[1], args.batch},
-                                                       {args.y_strides[2], args.directions()}};
+// Rows of `width` elements that are written must not overlap: each stride is at least the reach of those that are
+// smaller.
+template <size_t rank>
+void check_rows_apart(const std::array<uint64_t, rank>& sizes, const std::array<uint64_t, rank>& strides,
+                      uint64_t width, const char* name) {
+  std::array<std::pair<uint64_t, uint64_t>, rank> axes;
+  for (size_t i = 0; i < rank; ++i) axes[i] = {strides[i], sizes[i]};
   std::sort(axes.begin(), axes.end());
-  uint64_t reach = args.state_size();
+  uint64_t reach = width;
   for (const auto& [stride, size] : axes) {
     if (size == 1) continue;
-    require(stride >= reach, "y_strides {} {} {}: rows of y, of {} elements each, overlap", args.y_strides[0],
-            args.y_strides[1], args.y_strides[2], args.state_size());
-    reach = checked_add(reach, checked_mul(size - 1, stride, "y"), "y");
+    require(stride >= reach, "{}_strides {}: rows of {}, of {} elements each, overlap", name, fmt::join(strides, " "),
+            name, width);
+    reach = checked_add(reach, checked_mul(size - 1, stride, name), name);
   }
 }
 
@@ -72,18 +77,81 @@ uint64_t reach(const std::array<uint64_t, rank>& sizes, const std::array<uint64_
   return elements;
 }
 
+// The operands of a call, as they are checked.
+class Operands {
+ public:
+  explicit Operands(const RnnArgs& args) : args_(args) {}
+
+  Checked required(const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype) const {
+    check_operand(buffer, name, elements, dtype, [&] {
+      return fmt::format("batch={} steps={} input_size={} hidden_size={} proj_size={} directions={}", args_.batch,
+                         args_.steps, args_.input_size, args_.hidden_size, args_.proj_size, args_.directions());
+    });
+    return {name, buffer, elements * dtype_size(dtype)};
+  }
+  Checked optional(const Buffer* buffer, const char* name, uint64_t elements) const {
+    return buffer == nullptr ? Checked{name, nullptr, 0} : required(buffer, name, elements, args_.dtype);
+  }
+
+ private:
+  const RnnArgs& args_;
+};
+
+// What a layer reads. Without steps or sequences that are only h0 and c0.
+std::vector<Checked> check_layer(const RnnArgs& args, const Operands& operands) {
+  const uint64_t d = args.directions(), p = args.state_size(), h = args.hidden_size;
+  const bool runs = args.steps != 0 && args.batch != 0;
+  require(!runs || ((args.steps == 1 || args.x_strides[0] >= args.input_size) &&
+                    (args.batch == 1 || args.x_strides[1] >= args.input_size)),
+          "x_strides {} {}: must be at least input_size={}", args.x_strides[0], args.x_strides[1], args.input_size);
+  const uint64_t rows = checked_mul(args.gates(), h, "hidden_size");
+  const uint64_t bias = runs ? checked_add(checked_mul(d - 1, args.bias_stride, "bias_w"), rows, "bias_w") : 0;
+  const uint64_t x = reach<2>({args.steps, args.batch}, args.x_strides, args.input_size, "x");
+  const Checked lengths = args.lengths == nullptr
+                              ? Checked{"lengths", nullptr, 0}
+                              : operands.required(args.lengths, "lengths", runs ? args.batch : 0, TUFF_I32);
+  return {
+      operands.required(args.x, "x", x, args.dtype),
+      operands.required(args.w, "w", runs ? checked_product({d, rows, args.input_size}, "w") : 0, args.dtype),
+      operands.required(args.r, "r", runs ? checked_product({d, rows, p}, "r") : 0, args.dtype),
+      operands.optional(args.bias_w, "bias_w", bias),
+      operands.optional(args.bias_r, "bias_r", bias),
+      operands.optional(args.peepholes, "peepholes", runs ? checked_product({d, 3, h}, "peepholes") : 0),
+      operands.required(args.projection, "projection",
+                        runs && args.proj_size != 0 ? checked_product({d, p, h}, "projection") : 0, args.dtype),
+      lengths,
+      operands.optional(args.h0, "h0", checked_product({d, args.batch, p}, "h0")),
+      operands.optional(args.c0, "c0", checked_product({d, args.batch, h}, "c0")),
+  };
+}
+
+// No output overlaps what is read, but for the operand that it may coincide with, nor another output.
+void check_apart(const std::vector<Checked>& written, const std::vector<Checked>& read) {
+  for (const Checked& result : written) {
+    for (const Checked& other : read) {
+      check_overlap(result.buffer, result.name, result.bytes, other.buffer, other.name, other.bytes,
+                    std::string_view(other.name) == result.may_be);
+    }
+    for (const Checked* other = written.data(); other != &result; ++other) {
+      check_overlap(result.buffer, result.name, result.bytes, other->buffer, other->name, other->bytes, false);
+    }
+  }
+}
+
+// Replaces a stride of 0 by that of dense operands.
+void complete(uint64_t& given, std::initializer_list<uint64_t> factors, const char* name) {
+  if (given == 0) given = checked_product(factors, name);
+}
+
 }  // namespace
 
 void complete_rnn(RnnArgs& args) {
-  const auto stride = [](uint64_t& given, std::initializer_list<uint64_t> factors, const char* name) {
-    if (given == 0) given = checked_product(factors, name);
-  };
-  stride(args.x_strides[0], {args.batch, args.input_size}, "x");
-  stride(args.x_strides[1], {args.input_size}, "x");
-  stride(args.y_strides[0], {args.batch, args.directions(), args.state_size()}, "y");
-  stride(args.y_strides[1], {args.directions(), args.state_size()}, "y");
-  stride(args.y_strides[2], {args.state_size()}, "y");
-  stride(args.bias_stride, {args.gates(), args.hidden_size}, "hidden_size");
+  complete(args.x_strides[0], {args.batch, args.input_size}, "x");
+  complete(args.x_strides[1], {args.input_size}, "x");
+  complete(args.y_strides[0], {args.batch, args.directions(), args.state_size()}, "y");
+  complete(args.y_strides[1], {args.directions(), args.state_size()}, "y");
+  complete(args.y_strides[2], {args.state_size()}, "y");
+  complete(args.bias_stride, {args.gates(), args.hidden_size}, "hidden_size");
 }
 
 void check_rnn(const RnnArgs& args) {
@@ -91,53 +159,73 @@ void check_rnn(const RnnArgs& args) {
   check_options(args);
   if (args.batch == 0) return;
   const uint64_t d = args.directions(), p = args.state_size(), h = args.hidden_size;
-  const bool runs = args.steps != 0;  // without steps only h0 and c0 are read
-  const auto detail = [&] {
-    return fmt::format("batch={} steps={} input_size={} hidden_size={} proj_size={} directions={}", args.batch,
-                       args.steps, args.input_size, h, args.proj_size, d);
-  };
-  const auto operand = [&](const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype) -> Checked {
-    check_operand(buffer, name, elements, dtype, detail);
-    return {name, buffer, elements * dtype_size(dtype)};
-  };
-  const auto optional = [&](const Buffer* buffer, const char* name, uint64_t elements, int32_t dtype) -> Checked {
-    return buffer == nullptr ? Checked{name, nullptr, 0} : operand(buffer, name, elements, dtype);
-  };
-  require((args.steps <= 1 || args.x_strides[0] >= args.input_size) &&
-              (args.batch == 1 || args.x_strides[1] >= args.input_size),
-          "x_strides {} {}: must be at least input_size={}", args.x_strides[0], args.x_strides[1], args.input_size);
-  const uint64_t rows = checked_mul(args.gates(), h, "hidden_size");
-  const uint64_t bias = runs ? checked_add(checked_mul(d - 1, args.bias_stride, "bias_w"), rows, "bias_w") : 0;
-  const uint64_t of_h = checked_product({d, args.batch, p}, "h0"), of_c = checked_product({d, args.batch, h}, "c0");
-  const Checked read[] = {
-      operand(args.x, "x", reach<2>({args.steps, args.batch}, args.x_strides, args.input_size, "x"), args.dtype),
-      operand(args.w, "w", runs ? checked_product({d, rows, args.input_size}, "w") : 0, args.dtype),
-      operand(args.r, "r", runs ? checked_product({d, rows, p}, "r") : 0, args.dtype),
-      optional(args.bias_w, "bias_w", bias, args.dtype),
-      optional(args.bias_r, "bias_r", bias, args.dtype),
-      optional(args.peepholes, "peepholes", runs ? checked_product({d, 3, h}, "peepholes") : 0, args.dtype),
-      operand(args.projection, "projection", runs && args.proj_size != 0 ? checked_product({d, p, h}, "projection") : 0,
-              args.dtype),
-      optional(args.lengths, "lengths", runs ? args.batch : 0, TUFF_I32),
-      optional(args.h0, "h0", of_h, args.dtype),
-      optional(args.c0, "c0", of_c, args.dtype),
-  };
-  if (args.y != nullptr && runs) check_rows_apart(args);
-  Checked written[] = {
-      optional(args.y, "y", reach<3>({args.steps, args.batch, d}, args.y_strides, p, "y"), args.dtype),
-      optional(args.hn, "hn", of_h, args.dtype),
-      optional(args.cn, "cn", of_c, args.dtype),
+  const Operands operands(args);
+  const std::vector<Checked> read = check_layer(args, operands);
+  const std::array<uint64_t, 3> sizes = {args.steps, args.batch, d};
+  if (args.y != nullptr && args.steps != 0) check_rows_apart<3>(sizes, args.y_strides, p, "y");
+  std::vector<Checked> written = {
+      operands.optional(args.y, "y", reach<3>(sizes, args.y_strides, p, "y")),
+      operands.optional(args.hn, "hn", checked_product({d, args.batch, p}, "hn")),
+      operands.optional(args.cn, "cn", checked_product({d, args.batch, h}, "cn")),
   };
   written[1].may_be = "h0", written[2].may_be = "c0";
-  for (const Checked& result : written) {
-    for (const Checked& other : read) {
-      check_overlap(result.buffer, result.name, result.bytes, other.buffer, other.name, other.bytes,
-                    std::string_view(other.name) == result.may_be);
-    }
-    for (const Checked* other = written; other != &result; ++other) {
-      check_overlap(result.buffer, result.name, result.bytes, other->buffer, other->name, other->bytes, false);
-    }
+  check_apart(written, read);
+}
+
+void complete_rnn_backward(RnnBackwardArgs& args) {
+  complete_rnn(args.layer);
+  complete(args.dx_strides[0], {args.layer.batch, args.layer.input_size}, "dx");
+  complete(args.dx_strides[1], {args.layer.input_size}, "dx");
+}
+
+void check_rnn_backward(const RnnBackwardArgs& args) {
+  const RnnArgs& layer = args.layer;
+  check_float_type(layer.dtype);
+  check_options(layer);
+  // Without steps or sequences dy has no elements, and may be null for that.
+  require(layer.steps == 0 || layer.batch == 0 || args.dy != nullptr || args.dhn != nullptr || args.dcn != nullptr,
+          "dy, dhn and dcn are all null: one at least must be given");
+  if (layer.cell != TUFF_RNN_CELL_LSTM) {
+    require(args.dcn == nullptr, "dcn is given, and only an LSTM has a c");
+    require(args.dc0 == nullptr, "dc0 is given, and only an LSTM has a c");
+    require(args.dpeepholes == nullptr, "dpeepholes is given, and only an LSTM has peepholes");
   }
+  require(layer.proj_size != 0 || args.dprojection == nullptr, "dprojection is given, and proj_size is 0");
+  const uint64_t d = layer.directions(), p = layer.state_size(), h = layer.hidden_size;
+  const Operands operands(layer);
+  std::vector<Checked> read = check_layer(layer, operands);
+  const std::array<uint64_t, 3> sizes = {layer.steps, layer.batch, d};
+  const uint64_t of_h = checked_product({d, layer.batch, p}, "dhn"), of_c = checked_product({d, layer.batch, h}, "dcn");
+  read.push_back(operands.optional(args.dy, "dy", reach<3>(sizes, layer.y_strides, p, "dy")));
+  read.push_back(operands.optional(args.dhn, "dhn", of_h));
+  read.push_back(operands.optional(args.dcn, "dcn", of_c));
+  if (args.dx != nullptr && layer.steps != 0 && layer.batch != 0) {
+    check_rows_apart<2>({layer.steps, layer.batch}, args.dx_strides, layer.input_size, "dx");
+  }
+  // Sums of no steps are written too.
+  const uint64_t rows = checked_mul(layer.gates(), h, "hidden_size");
+  const uint64_t bias = checked_add(checked_mul(d - 1, layer.bias_stride, "dbias_w"), rows, "dbias_w");
+  require(layer.bias_stride >= rows || d == 1 || (args.dbias_w == nullptr && args.dbias_r == nullptr),
+          "bias_stride is {}: the gradients of both directions' biases, of {} elements each, overlap",
+          layer.bias_stride, rows);
+  const auto product = [](std::initializer_list<uint64_t> factors, const char* name) {
+    return checked_product(factors, name);
+  };
+  std::vector<Checked> written = {
+      operands.optional(args.dx, "dx", reach<2>({layer.steps, layer.batch}, args.dx_strides, layer.input_size, "dx")),
+      operands.optional(args.dw, "dw", args.dw == nullptr ? 0 : product({d, rows, layer.input_size}, "dw")),
+      operands.optional(args.dr, "dr", args.dr == nullptr ? 0 : product({d, rows, p}, "dr")),
+      operands.optional(args.dbias_w, "dbias_w", bias),
+      operands.optional(args.dbias_r, "dbias_r", bias),
+      operands.optional(args.dpeepholes, "dpeepholes",
+                        args.dpeepholes == nullptr ? 0 : product({d, 3, h}, "dpeepholes")),
+      operands.optional(args.dprojection, "dprojection",
+                        args.dprojection == nullptr ? 0 : product({d, p, h}, "dprojection")),
+      operands.optional(args.dh0, "dh0", of_h),
+      operands.optional(args.dc0, "dc0", of_c),
+  };
+  written[7].may_be = "dhn", written[8].may_be = "dcn";
+  check_apart(written, read);
 }
 
 }  // namespace tuff

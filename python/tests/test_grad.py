@@ -639,3 +639,93 @@ def test_what_python_runs_and_what_is_compiled_agree():
         for way in ("", "ctypes")
     }
     assert len(texts) == 1 and "[[" in texts.pop()
+
+
+def recurrent(cell, x, layers, h, c, before):
+    """Layers in float64 NumPy, forwards and backwards in time if their weights have two directions: y, and the last h."""
+    def sigma(s):
+        return 1 / (1 + np.exp(-s))
+
+    last = []
+    for number, (w, r, bias_w, bias_r) in enumerate(layers):
+        outputs = []
+        for d in range(w.shape[0]):
+            state, memory = h[number * w.shape[0] + d], c[number * w.shape[0] + d]
+            steps = []
+            for at in range(x.shape[0])[:: -1 if d else 1]:
+                of_x, of_h = x[at] @ w[d].T + bias_w[d], state @ r[d].T + bias_r[d]
+                parts = [np.split(one, w.shape[1] // state.shape[-1], -1) for one in (of_x, of_h)]
+                sums = [a + b for a, b in zip(*parts)]
+                if cell == "lstm":
+                    memory = sigma(sums[1]) * memory + sigma(sums[0]) * np.tanh(sums[2])
+                    state = sigma(sums[3]) * np.tanh(memory)
+                elif cell == "gru":
+                    reset, z = sigma(sums[0]), sigma(sums[1])
+                    if before:
+                        inner = reset * parts[1][2]
+                    else:
+                        inner = np.split((reset * state) @ r[d].T + bias_r[d], 3, -1)[2]
+                    state = (1 - z) * np.tanh(parts[0][2] + inner) + z * state
+                else:
+                    state = np.tanh(sums[0]) if cell == "tanh" else np.maximum(sums[0], 0)
+                steps.append(state)
+            outputs.append(np.stack(steps[:: -1 if d else 1]))
+            last.append(state)
+        x = np.concatenate(outputs, -1)
+    return x, np.stack(last)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "gru before", "tanh", "relu"])
+@pytest.mark.parametrize("directions, count", [(1, 1), (2, 2)])
+def test_recurrent(ctx, cell, directions, count):
+    """In float32 against differences in float64. A gradient is a sum of a few hundred products below 1, whose factors have a
+    few dozen roundings each: 1e-5 of the largest."""
+    rng = np.random.default_rng(5)
+    kind, before = cell.split()[0], cell == "gru before"
+    gates, hidden, inputs, steps, batch = {"lstm": 4, "gru": 3}.get(kind, 1), 4, 3, 3, 2
+    layers = []
+    for number in range(count):
+        columns = inputs if number == 0 else directions * hidden
+        shapes = [(directions, gates * hidden, columns), (directions, gates * hidden, hidden)] + [(directions, gates * hidden)] * 2
+        layers.append([rng.uniform(-0.6, 0.6, shape) for shape in shapes])
+    x, h = rng.uniform(-1, 1, (steps, batch, inputs)), rng.uniform(-1, 1, (count * directions, batch, hidden))
+    c, of_y = np.zeros(h.shape), rng.uniform(0.5, 1.5, (steps, batch, directions * hidden))
+    of_h = rng.uniform(0.5, 1.5, h.shape)
+
+    def loss(x, h, *flat):
+        given = [flat[4 * i : 4 * i + 4] for i in range(count)]
+        y, last = recurrent(kind, x, given, h, c, before)
+        return (y * of_y).sum() + (last * of_h).sum()
+
+    flat = [one for layer in layers for one in layer]
+    expected = numeric(loss, [x, h, *flat], 1, 1e-5)
+
+    def traced(x, h, layers):
+        if kind == "lstm":
+            y, (last, _) = tuff.lstm(x, layers, h0=h)
+        elif kind == "gru":
+            y, last = tuff.gru(x, layers, h0=h, linear_before_reset=before)
+        else:
+            y, last = tuff.rnn(x, layers, activation=kind, h0=h)
+        return (y * ctx.array(of_y, np.float32)).sum() + (last * ctx.array(of_h, np.float32)).sum()
+
+    on_device = [[ctx.array(one, np.float32) for one in layer] for layer in layers]
+    of_x, of_state, of_layers = grad.grad(traced, (0, 1, 2))(
+        ctx.array(x, np.float32), ctx.array(h, np.float32), [tuff.RnnLayer(*layer) for layer in on_device]
+    )
+    found = [of_x, of_state, *(one for layer in of_layers for one in layer if one is not None)]
+    assert len(found) == len(expected)
+    for gradient, wanted in zip(found, expected):
+        np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_recurrent_c_and_lengths(ctx, rng):
+    """Beyond a sequence's length x has no gradient; c0 and cn are differentiated too."""
+    x, w = ctx.array(rng.uniform(-1, 1, (4, 2, 3)), np.float32), ctx.array(rng.uniform(-1, 1, (1, 8, 3)), np.float32)
+    r, c0 = ctx.array(rng.uniform(-1, 1, (1, 8, 2)), np.float32), ctx.array(rng.uniform(-1, 1, (1, 2, 2)), np.float32)
+    lengths = ctx.array([4, 2], np.int32)
+    of_x, of_c = grad.grad(lambda x, c: tuff.lstm(x, tuff.RnnLayer(w, r), c0=c, lengths=lengths)[1][1].sum(), (0, 1))(x, c0)
+    assert (of_x.numpy()[2:, 1] == 0).all() and (of_x.numpy()[:2, 1] != 0).all() and (of_x.numpy()[:, 0] != 0).all()
+    assert (of_c.numpy() != 0).all()
+    with pytest.raises(TypeError, match="no gradients of gradients"):
+        grad.grad(lambda x: grad.grad(lambda x: tuff.lstm(x, tuff.RnnLayer(w, r))[0].sum())(x).sum())(x)

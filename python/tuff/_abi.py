@@ -1431,6 +1431,51 @@ class RnnDesc(Structure):
     ]
 
 
+class RnnBackwardDesc(Structure):
+    """tuff_rnn_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("cell", c_int32),
+        ("direction", c_int32),
+        ("gate_order", c_int32),
+        ("linear_before_reset", c_int32),
+        ("batch", c_uint64),
+        ("steps", c_uint64),
+        ("input_size", c_uint64),
+        ("hidden_size", c_uint64),
+        ("proj_size", c_uint64),
+        ("clip", c_double),
+        ("x", c_uint64),
+        ("x_strides", c_uint64 * 2),
+        ("w", c_uint64),
+        ("r", c_uint64),
+        ("bias_w", c_uint64),
+        ("bias_r", c_uint64),
+        ("bias_stride", c_uint64),
+        ("peepholes", c_uint64),
+        ("projection", c_uint64),
+        ("lengths", c_uint64),
+        ("h0", c_uint64),
+        ("c0", c_uint64),
+        ("dy", c_uint64),
+        ("dy_strides", c_uint64 * 3),
+        ("dhn", c_uint64),
+        ("dcn", c_uint64),
+        ("dx", c_uint64),
+        ("dx_strides", c_uint64 * 2),
+        ("dw", c_uint64),
+        ("dr", c_uint64),
+        ("dbias_w", c_uint64),
+        ("dbias_r", c_uint64),
+        ("dpeepholes", c_uint64),
+        ("dprojection", c_uint64),
+        ("dh0", c_uint64),
+        ("dc0", c_uint64),
+    ]
+
+
 class SpmmDesc(Structure):
     """tuff_spmm_desc"""
 
@@ -2033,6 +2078,7 @@ FUNCTIONS = {
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
     # Recurrent networks
     "tuff_rnn": (c_int32, [c_uint64, POINTER(RnnDesc)]),
+    "tuff_rnn_backward": (c_int32, [c_uint64, POINTER(RnnBackwardDesc)]),
     # Sparse matrices
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from . import raw
 from ._checked import choice, real, sequence
 from ._error import check
 from ._operands import dtype_of, require_array, same_kind
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -45,6 +46,7 @@ _ORDERS = {"torch": raw.RNN_GATES_TORCH, "onnx": raw.RNN_GATES_ONNX}
 _ACTIVATIONS = {"tanh": raw.RNN_CELL_TANH, "relu": raw.RNN_CELL_RELU}
 
 
+@differentiable
 def lstm(
     x: Array,
     layers: Layers,
@@ -77,6 +79,7 @@ def lstm(
     return y, (hn, cn)
 
 
+@differentiable
 def gru(
     x: Array,
     layers: Layers,
@@ -103,6 +106,7 @@ def gru(
     return y, hn
 
 
+@differentiable
 def rnn(
     x: Array,
     layers: Layers,
@@ -212,39 +216,12 @@ def _run(
     cn = x.context.empty(shapes["c"], x.dtype) if cell == raw.RNN_CELL_LSTM else None
     size = x.dtype.itemsize
     for number, layer in enumerate(listed):
-        if number and (sizes := _sizes(layer, count)) != (directions, hidden, width):
-            raise ValueError(f"layer {number} has other sizes than layer 0: {sizes}")
-        input_size = x.shape[-1]
+        if _sizes(layer, _GATES[cell]) != (directions, hidden, width):
+            raise ValueError(f"layer {number} has other sizes than layer 0: {_sizes(layer, _GATES[cell])}")
         y = x.context.empty(x.shape[:-1] + (directions * width,), x.dtype)
-        desc = raw.RnnDesc(
-            dtype=dtype_of(x),
-            cell=cell,
-            direction=raw.RNN_DIRECTION_BOTH if directions == 2 else int(bool(reverse)),
-            gate_order=gates,
-            linear_before_reset=int(linear_before_reset),
-            batch=batch,
-            steps=steps,
-            input_size=input_size,
-            hidden_size=hidden,
-            proj_size=0 if layer.projection is None else width,
-            clip=real(clip, "clip"),
-            x=x.buffer.handle,
-            y=y.buffer.handle,
-        )
-        if batched and batch_first:
-            desc.x_strides[:] = (input_size, steps * input_size)
-            desc.y_strides[:] = (directions * width, steps * directions * width, width)
-        for name, shape in _shapes(directions, _GATES[cell], hidden, width, input_size).items():
-            operand = getattr(layer, name)
-            if operand is None:
-                continue
-            require_array(operand, f"{name} of layer {number}")
-            same_kind(x, operand)
-            if operand.shape != shape and (directions != 1 or operand.shape != shape[1:]):
-                raise ValueError(f"{name} of layer {number} has shape {operand.shape}, needs {shape}")
-            setattr(desc, name, operand.buffer.handle)
-        if lengths is not None:
-            desc.lengths = lengths.buffer.handle
+        desc = raw.RnnDesc(y=y.buffer.handle)
+        rest = (lengths, batch_first, reverse, gates, clip, linear_before_reset)
+        desc.y_strides[:] = _describe(desc, cell, x, layer, f" of layer {number}", *rest)
         views = []  # live until the call has returned
         for name, state, of in (("h0", h0, width), ("c0", c0, hidden), ("hn", hn, width), ("cn", cn, hidden)):
             if state is not None:
@@ -256,6 +233,82 @@ def _run(
             generator.dropout(y, probability, out=y)
         x = y
     return x, hn, cn
+
+
+def _describe(
+    desc: Union[raw.RnnDesc, raw.RnnBackwardDesc],
+    cell: int,
+    x: Array,
+    layer: RnnLayer,
+    suffix: str,
+    lengths: Optional[Array],
+    batch_first: bool,
+    reverse: bool,
+    gates: int,
+    clip: float,
+    linear_before_reset: bool,
+) -> Tuple[int, int, int]:
+    """Fills in a layer, but for its initial states, and returns the strides of its outputs."""
+    directions, hidden, width = _sizes(layer, _GATES[cell])
+    batched, inputs = x.ndim == 3, x.shape[-1]
+    steps, batch = (x.shape[1], x.shape[0]) if batched and batch_first else (x.shape[0], x.shape[1] if batched else 1)
+    desc.dtype, desc.cell, desc.gate_order = dtype_of(x), cell, gates
+    desc.direction = raw.RNN_DIRECTION_BOTH if directions == 2 else int(bool(reverse))
+    desc.linear_before_reset = int(linear_before_reset)
+    desc.batch, desc.steps, desc.input_size, desc.hidden_size = batch, steps, inputs, hidden
+    desc.proj_size = 0 if layer.projection is None else width
+    desc.clip = real(clip, "clip")
+    desc.x = x.buffer.handle
+    for name, shape in _shapes(directions, _GATES[cell], hidden, width, inputs).items():
+        operand = getattr(layer, name)
+        if operand is None:
+            continue
+        require_array(operand, f"{name}{suffix}")
+        same_kind(x, operand)
+        if operand.shape != shape and (directions != 1 or operand.shape != shape[1:]):
+            raise ValueError(f"{name}{suffix} has shape {operand.shape}, needs {shape}")
+        setattr(desc, name, operand.buffer.handle)
+    if lengths is not None:
+        desc.lengths = lengths.buffer.handle
+    if not (batched and batch_first):
+        return (0, 0, 0)
+    desc.x_strides[:] = (inputs, steps * inputs)
+    return (directions * width, steps * directions * width, width)
+
+
+#: What a layer is differentiated by: fields of RnnLayer, and x, h0 and c0.
+OPERANDS = ("x", "h0", "c0", *RnnLayer._fields)
+
+
+def layer_gradients(
+    cell: int,
+    values: Mapping[str, Optional[Array]],
+    given: Mapping[str, Optional[Array]],
+    wanted: Sequence[str],
+    *rest: Any,
+) -> Dict[str, Array]:
+    """Gradients of one layer by the operands `wanted`. given: by y, hn and cn. rest: as _describe() takes it."""
+    x, layer = values["x"], RnnLayer(*(values[name] for name in RnnLayer._fields))
+    assert x is not None
+    desc = raw.RnnBackwardDesc()
+    strides = _describe(desc, cell, x, layer, "", *rest)
+    desc.dy_strides[:] = strides
+    desc.dx_strides[:] = tuple(desc.x_strides)
+    for name in ("h0", "c0"):
+        state = values[name]
+        if state is not None:
+            setattr(desc, name, state.buffer.handle)
+    for name, gradient in given.items():
+        if gradient is not None:
+            setattr(desc, "d" + name, gradient.buffer.handle)
+    made = {}
+    for name in wanted:
+        operand = values[name]
+        assert operand is not None
+        made[name] = operand.context.empty(operand.shape, operand.dtype)
+        setattr(desc, "d" + name, made[name].buffer.handle)
+    check(raw.tuff_rnn_backward(x.context.stream_handle, desc))
+    return made
 
 
 def _shapes(directions: int, gates: int, hidden: int, width: int, inputs: int) -> Dict[str, Tuple[int, ...]]:

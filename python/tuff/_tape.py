@@ -141,9 +141,13 @@ def rule(name: str) -> Callable[[Callable], Callable]:
 
 
 def leaves_of(value: object, found: List[Array]) -> None:
-    """The arrays in lists, tuples and dictionaries."""
+    """The arrays in lists, tuples and dictionaries. A field of a named tuple may be None, as that of a layer without a bias."""
     if isinstance(value, Array):
         found.append(value)
+    elif hasattr(value, "_fields"):
+        for one in value:  # type: ignore[attr-defined]
+            if one is not None:
+                leaves_of(one, found)
     elif isinstance(value, (list, tuple)):
         for one in value:
             leaves_of(one, found)
@@ -158,6 +162,8 @@ def with_leaves(value: object, leaves: Any) -> Any:
     """The same lists, tuples and dictionaries, with other arrays."""
     if isinstance(value, Array):
         return next(leaves)
+    if value is None:
+        return None
     if isinstance(value, dict):
         return {key: with_leaves(one, leaves) for key, one in value.items()}
     parts = [with_leaves(one, leaves) for one in value]

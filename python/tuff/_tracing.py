@@ -34,7 +34,8 @@ def any_traced(values: Iterable[object]) -> bool:
 def without_transposed(value: object) -> object:
     """An argument of a rule: a transposed array that is being differentiated as a new array, which has a gradient."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(without_transposed, value))
+        parts = map(without_transposed, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value.base.swapaxes(-1, -2) if isinstance(value, TransposedStorage) and is_traced(value) else value
 
 

@@ -16,7 +16,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _gradients, _layer_gradients, _norms  # noqa: F401  the rules
+from . import _gradients, _layer_gradients, _norms, _recurrent_gradients  # noqa: F401  the rules
 from ._array import Array
 from ._checked import is_whole, real, whole
 from ._expression import expr

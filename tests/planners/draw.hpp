@@ -193,6 +193,7 @@ void draw_svd(Call& call);
 
 // operations_recurrent.cpp
 void draw_rnn(Call& call);
+void draw_rnn_backward(Call& call);
 
 // operations_sparse.cpp
 void draw_spmm(Call& call);

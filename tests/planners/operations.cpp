@@ -599,6 +599,7 @@ constexpr DrawnOperation kOperations[] = {
     {"dropout", 1, draw_dropout},
     {"fft", 6, draw_fft},
     {"rnn", 6, draw_rnn},
+    {"rnn_backward", 6, draw_rnn_backward},
     {"quantize", 5, draw_quantize},
     {"dequantize", 5, draw_dequantize},
     {"qgemm", 5, draw_qgemm},
