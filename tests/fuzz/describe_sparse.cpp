@@ -119,9 +119,9 @@ void draw_sddmm(Draft& d) {
   d.set("transpose", transposed ? d.shape.of<int32_t>({TUFF_TRANS, TUFF_CONJ_TRANS}) : int32_t{TUFF_NO_TRANS});
   d.set("rows", rows), d.set("columns", columns), d.set("nnz", nnz), d.set("k", k), d.set("batch_count", batch);
   d.real("alpha", alpha), d.real("beta", beta);
-  const Dense a = draw_dense(d, "lda", rows, k, batch, padded, d.shape.one_in(3));
-  const Dense b = transposed ? draw_dense(d, "ldb", columns, k, batch, padded, d.shape.one_in(3))
-                             : draw_dense(d, "ldb", k, columns, batch, padded, d.shape.one_in(3));
+  const Stored a = draw_dense(d, "lda", rows, k, batch, padded, d.shape.one_in(3));
+  const Stored b = transposed ? draw_dense(d, "ldb", columns, k, batch, padded, d.shape.one_in(3))
+                              : draw_dense(d, "ldb", k, columns, batch, padded, d.shape.one_in(3));
   const bool scaled = d.shape.one_in(2);
   const uint64_t stride_scales = batch > 1 && d.shape.one_in(2) ? nnz + (padded ? d.loose().below(6) : 0) : 0;
   const uint64_t stride_values = batch > 1 ? nnz + (padded ? d.loose().below(6) : 0) : 0;
