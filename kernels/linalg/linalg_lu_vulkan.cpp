@@ -4,23 +4,34 @@
 //   | A11 A12 |   the left half of all rows:  P1 (A11; A21) = (L11; L21) U11, whose exchanges are made in all columns
 //   | A21 A22 |   U12 = L11^-1 A12;  A22 -= L21 U12;  then P2 A22 = L22 U22
 //
-// and ends with panels of a few columns, each of which one workgroup computes.
+// and ends with panels of a few columns, each of which one workgroup computes: on GPUs in registers
+// (linalg_panel.comp), unless it has too many rows, otherwise in memory (linalg_lu.comp).
 #include <algorithm>
+#include <array>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/linalg/linalg_plan.hpp"
+#include "kernels/shape/shape.hpp"
 #include "planning/log.hpp"
 #include "shaders/linalg_lu.hpp"
+#include "shaders/linalg_panel.hpp"
 #include "shaders/linalg_swap.hpp"
 
 namespace tuff {
 namespace linalg {
 namespace {
 
-// Columns of a panel: the more, the longer one workgroup works alone; the fewer, the more dispatches. A matrix that is
-// a single panel takes one dispatch.
+// Columns of a panel in memory: the more, the longer one workgroup works alone; the fewer, the more dispatches. A
+// matrix that is a single panel takes one dispatch.
 constexpr uint64_t kPanel = 16;
+// A panel in registers: the rows of an invocation, and 32-bit values for its elements with up to 512 invocations in a
+// workgroup; with more there are half as many registers.
+constexpr uint64_t kMostRows = 16;
+constexpr uint32_t kFewThreads = 512, kValues = 64;
+// Rows from which on a panel in registers is a copy by columns. Where a row's elements are contiguous, neighbouring
+// invocations read different lines of the cache, and each takes a cycle of the only multiprocessor that works.
+constexpr uint64_t kTall = 512;
 // Rows that linalg_swap.comp exchanges in one dispatch: see kernels/common/loop_limit.hpp.
 constexpr uint64_t kMostSwaps = 32768;
 
@@ -84,7 +95,29 @@ void record_permutation(const Batch& batch, const View& b, const Pivots& pivots,
 struct Panel {
   uint64_t columns;
   uint32_t threads;
+  bool held = false;  // in registers
 };
+
+// A workgroup that holds a panel: rows of an invocation, and columns of a part.
+struct Held {
+  uint32_t threads;
+  uint64_t rows, columns;
+};
+
+uint32_t most_held_threads(const Batch& batch) {
+  const auto subgroups = static_cast<uint32_t>(shaders::LinalgPanel::most_subgroups({}));
+  return std::bit_floor(std::min({1024u, max_along_x(batch.recorder.traits()), subgroups * batch.device.subgroup}));
+}
+
+Held hold(const Batch& batch, uint64_t rows) {
+  const uint32_t most = most_held_threads(batch), few = std::min(most, kFewThreads);
+  const uint32_t whole = rows > few * (kMostRows / 2) ? most : few;
+  const auto threads = static_cast<uint32_t>(
+      std::max<uint64_t>(std::min<uint64_t>(std::bit_ceil(rows), whole), std::min(batch.device.subgroup, whole)));
+  const uint64_t own = std::bit_ceil(ceil_div(rows, threads));
+  const uint64_t values = kValues * 4 / batch.size() / (threads > kFewThreads ? 2 : 1);
+  return {threads, own, std::clamp<uint64_t>(values / own, 1, block_extent())};
+}
 
 // Loop iterations of an invocation, for a panel of `rows` rows.
 uint64_t iterations(const Panel& panel, uint64_t rows) {
@@ -93,6 +126,9 @@ uint64_t iterations(const Panel& panel, uint64_t rows) {
 }
 
 Panel choose_panel(const Batch& batch, uint64_t rows, uint64_t steps) {
+  if (!batch.device.cpu && rows <= most_held_threads(batch) * kMostRows) {
+    return {block_extent(), hold(batch, rows).threads, true};
+  }
   const uint32_t most = batch.most_threads();
   Panel panel{steps <= block_extent() ? block_extent() : kPanel, batch.threads(rows, most)};
   if (!batch.recorder.traits().cpu) return panel;
@@ -116,11 +152,17 @@ struct Lu {
   uint64_t first_info;
   Panel panel;
 
+  const Buffer* scratch;  // for copies of tall panels; null: they are computed in place
+
   void record(uint64_t first, uint64_t columns) const;
   void record_panel(uint64_t first, uint64_t columns) const;
+  void record_held(uint64_t first, uint64_t columns) const;
+  void copy_panel(const View& from, const View& to, uint64_t rows, uint64_t columns) const;
+  Dispatch dispatch_panel(const View& block, uint64_t first, uint64_t columns) const;
 };
 
 void Lu::record_panel(uint64_t first, uint64_t columns) const {
+  if (panel.held) return record_held(first, columns);
   const View block = a.at(first, first);
   const uint64_t rows = args.m - first;
   const bool wide = needs_wide(std::max(batch.span(block, rows, columns), pivots.span(batch, args.steps())));
@@ -129,11 +171,7 @@ void Lu::record_panel(uint64_t first, uint64_t columns) const {
                                                      .threads = panel.threads,
                                                      .type = batch.dtype});
   kernel.wide(wide);
-  Dispatch dispatch(batch.name);
-  batch.operand(dispatch, block, rows, columns, Access::read_write);
-  pivots.operand(dispatch, batch, args.steps(), Access::write);
-  dispatch.operand(args.info, first_info * sizeof(int32_t), batch.count * sizeof(int32_t),
-                   first == 0 ? Access::write : Access::read_write);
+  Dispatch dispatch = dispatch_panel(block, first, columns);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
     dispatch.push(shaders::LinalgLu::Push<Index>{.row_stride = static_cast<Index>(block.row_stride()),
@@ -145,6 +183,59 @@ void Lu::record_panel(uint64_t first, uint64_t columns) const {
                                                  .matrices = static_cast<uint32_t>(batch.count)});
   });
   batch.record(kernel, dispatch, 1, 2 * rows * columns, rows * columns * columns);
+}
+
+Dispatch Lu::dispatch_panel(const View& block, uint64_t first, uint64_t columns) const {
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, block, args.m - first, columns, Access::read_write);
+  pivots.operand(dispatch, batch, args.steps(), Access::write);
+  dispatch.operand(args.info, first_info * sizeof(int32_t), batch.count * sizeof(int32_t),
+                   first == 0 ? Access::write : Access::read_write);
+  return dispatch;
+}
+
+void Lu::record_held(uint64_t first, uint64_t columns) const {
+  const View block = a.at(first, first);
+  const uint64_t rows = args.m - first;
+  // Its columns are contiguous.
+  const View columnwise{scratch, 0, rows, rows * columns, true};
+  const bool copied = scratch != nullptr && rows >= kTall;
+  if (copied) copy_panel(block, columnwise, rows, columns);
+  const View used = copied ? columnwise : block;
+  const Held held = hold(batch, rows);
+  const bool wide = needs_wide(std::max(batch.span(used, rows, columns), pivots.span(batch, args.steps())));
+  KernelRequest kernel = shaders::LinalgPanel::request({.columns = std::min(held.columns, std::bit_ceil(columns)),
+                                                        .exact_arithmetic = batch.recorder.traits().cpu,
+                                                        .info = args.info != nullptr,
+                                                        .rows = held.rows,
+                                                        .threads = held.threads,
+                                                        .type = batch.dtype});
+  kernel.wide(wide);
+  Dispatch dispatch = dispatch_panel(used, first, columns);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgPanel::Push<Index>{.row_stride = static_cast<Index>(used.row_stride()),
+                                                    .column_stride = static_cast<Index>(used.column_stride()),
+                                                    .stride = static_cast<Index>(used.stride),
+                                                    .stride_pivots = static_cast<Index>(pivots.stride),
+                                                    .rows = static_cast<uint32_t>(rows),
+                                                    .columns = static_cast<uint32_t>(columns),
+                                                    .first = static_cast<uint32_t>(first),
+                                                    .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  batch.record(kernel, dispatch, 1, 2 * rows * columns, rows * columns * columns);
+  if (copied) copy_panel(columnwise, block, rows, columns);
+}
+
+void Lu::copy_panel(const View& from, const View& to, uint64_t rows, uint64_t columns) const {
+  const auto strides = [](const View& view) {
+    return std::array{static_cast<int64_t>(view.stride), static_cast<int64_t>(view.column_stride()),
+                      static_cast<int64_t>(view.row_stride())};
+  };
+  const auto input = strides(from), output = strides(to);
+  const uint64_t shape[] = {batch.count, columns, rows};
+  record_copy_strided(batch.recorder, {batch.dtype, from.buffer, to.buffer, from.first, to.first, input.data(),
+                                       output.data(), shape, 3});
 }
 
 // The columns first … first + columns - 1, from row `first` down.
@@ -184,10 +275,14 @@ void record_lu(Recorder& recorder, const LuArgs& args) {
   const uint64_t stride_pivots = args.batch_count > 1 ? args.stride_pivots : 0;
   log(TUFF_LOG_DISPATCH, "lu {} {}x{} batch={}: panels of {} columns, groups of {}", dtype_name(args.dtype), args.m,
       args.n, args.batch_count, panel.columns, panel.threads);
-  for_each_part(batch, args.n, [&](const Batch& part, uint64_t first) {
+  const bool copies = panel.held && args.m >= kTall && recorder.traits().addresses;
+  const uint64_t each = copies ? args.m * panel.columns : 0, most = matrices_at_once(batch, each);
+  const Buffer* scratch =
+      copies ? &recorder.scratch(each * std::min(most, batch.count) * batch.size(), Scratch::outer) : nullptr;
+  for_each_part(batch, args.n, most, [&](const Batch& part, uint64_t first) {
     const View matrices = part_of(a, first);
     const Pivots pivots{args.pivots, first * stride_pivots, stride_pivots};
-    Lu{part, args, matrices, pivots, first, panel}.record(0, steps);
+    Lu{part, args, matrices, pivots, first, panel, scratch}.record(0, steps);
     if (args.n > steps) {
       record_solve(part, {matrices, steps, false, true}, matrices.at(0, steps), args.n - steps);
     }

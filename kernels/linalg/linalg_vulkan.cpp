@@ -125,6 +125,7 @@ void record_solve_block(const Batch& batch, const Triangle& t, const View& x, ui
   const uint64_t groups = ceil_div(columns, threads);
   const bool wide = needs_wide(std::max(t_span, x_span));
   KernelRequest kernel = shaders::LinalgSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                        .held = !batch.device.cpu,
                                                         .ones = t.unit_diagonal,
                                                         .reverse = t.upper,
                                                         .type = batch.dtype});
@@ -175,10 +176,11 @@ struct Cholesky {
 
 void Cholesky::record_block(uint64_t first, uint64_t n) const {
   const View block = a.at(first, first);
-  const uint32_t threads = batch.threads(ceil_div(n * n, 4), kMostThreads);
+  const bool held = !batch.device.cpu;
+  const auto threads = held ? static_cast<uint32_t>(block_extent()) : batch.threads(ceil_div(n * n, 4), kMostThreads);
   const bool wide = needs_wide(batch.span(block, n, n));
   KernelRequest kernel = shaders::LinalgCholesky::request(
-      {.exact_arithmetic = batch.recorder.traits().cpu, .info = info != nullptr, .type = batch.dtype});
+      {.exact_arithmetic = batch.recorder.traits().cpu, .held = held, .info = info != nullptr, .type = batch.dtype});
   kernel.constant(0, threads).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, block, n, n, Access::read_write);

@@ -9,7 +9,7 @@
 //# TUFF_BITS : 1..10 : bits of a digit
 #include "kernels/sort/sort.glsl"
 
-const uint DIGITS = 1u << TUFF_BITS;
+const uint DIGITS = 1 << TUFF_BITS;
 
 uint digit_of(KEY key, uint shift) {
 #if TUFF_UNIT == 8

@@ -20,7 +20,9 @@ TUFF_WRITE(1, C, uint, 4)
 const uint UNROLL = 4;  // elements in flight
 shared uint counters[DIGITS * TUFF_LANES];  // columns, of which each belongs to one invocation
 #else
-shared uint counters[DIGITS];
+// Several copies, so that lanes whose digits are equal do not all wait for one counter.
+const uint COPIES = 8, UNROLL = 4;
+shared uint counters[DIGITS * COPIES];
 #endif
 
 void main() {
@@ -52,13 +54,28 @@ void main() {
   }
   for (uint d = 0; d < DIGITS; ++d) TUFF_AT(C, counts + d * push.chunks) = counters[d * TUFF_LANES + thread];
 #else
-  for (uint d = thread; d < DIGITS; d += gl_WorkGroupSize.x) counters[d] = 0;
+  for (uint d = thread; d < DIGITS * COPIES; d += gl_WorkGroupSize.x) counters[d] = 0;
   barrier();
-  for (uint i = begin + thread; i < end; i += gl_WorkGroupSize.x) {
+  const uint copy = thread % COPIES;
+  uint i = begin + thread;
+  for (; i + (UNROLL - 1) * gl_WorkGroupSize.x < end; i += UNROLL * gl_WorkGroupSize.x) {
+    HELD bits[UNROLL];
+    [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
+      bits[u] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i + u * gl_WorkGroupSize.x) * inner));
+    }
+    [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
+      atomicAdd(counters[digit_of(key_of(bits[u], flip, infinity), shift) * COPIES + copy], 1u);
+    }
+  }
+  for (; i < end; i += gl_WorkGroupSize.x) {
     const HELD bits = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
-    atomicAdd(counters[digit_of(key_of(bits, flip, infinity), shift)], 1u);
+    atomicAdd(counters[digit_of(key_of(bits, flip, infinity), shift) * COPIES + copy], 1u);
   }
   barrier();
-  for (uint d = thread; d < DIGITS; d += gl_WorkGroupSize.x) TUFF_AT(C, counts + d * push.chunks) = counters[d];
+  for (uint d = thread; d < DIGITS; d += gl_WorkGroupSize.x) {
+    uint sum = 0;
+    for (uint c = 0; c < COPIES; ++c) sum += counters[d * COPIES + c];
+    TUFF_AT(C, counts + d * push.chunks) = sum;
+  }
 #endif
 }

@@ -29,6 +29,7 @@ constexpr uint64_t kBatch = 1u << 26;        // elements whose rows are sorted a
 constexpr uint64_t kMaxExtent = 0xffc00000;  // ends of chunks are computed in 32 bits
 constexpr uint32_t kDigitBits = 8, kDigits = 1u << kDigitBits;
 constexpr uint32_t kSubgroups = 8;         // of a workgroup that shares a chunk
+constexpr uint64_t kPiecesPerCore = 64;    // chunks that GPUs need for full use: more only add counters
 constexpr uint64_t kShortestChunk = 2048;  // of an invocation: three loops over the counters should cost less
 constexpr uint64_t kLongestChunk = kMaxLoopIterationsCpu - 3 * kDigits;
 constexpr double kFlops = 20;  // rough operations for an element and a pass
@@ -190,18 +191,38 @@ struct Place {
 struct Chunks {
   uint64_t count, size;  // of a row
   uint32_t lanes;        // TUFF_LANES
-  uint32_t workgroup, subgroups;
+  uint32_t workgroup, subgroups, items;
 };
+
+// How a workgroup of a GPU shares tiles: as many subgroups as its shared memory allows.
+shaders::RadixMove::SharedBytes tile_of(const Sort& sort) {
+  const DeviceTraits& traits = sort.recorder.traits();
+  const uint32_t subgroup = sort.device.subgroup;
+  shaders::RadixMove::SharedBytes tile{.bits = kDigitBits,
+                                       .items = sort.unit == 8 ? 8 : 16,
+                                       .subgroups = 1,
+                                       .threads = 1,
+                                       .unit = static_cast<int64_t>(sort.unit)};
+  for (uint32_t subgroups = std::min(kSubgroups, std::max(max_along_x(traits) / subgroup, 1u));; subgroups /= 2) {
+    tile.subgroups = subgroups;
+    tile.threads = subgroups * subgroup;
+    if (subgroups == 1 || shaders::RadixMove::shared_bytes(tile) <= traits.shared_bytes) return tile;
+  }
+}
 
 Chunks cut_rows(const Sort& sort, uint64_t rows) {
   const StreamDevice& device = sort.device;
   const uint64_t extent = sort.view.axis;
   if (!device.cpu) {
-    const uint32_t most = std::max(max_along_x(sort.recorder.traits()) / device.subgroup, 1u);
-    const uint32_t subgroups = std::min(kSubgroups, most), workgroup = subgroups * device.subgroup;
-    const uint64_t size =
-        workgroup * static_cast<uint64_t>(shaders::RadixMove::items({.unit = static_cast<int64_t>(sort.unit)}));
-    return {ceil_div(extent, size), size, 0, workgroup, subgroups};
+    const auto shape = tile_of(sort);
+    const uint64_t tile = shape.threads * shape.items, tiles = ceil_div(extent, tile);
+    const uint64_t size = tile * ceil_div(rows * tiles, kPiecesPerCore * device.cores + rows);
+    return {ceil_div(extent, size),
+            size,
+            0,
+            static_cast<uint32_t>(shape.threads),
+            static_cast<uint32_t>(shape.subgroups),
+            static_cast<uint32_t>(shape.items)};
   }
   const uint64_t wanted = ceil_div(4 * device.cores * device.workgroup, rows);
   const uint64_t size = std::clamp(ceil_div(extent, wanted), kShortestChunk, kLongestChunk);
@@ -209,7 +230,7 @@ Chunks cut_rows(const Sort& sort, uint64_t rows) {
   const uint64_t column = 4 * kDigits;
   const auto lanes =
       static_cast<uint32_t>(std::clamp<uint64_t>(sort.recorder.traits().shared_bytes / column, 1, device.workgroup));
-  return {ceil_div(extent, size), size, lanes, lanes, 1};
+  return {ceil_div(extent, size), size, lanes, lanes, 1, 1};
 }
 
 void count_digits(const Sort& sort, const Batch& batch, const Place& from, const Chunks& chunks, uint32_t shift,
@@ -249,8 +270,11 @@ void move_elements(const Sort& sort, const Batch& batch, const Place& from, cons
                                                       .carry = carry,
                                                       .form = sort.key.form,
                                                       .index_bytes = index,
+                                                      .items = chunks.items,
                                                       .lanes = chunks.lanes,
+                                                      .narrow = sort.device.subgroup <= 32,
                                                       .subgroups = chunks.subgroups,
+                                                      .threads = chunks.lanes != 0 ? 0 : chunks.workgroup,
                                                       .unit = sort.unit,
                                                       .values = to.elements != nullptr});
   const uint64_t most = std::max(from.element_bytes, to.element_bytes) / sort.unit;
