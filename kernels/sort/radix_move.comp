@@ -7,8 +7,8 @@
 // find one another by votes. The tile is sorted in shared memory first, so that elements with equal digits, which go to
 // neighbouring places, are stored by neighbouring lanes:
 //
-//   rank      of an element among those with its digit in its subgroup
-//   counters  where in the sorted tile the elements of a subgroup with a digit begin
+//   slot      an element's rank among those with its digit in its subgroup; then its place in the sorted tile
+//   counters  how many elements of a subgroup have a digit; then how many of earlier subgroups
 //   shifts    from an element's slot in the sorted tile to its place in the row
 //
 //# TUFF_SUBGROUPS = 1 : 1..8 : subgroups of a workgroup
