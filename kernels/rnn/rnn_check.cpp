@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "kernels/common/check.hpp"
 #include "kernels/rnn/rnn.hpp"
@@ -97,8 +97,10 @@ class Operands {
   const RnnArgs& args_;
 };
 
+constexpr size_t kLayerOperands = 10;
+
 // What a layer reads. Without steps or sequences that are only h0 and c0.
-std::vector<Checked> check_layer(const RnnArgs& args, const Operands& operands) {
+std::array<Checked, kLayerOperands> check_layer(const RnnArgs& args, const Operands& operands) {
   const uint64_t d = args.directions(), p = args.state_size(), h = args.hidden_size;
   const bool runs = args.steps != 0 && args.batch != 0;
   require(!runs || ((args.steps == 1 || args.x_strides[0] >= args.input_size) &&
@@ -110,7 +112,7 @@ std::vector<Checked> check_layer(const RnnArgs& args, const Operands& operands) 
   const Checked lengths = args.lengths == nullptr
                               ? Checked{"lengths", nullptr, 0}
                               : operands.required(args.lengths, "lengths", runs ? args.batch : 0, TUFF_I32);
-  return {
+  return {{
       operands.required(args.x, "x", x, args.dtype),
       operands.required(args.w, "w", runs ? checked_product({d, rows, args.input_size}, "w") : 0, args.dtype),
       operands.required(args.r, "r", runs ? checked_product({d, rows, p}, "r") : 0, args.dtype),
@@ -122,11 +124,11 @@ std::vector<Checked> check_layer(const RnnArgs& args, const Operands& operands) 
       lengths,
       operands.optional(args.h0, "h0", checked_product({d, args.batch, p}, "h0")),
       operands.optional(args.c0, "c0", checked_product({d, args.batch, h}, "c0")),
-  };
+  }};
 }
 
 // No output overlaps what is read, but for the operand that it may coincide with, nor another output.
-void check_apart(const std::vector<Checked>& written, const std::vector<Checked>& read) {
+void check_apart(std::span<const Checked> written, std::span<const Checked> read) {
   for (const Checked& result : written) {
     for (const Checked& other : read) {
       check_overlap(result.buffer, result.name, result.bytes, other.buffer, other.name, other.bytes,
@@ -160,10 +162,10 @@ void check_rnn(const RnnArgs& args) {
   if (args.batch == 0) return;
   const uint64_t d = args.directions(), p = args.state_size(), h = args.hidden_size;
   const Operands operands(args);
-  const std::vector<Checked> read = check_layer(args, operands);
+  const auto read = check_layer(args, operands);
   const std::array<uint64_t, 3> sizes = {args.steps, args.batch, d};
   if (args.y != nullptr && args.steps != 0) check_rows_apart<3>(sizes, args.y_strides, p, "y");
-  std::vector<Checked> written = {
+  Checked written[] = {
       operands.optional(args.y, "y", reach<3>(sizes, args.y_strides, p, "y")),
       operands.optional(args.hn, "hn", checked_product({d, args.batch, p}, "hn")),
       operands.optional(args.cn, "cn", checked_product({d, args.batch, h}, "cn")),
@@ -193,12 +195,14 @@ void check_rnn_backward(const RnnBackwardArgs& args) {
   require(layer.proj_size != 0 || args.dprojection == nullptr, "dprojection is given, and proj_size is 0");
   const uint64_t d = layer.directions(), p = layer.state_size(), h = layer.hidden_size;
   const Operands operands(layer);
-  std::vector<Checked> read = check_layer(layer, operands);
+  std::array<Checked, kLayerOperands + 3> read;
+  const auto of_layer = check_layer(layer, operands);
+  auto more = std::copy(of_layer.begin(), of_layer.end(), read.begin());
   const std::array<uint64_t, 3> sizes = {layer.steps, layer.batch, d};
   const uint64_t of_h = checked_product({d, layer.batch, p}, "dhn"), of_c = checked_product({d, layer.batch, h}, "dcn");
-  read.push_back(operands.optional(args.dy, "dy", reach<3>(sizes, layer.y_strides, p, "dy")));
-  read.push_back(operands.optional(args.dhn, "dhn", of_h));
-  read.push_back(operands.optional(args.dcn, "dcn", of_c));
+  *more++ = operands.optional(args.dy, "dy", reach<3>(sizes, layer.y_strides, p, "dy"));
+  *more++ = operands.optional(args.dhn, "dhn", of_h);
+  *more = operands.optional(args.dcn, "dcn", of_c);
   if (args.dx != nullptr && layer.steps != 0 && layer.batch != 0) {
     check_rows_apart<2>({layer.steps, layer.batch}, args.dx_strides, layer.input_size, "dx");
   }
@@ -211,7 +215,7 @@ void check_rnn_backward(const RnnBackwardArgs& args) {
   const auto product = [](std::initializer_list<uint64_t> factors, const char* name) {
     return checked_product(factors, name);
   };
-  std::vector<Checked> written = {
+  Checked written[] = {
       operands.optional(args.dx, "dx", reach<2>({layer.steps, layer.batch}, args.dx_strides, layer.input_size, "dx")),
       operands.optional(args.dw, "dw", args.dw == nullptr ? 0 : product({d, rows, layer.input_size}, "dw")),
       operands.optional(args.dr, "dr", args.dr == nullptr ? 0 : product({d, rows, p}, "dr")),

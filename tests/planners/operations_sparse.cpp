@@ -150,7 +150,8 @@ void draw_sddmm(Call& call) {
     args.scales = read_partly(call, "scales", writes ? all(args.nnz, args.stride_scales) : 0, size, unused);
   }
   // Without rows, no place is in one.
-  args.values = call.output("values", results, size);
+  // By offsets, the values of no row stay as they are.
+  args.values = call.output("values", results, size, !args.offsets() || args.rows != 0);
   set(call, tuff::operations::sddmm, args);
 }
 
