@@ -188,6 +188,18 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         made.shape[0] = 4
         return raw.tuff_quantize(h, made)
 
+    nothing = raw.OpHost(lambda user, arguments, count, status: None)
+
+    def operation(**fields):
+        argument = raw.OpArgument(**{**dict(name=b"x", kind=raw.OP_BUFFER, dtype=raw.F32, access=raw.OP_WRITE), **fields})
+        source = raw.KernelDesc(source=ctypes.cast(SOURCE, ctypes.c_void_p))
+        desc = raw.OpDesc(name=b"test.fill", arguments=ctypes.pointer(argument), argument_count=1, groups=b"1", kernel=ctypes.pointer(source))
+        made = ctypes.c_uint64()
+        status = raw.tuff_op_register(h, desc, nothing, None, made)
+        if status == raw.OK:
+            tuff.check(raw.tuff_op_destroy(made))
+        return status
+
     calls = {
         "tuff_dtype": (raw.F32, lambda x: raw.tuff_unary(h, x, raw.UNARY_RELU, a, b, 4)),
         "tuff_transpose": (
@@ -219,6 +231,8 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_quant_format": (raw.QUANT_U8, lambda x: quantize(format=x)),
         "tuff_quant_granularity": (raw.QUANT_PER_TENSOR, lambda x: quantize(granularity=x)),
         "tuff_sparse_format": (raw.SPARSE_COO, convert),
+        "tuff_op_kind": (raw.OP_BUFFER, lambda x: operation(kind=x)),
+        "tuff_op_access": (raw.OP_WRITE, lambda x: operation(access=x)),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
         "tuff_fft_norm": (raw.FFT_NORM_SIZE, lambda x: fft(norm=x)),
     }

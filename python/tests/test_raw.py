@@ -38,6 +38,8 @@ TYPES = {
     "tuff_expr": ctypes.c_uint64,
     "tuff_log_callback": raw.LogCallback,
     "tuff_memory_callback": raw.MemoryCallback,
+    "tuff_op": ctypes.c_uint64,
+    "tuff_op_host": raw.OpHost,
     "char*": ctypes.c_char_p,
     "void*": ctypes.c_void_p,
     "void**": ctypes.POINTER(ctypes.c_void_p),
