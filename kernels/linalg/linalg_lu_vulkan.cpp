@@ -151,7 +151,6 @@ struct Lu {
   Pivots pivots;
   uint64_t first_info;
   Panel panel;
-
   const Buffer* scratch;  // for copies of tall panels; null: they are computed in place
 
   void record(uint64_t first, uint64_t columns) const;

@@ -1,15 +1,16 @@
 // LU factorisation with partial pivoting of a panel on a GPU: `columns` columns of all rows from the diagonal down. A
 // workgroup has the panel of one matrix. Invocation t has the rows t, t + TUFF_THREADS ..., and keeps TUFF_COLUMNS of
-// their elements in registers. Each step moves these by one place, so that the column in hand is always the first and no
-// index of a register depends on the step. A panel of more columns is taken in such parts, from left to right:
+// their elements in registers. Each step moves these by one place: the column in hand is always the first, and no index
+// of a register depends on the step. A panel of more columns is taken in such parts, from left to right:
 //
-//     finished | part |            update  for each earlier pivot k: A(i, part) -= L(i, k) * U(k, part)
-//   U  U  U  U | u  u |            step k  the largest magnitude of column k is found by its bits, in subgroups and then
-//   L  U  U  U | p  r |                    among them; l = A(i, k) / p, then A(i, j) -= l * r(j) for j > k
-//   L  L  L  U | l  A |
+//     finished | part |
+//   U  U  U  U | u  u |   update  for each earlier pivot k: A(i, part) -= L(i, k) * U(k, part)
+//   L  U  U  U | p  r |   step k  the largest magnitude of column k is found by its bits, in subgroups and then among
+//   L  L  L  U | l  A |           them; l = A(i, k) / p, then A(i, j) -= l * r(j) for j > k
 //
-// Rows are read by neighbouring invocations, so a tall panel is a copy whose columns are contiguous. Rows stay with their invocations: `position` says where exchanges have brought each, and rows that have moved are
-// stored there at the end. The rows' other columns are exchanged afterwards, by linalg_swap.comp.
+// Neighbouring invocations read neighbouring rows, so a tall panel is a copy whose columns are contiguous. Rows stay
+// with their invocations: `position` says where exchanges have brought each, and rows that have moved are stored there
+// at the end. The rows' other columns are exchanged afterwards, by linalg_swap.comp.
 //
 //# TUFF_INFO : 0|1 : 1: slot 2 has each matrix's first pivot that is 0, counted from 1, or 0
 //# TUFF_THREADS : 1..1024 : invocations of a workgroup, a power of two, of at most MOST_SUBGROUPS subgroups
@@ -80,7 +81,8 @@ void main() {
   const uint matrix = tuff_group(), thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   if (matrix >= push.matrices) return;
   const uint rows = push.rows, columns = push.columns;
-  const TUFF_INDEX row_stride = push.row_stride, column_stride = push.column_stride, base = TUFF_INDEX(matrix) * push.stride;
+  const TUFF_INDEX row_stride = push.row_stride, column_stride = push.column_stride;
+  const TUFF_INDEX base = TUFF_INDEX(matrix) * push.stride;
   const TUFF_INDEX pivots = TUFF_INDEX(matrix) * push.stride_pivots + push.first;
   uint failure = 0, position[ROWS];
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {

@@ -1,11 +1,11 @@
 // Moves the elements of each row to the order of one digit: see radix.glsl. C has the place of the first element with
 // each digit of each chunk.
 //
-// Without TUFF_LANES a workgroup takes its chunk in tiles of TUFF_SUBGROUPS subgroups, each with TUFF_ITEMS elements for
-// each invocation. Subgroup s has the elements s * TUFF_ITEMS * size ... of the tile, and in step j its lane l has number
-// j * size + l of them: the order of steps and lanes is that of the elements. In each step, lanes whose digits are equal
-// find one another by votes. The tile is sorted in shared memory first, so that elements with equal digits, which go to
-// neighbouring places, are stored by neighbouring lanes:
+// Without TUFF_LANES a workgroup takes its chunk in tiles of TUFF_SUBGROUPS subgroups, each with TUFF_ITEMS elements
+// for each invocation. Subgroup s has the elements s * TUFF_ITEMS * size ... of the tile, and in step j its lane l has
+// number j * size + l of them: the order of steps and lanes is that of the elements. In each step, lanes whose digits
+// are equal find one another by votes. The tile is sorted in shared memory first, so that elements with equal digits,
+// which go to neighbouring places, are stored by neighbouring lanes:
 //
 //   slot      an element's rank among those with its digit in its subgroup; then its place in the sorted tile
 //   counters  how many elements of a subgroup have a digit; then how many of earlier subgroups
@@ -107,7 +107,7 @@ const uint SHARED_BYTES = (TUFF_SUBGROUPS + 3) * DIGITS * 4 + TILE * (TUFF_UNIT 
   if (place < kept) {                                        \
     const TUFF_INDEX at = TUFF_INDEX(place) * to_inner;      \
     STORE_VALUE(at, bits);                                   \
-    STORE_INDEX(at, INDEX(i));                                  \
+    STORE_INDEX(at, INDEX(i));                               \
   }
 
 void main() {
