@@ -90,7 +90,7 @@ def main():
     extent = 5.0
     cluster = LocalCluster(n_workers=options.workers, threads_per_worker=1, processes=True, dashboard_address=None)
     with cluster, Client(cluster) as client:
-        for worker, device in zip(client.scheduler_info()["workers"], devices):
+        for worker, device in zip(client.scheduler_info(n_workers=-1)["workers"], devices):
             pid, context = client.run(open_device, device, workers=[worker])[worker]
             print(f"process {pid}: {context}")
         host = da.from_array(x, chunks=(-(-options.rows // (4 * options.workers)), COLUMNS))

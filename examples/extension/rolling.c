@@ -1,5 +1,5 @@
 /* A library that ships an operation of its own, signal.rolling_max, and a program that uses it: on the device, on the
- * host, in a graph, and with a mistake. */
+ * host, and with a mistake. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
