@@ -527,6 +527,26 @@ TEST_P(RnnBackwardOnce, NansBeyondTheEndHaveNoEffect) {
   }
 }
 
+// A sequence without steps adds nothing, whatever its initial state is.
+TEST_P(RnnBackwardOnce, NansOfSequencesWithoutStepsHaveNoEffect) {
+  for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
+    for (const float number : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      const Case s{.cell = cell, .direction = kBoth, .batch = 2, .steps = 3, .lengths = {3, 0}};
+      Problem problem(s);
+      problem.run(true);
+      for (uint64_t d = 0; d < 2; ++d) {
+        for (uint64_t j = 0; j < s.hidden; ++j) problem.read["h0"][(d * s.batch + 1) * s.hidden + j] = number;
+      }
+      const Operands on(context(), problem);
+      const tuff_rnn_backward_desc desc = on.desc();
+      ASSERT_OK(tuff_rnn_backward(context(), &desc));
+      for (const char* name : {"x", "w", "r", "h0"}) {
+        expect_matches(on.written.at(name).read(), problem.gradients[name]);
+      }
+    }
+  }
+}
+
 // Each gradient alone is what it is among the others.
 TEST_P(RnnBackwardOnce, AnySubset) {
   const Case s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true};

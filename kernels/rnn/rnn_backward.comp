@@ -97,7 +97,10 @@ void main() {
 #if TUFF_STAGE == 3
   if (!runs) AT(h_after) = AT(h_before);
 #elif TUFF_STAGE == 4
-  if (!runs) return;
+  if (!runs) {
+    AT(h_before) = 0;  // the gradients of r multiply it by 0, which infinities and NaN survive
+    return;
+  }
   AT(dy) += AT(dh);
 #if TUFF_KEEPS
   AT(dh) = 0;
@@ -173,6 +176,9 @@ void main() {
 #elif TUFF_STAGE == 5
   if (!runs) {
     [[unroll]] for (uint gate = 0; gate < GATES; ++gate) SUM(gate) = 0;
+#if !TUFF_PROJECTED
+    AT(h_before) = 0;  // see stage 4
+#endif
 #if TUFF_AFTER
     AT(extra) = 0;
 #endif
