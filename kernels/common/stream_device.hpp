@@ -21,6 +21,9 @@ inline uint64_t few_values(uint64_t wanted, uint64_t least, uint64_t most) {
   return std::bit_floor(std::clamp(wanted, least, most));
 }
 
+// Bytes of a descriptor that a kernel may need beside an operand.
+constexpr uint64_t kDescriptorSlack = 1024;
+
 struct StreamDevice {
   bool cpu;            // use shapes for CPU devices
   uint32_t subgroup;   // invocations of a subgroup, at least 1
@@ -88,7 +91,7 @@ inline StreamDevice stream_device(const DeviceTraits& traits, const std::optiona
   device.largest =
       device.cpu ? device.workgroup : std::max(std::min(1024u, std::bit_floor(max_along_x(traits))), device.workgroup);
   device.cores = traits.cores ? traits.cores : 16;
-  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - 1024;
+  const uint64_t range = std::max<uint64_t>(traits.max_range, 1u << 16) - kDescriptorSlack;
   device.piece = std::min<uint64_t>(range >> std::countr_zero(element_bytes), 1u << 30) / 64 * 64;
   return device;
 }

@@ -26,8 +26,9 @@
 
 #if EXPR_TABLE
 // scalars (two words each), then, if any operand has places: sizes, multipliers and shifts of the axes but the outermost
-// (kernels/common/division.glsl), innermost first (expression_reduce.glsl has two such groups); the index of every operand's element at coordinates 0, which is not
-// its lowest one if strides are negative; the strides of each axis, of every operand.
+// (kernels/common/division.glsl), innermost first; the index of every operand's element at coordinates 0, which is not
+// its lowest one if strides are negative; the strides of each axis, of every operand. expression_reduce.glsl has two
+// groups of axes.
 TUFF_READ(TUFF_OPERANDS, T, uint, 4)
 #endif
 

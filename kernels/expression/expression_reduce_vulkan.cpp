@@ -165,16 +165,13 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
   const uint32_t size = table.count * 4;
   dispatch.operand(&task.recorder.parameters(table.words.data(), size), 0, size, Access::read);
 
-  const auto words = std::bit_cast<uint64_t>(stage.divisor);
   const uint64_t segment = rows && segments > 1 ? reduce::row_segment(task.device, results, length) : 0;
-  const typename Shader::Push push{.kept = static_cast<uint32_t>(results),
-                                   .extent = static_cast<uint32_t>(length),
-                                   .segments = static_cast<uint32_t>(segments),
-                                   .segment = static_cast<uint32_t>(segment != 0 ? segment : length),
-                                   .run = shape.run,
-                                   .divisor = static_cast<float>(stage.divisor),
-                                   .divisor_low = static_cast<uint32_t>(words),
-                                   .divisor_high = static_cast<uint32_t>(words >> 32)};
+  typename Shader::Push push{.kept = static_cast<uint32_t>(results),
+                             .extent = static_cast<uint32_t>(length),
+                             .segments = static_cast<uint32_t>(segments),
+                             .segment = static_cast<uint32_t>(segment != 0 ? segment : length),
+                             .run = shape.run};
+  reduce::set_divisor(push, stage.divisor);
   const uint64_t lanes = rows ? results * segments * shape.lanes : lanes_of(space) * segments;
   const double elements = static_cast<double>(results) * static_cast<double>(length);
   dispatch.push(push)
@@ -185,10 +182,6 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
       stage.op.name, results, length, segments, rows ? "rows" : "columns", space.kept.rank, space.reduced.rank,
       defines.formula.modes.value, shape.lanes, shape.workgroup, defines.formula.unroll.value, shape.run);
   task.recorder.dispatch(kernel, dispatch);
-}
-
-int finish_of(const reduce::Op& op) {
-  return op.result == reduce::Result::mean ? 1 : op.result == reduce::Result::root ? 2 : 0;
 }
 
 void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t segments, const Partials& to) {
@@ -206,7 +199,7 @@ void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t
                                      .doubles = needs.doubles,
                                      .exact_arithmetic = traits.cpu,
                                      .files = needs.files,
-                                     .finish = cut ? 0 : finish_of(stage.op),
+                                     .finish = cut ? 0 : reduce::finish_of(stage.op.result),
                                      .gathered = access.gathers,
                                      .modes = access.modes,
                                      .op = stage.op.gathers,

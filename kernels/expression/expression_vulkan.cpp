@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"

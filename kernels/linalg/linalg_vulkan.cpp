@@ -63,12 +63,12 @@ void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements) 
     fail(TUFF_ERROR_UNSUPPORTED, "dtype is f64, and the device has no 64-bit arithmetic");
   }
   // Not to fail when a part has been recorded: a dispatch over 2^40 elements can take more workgroups than there are.
-  constexpr uint64_t kSlack = 1024, kMost = uint64_t{1} << 39;
+  constexpr uint64_t kMost = uint64_t{1} << 39;
   if (elements > kMost) {
     fail(TUFF_ERROR_UNSUPPORTED, "the matrices and what lies between them have {} elements, more than {}", elements,
          kMost);
   }
-  if (!traits.addresses && elements > (traits.max_range - kSlack) / dtype_size(dtype)) {
+  if (!traits.addresses && elements > (traits.max_range - kDescriptorSlack) / dtype_size(dtype)) {
     fail(TUFF_ERROR_UNSUPPORTED, "the matrices have {} elements of {}, and the device binds {} bytes", elements,
          dtype_name(dtype), traits.max_range);
   }

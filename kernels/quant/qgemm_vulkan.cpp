@@ -20,7 +20,6 @@ namespace tuff {
 namespace {
 
 constexpr uint64_t kMaxScratch = 1u << 26;  // elements
-constexpr uint64_t kSlack = 1024;           // bytes of a descriptor that a kernel may need beside an operand
 constexpr uint64_t kFew = 4;                // rows of A that the kernel for few rows takes
 constexpr uint64_t kMaxIndex = 0x7fffffff;  // it indexes everything but weights and scales with 32 bits
 
@@ -147,8 +146,9 @@ void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   if (suits_few(recorder.traits(), device, args)) return record_few(recorder, device, args);
   // Pieces begin at even rows, so that packed numbers of 4 bits begin at a byte.
   const DeviceTraits& traits = recorder.traits();
-  const uint64_t room =
-      traits.addresses ? kMaxScratch : std::min(kMaxScratch, (traits.max_range - kSlack) / dtype_size(args.a_type));
+  const uint64_t room = traits.addresses
+                            ? kMaxScratch
+                            : std::min(kMaxScratch, (traits.max_range - kDescriptorSlack) / dtype_size(args.a_type));
   const uint64_t fitting = args.k == 0 ? args.n : std::max<uint64_t>(room / args.k / 2 * 2, 2);
   for (uint64_t first = 0; first < args.n; first += fitting) {
     const uint64_t rows = std::min(fitting, args.n - first);

@@ -1,5 +1,5 @@
-// How reductions are divided among lanes and workgroups: the shapes of reduce_rows.comp and reduce_columns.comp, and of
-// what reduces formulas in the same way.
+// How reductions are divided among lanes and workgroups, and how they end: the shapes of reduce_rows.comp and
+// reduce_columns.comp, and of what reduces formulas in the same way.
 #pragma once
 
 #include <algorithm>
@@ -8,14 +8,10 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"
+#include "kernels/reduce/reduce_ops.hpp"
+#include "planning/arithmetic.hpp"
 
 namespace tuff::reduce {
-
-inline uint64_t power_of_two_at_least(uint64_t n) {
-  uint64_t power = 1;
-  while (power < n) power *= 2;
-  return power;
-}
 
 // Elements of the segments that each row is cut into, a multiple of 8; 0: rows are not cut.
 inline uint64_t row_segment(const StreamDevice& device, uint64_t rows, uint64_t length) {
@@ -30,7 +26,7 @@ inline uint64_t row_segment(const StreamDevice& device, uint64_t rows, uint64_t 
   } else if (length > longest) {
     segment = longest;
   }
-  return (segment + 7) / 8 * 8;
+  return round_up(segment, 8);
 }
 
 // Segments that an axis of this length is cut into, if lanes lie along the other axes.
@@ -67,12 +63,31 @@ inline RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t 
     return each >= 8 ? 8u : each >= 4 ? 4u : most == 2 && each == 2 ? 2u : 1u;
   };
   if (elements <= 2048 || pieces >= 256 * device.cores) {
-    const uint64_t lanes = std::min<uint64_t>(power_of_two_at_least(ceil_div(blocks, 4)), device.subgroup);
+    const uint64_t lanes = std::min<uint64_t>(std::bit_ceil(ceil_div(blocks, 4)), device.subgroup);
     return {static_cast<uint32_t>(lanes), device.workgroup, unroll_of(blocks / lanes), 1, false};
   }
   const uint64_t each = blocks / device.workgroup;
   const uint32_t unroll = most >= 16 && each >= 16 && each % 16 == 0 ? 16 : unroll_of(each);
   return {device.workgroup, device.workgroup, unroll, 1, device.workgroup > device.subgroup};
+}
+
+// TUFF_FINISH.
+inline int finish_of(Result result) {
+  switch (result) {
+    case Result::mean:
+    case Result::variance: return 1;
+    case Result::root: return 2;
+    case Result::deviation: return 3;
+    case Result::logarithm: return 4;
+    default: return 0;
+  }
+}
+
+template <typename Push>
+void set_divisor(Push& push, double divisor) {
+  push.divisor = static_cast<float>(divisor);
+  const auto words = std::bit_cast<uint64_t>(divisor);
+  push.divisor_low = low_word(words), push.divisor_high = high_word(words);
 }
 
 }  // namespace tuff::reduce

@@ -70,26 +70,8 @@ struct Reduction {
   Place center;  // [outer][inner], if the operation has one
 };
 
-int finish_of(reduce::Result result) {
-  switch (result) {
-    case reduce::Result::mean:
-    case reduce::Result::variance: return 1;
-    case reduce::Result::root: return 2;
-    case reduce::Result::deviation: return 3;
-    case reduce::Result::logarithm: return 4;
-    default: return 0;
-  }
-}
-
 Ends ends_of(const reduce::Op& op, bool first, bool last) {
-  return {first ? static_cast<int>(op.prepare) : 0, last ? finish_of(op.result) : 0};
-}
-
-template <typename Push>
-void set_divisor(Push& push, double divisor) {
-  push.divisor = static_cast<float>(divisor);
-  const auto words = std::bit_cast<uint64_t>(divisor);
-  push.divisor_low = static_cast<uint32_t>(words), push.divisor_high = static_cast<uint32_t>(words >> 32);
+  return {first ? static_cast<int>(op.prepare) : 0, last ? reduce::finish_of(op.result) : 0};
 }
 
 // ---- rows ------------------------------------------------------------------------------------------
@@ -157,7 +139,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
                                  .segments = static_cast<uint32_t>(segments),
                                  .segment = static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
                                  .run = shape.run};
-  set_divisor(push, reduction.divisor);
+  reduce::set_divisor(push, reduction.divisor);
   const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
   const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.run);
   Dispatch dispatch(reduction.op.name);
@@ -247,7 +229,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
                                     .columns = static_cast<uint32_t>(columns),
                                     .segments = static_cast<uint32_t>(stage.segments),
                                     .run = static_cast<uint32_t>(run)};
-  set_divisor(push, reduction.divisor);
+  reduce::set_divisor(push, reduction.divisor);
   const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)

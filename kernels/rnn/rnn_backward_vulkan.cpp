@@ -24,7 +24,6 @@ namespace tuff {
 namespace rnn {
 namespace {
 
-constexpr uint64_t kAligned = 64;                     // numbers: regions start at multiples of 256 bytes
 constexpr uint64_t kMostNumbers = uint64_t{1} << 30;  // of scratch memory, which kernels number in 32 bits
 
 // A matrix, or one for each direction: `stride` elements from one to the next.
@@ -94,8 +93,8 @@ class Backward {
   void record_constants() const;
   void record_part(uint64_t first);
   // Between a caller's rows and dense f32.
-  void record_rows(const Buffer* rows, const std::array<uint64_t, 3>& strides, const Region& dense, uint64_t directions,
-                   uint64_t columns, bool store) const;
+  void record_sequences(const Buffer* rows, const std::array<uint64_t, 3>& strides, const Region& dense,
+                        uint64_t directions, uint64_t columns, bool store) const;
   void record_state(const Buffer* given, const Region& region, uint64_t width, bool slots, uint64_t first) const;
   void record_stage(int stage, uint64_t i) const;
   void record_forward(uint64_t i) const;
@@ -123,46 +122,38 @@ uint64_t Backward::numbers_of_sequence() const {
 
 void Backward::require_ranges() const {
   const DeviceTraits& traits = recorder_.traits();
-  const auto require_range = [&](uint64_t elements, uint64_t bytes, const char* name) {
-    if (!traits.addresses && elements > (traits.max_range - 1024) / bytes) {
-      fail(TUFF_ERROR_UNSUPPORTED, "{} has {} elements, and the device binds {} bytes", name, elements,
-           traits.max_range);
-    }
+  const auto require = [&](uint64_t elements, uint64_t bytes, const char* name) {
+    require_range(traits, elements, bytes, name);
   };
   if (all_.steps == 0 || all_.batch == 0) return;
   const uint64_t size = dtype_size(all_.dtype);
-  require_range(all_.x_elements(), size, "x");
-  require_range(call_.dy != nullptr ? all_.y_elements() : 0, size, "dy");
-  require_range(call_.dx != nullptr ? call_.dx_elements() : 0, size, "dx");
-  require_range(call_.w_elements(), sizeof(float), "w");
-  require_range(call_.r_elements(), sizeof(float), "r");
-  require_range(call_.projection_elements(), sizeof(float), "projection");
-  require_range(layer_.has_bias() ? (directions() - 1) * all_.bias_stride + all_.gate_rows() : 0, size, "bias_w");
+  require(all_.x_elements(), size, "x");
+  require(call_.dy != nullptr ? all_.y_elements() : 0, size, "dy");
+  require(call_.dx != nullptr ? call_.dx_elements() : 0, size, "dx");
+  require(call_.w_elements(), sizeof(float), "w");
+  require(call_.r_elements(), sizeof(float), "r");
+  require(call_.projection_elements(), sizeof(float), "projection");
+  require(layer_.has_bias() ? (directions() - 1) * all_.bias_stride + all_.gate_rows() : 0, size, "bias_w");
 }
 
 void Backward::prepare() {
   const DeviceTraits& traits = recorder_.traits();
   require_storage(traits, all_.dtype);
-  const auto require_size = [](uint64_t size, const char* name) {
-    if (size > kMaxSize) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, at most {}", name, size, kMaxSize);
-  };
-  require_size(all_.input_size, "input_size");
-  require_size(all_.hidden_size, "hidden_size");
-  require_size(all_.proj_size, "proj_size");
+  require_sizes(all_);
   require_ranges();
   const uint64_t d = directions(), h = all_.hidden_size, p = all_.state_size(), t = all_.steps;
   // 2^31 steps of sizes up to 2^26 stay below 2^64.
   const uint64_t each = numbers_of_sequence();
   const uint64_t most =
-      traits.addresses ? kMostNumbers : std::min(kMostNumbers, (traits.max_range - 1024) / sizeof(float));
+      traits.addresses ? kMostNumbers : std::min(kMostNumbers, (traits.max_range - kDescriptorSlack) / sizeof(float));
   const bool runs = t != 0 && all_.batch != 0, cast = all_.dtype != TUFF_F32;
-  sequences_ = std::min(all_.batch, std::max<uint64_t>(std::min(most, kMaxNumbers) / each, 1));
-  uint64_t used = 0;
-  const auto take = [&used](uint64_t count) {
-    const Region region{used, count};
-    used += round_up(count, kAligned);
-    return region;
-  };
+  // What does not depend on the number of sequences, and the ends of thirteen regions.
+  const uint64_t fixed = 13 * kAligned + (layer_.has_bias() ? d * layer_.bias_rows() * h : 0) +
+                         (all_.peepholes != nullptr ? call_.peephole_elements() : 0);
+  const uint64_t room = std::min(most - std::min(most, fixed), kMaxNumbers);
+  sequences_ = std::min(all_.batch, std::max<uint64_t>(room / each, 1));
+  Space space;
+  const auto take = [&space](uint64_t count) { return space.take(count); };
   const uint64_t rows = sequences_ * t, states = sequences_ * (t + 1);
   in_.dh = take(d * sequences_ * p), in_.dc = take(lstm() ? d * sequences_ * h : 0);
   if (runs) {
@@ -175,11 +166,11 @@ void Backward::prepare() {
     in_.bias = take(layer_.has_bias() ? d * layer_.bias_rows() * h : 0);
     in_.peepholes = take(all_.peepholes != nullptr ? call_.peephole_elements() : 0);
     in_.x = take(rows * all_.input_size), in_.ones = take(rows);
-    if (used >= most) {
+    if (space.used >= most) {
       fail(TUFF_ERROR_UNSUPPORTED,
            "steps={} input_size={} hidden_size={}: the gradients of {} sequences need {} numbers, fewer than {} are "
            "possible",
-           t, all_.input_size, h, sequences_, used, most);
+           t, all_.input_size, h, sequences_, space.used, most);
     }
     in_.w = take(cast ? call_.w_elements() : 0), in_.r = take(cast ? call_.r_elements() : 0);
     in_.projection = take(cast ? call_.projection_elements() : 0);
@@ -191,7 +182,7 @@ void Backward::prepare() {
   in_.dpeepholes = sums(call_.dpeepholes, call_.peephole_elements());
   in_.dprojection = sums(call_.dprojection, call_.projection_elements());
   layer_.bias = in_.bias;
-  if (used != 0) layer_.scratch = recorder_.scratch(used * sizeof(float), Scratch::outer);
+  if (space.used != 0) layer_.scratch = recorder_.scratch(space.used * sizeof(float), Scratch::outer);
 }
 
 Matrix Backward::step_of(const Region& region, uint64_t width, uint64_t columns_from, const std::array<uint64_t, 2>& t,
@@ -215,8 +206,8 @@ void Backward::multiply(const Matrix& a, const Matrix& b, const Matrix& c, uint6
   record_gemm(recorder_, args);
 }
 
-void Backward::record_rows(const Buffer* rows, const std::array<uint64_t, 3>& strides, const Region& dense,
-                           uint64_t directions, uint64_t columns, bool store) const {
+void Backward::record_sequences(const Buffer* rows, const std::array<uint64_t, 3>& strides, const Region& dense,
+                                uint64_t directions, uint64_t columns, bool store) const {
   const uint64_t items = directions * step_rows() * columns, size = dtype_size(all_.dtype);
   const uint64_t reach =
       (all_.steps - 1) * strides[0] + (part_.batch - 1) * strides[1] + (directions - 1) * strides[2] + columns;
@@ -413,7 +404,7 @@ void Backward::record_gradients(bool more) const {
     if (!after) continue;
     multiply({at(in_.extra, direction * k * h), h}, {weights(all_.w, in_.w, of_w + 2 * h * n), n}, x, k, n, h, 1, 1);
   }
-  record_rows(&dx_, {call_.dx_strides[0], call_.dx_strides[1], 0}, in_.x, 1, n, true);
+  record_sequences(&dx_, {call_.dx_strides[0], call_.dx_strides[1], 0}, in_.x, 1, n, true);
 }
 
 void Backward::record_constants() const {
@@ -451,9 +442,9 @@ void Backward::record_part(uint64_t first) {
     record_state(all_.h0, in_.h, p, true, first);
     if (lstm()) record_state(all_.c0, in_.c, h, true, first);
     zeros(in_.dp);
-    record_rows(&x_, {all_.x_strides[0], all_.x_strides[1], 0}, in_.x, 1, all_.input_size, false);
+    record_sequences(&x_, {all_.x_strides[0], all_.x_strides[1], 0}, in_.x, 1, all_.input_size, false);
     if (call_.dy != nullptr) {
-      record_rows(&dy_, all_.y_strides, in_.dy, d, p, false);
+      record_sequences(&dy_, all_.y_strides, in_.dy, d, p, false);
     } else {
       zeros(in_.dy);
     }

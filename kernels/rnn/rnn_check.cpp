@@ -212,19 +212,16 @@ void check_rnn_backward(const RnnBackwardArgs& args) {
   require(layer.bias_stride >= rows || d == 1 || (args.dbias_w == nullptr && args.dbias_r == nullptr),
           "bias_stride is {}: the gradients of both directions' biases, of {} elements each, overlap",
           layer.bias_stride, rows);
-  const auto product = [](std::initializer_list<uint64_t> factors, const char* name) {
-    return checked_product(factors, name);
-  };
   Checked written[] = {
       operands.optional(args.dx, "dx", reach<2>({layer.steps, layer.batch}, args.dx_strides, layer.input_size, "dx")),
-      operands.optional(args.dw, "dw", args.dw == nullptr ? 0 : product({d, rows, layer.input_size}, "dw")),
-      operands.optional(args.dr, "dr", args.dr == nullptr ? 0 : product({d, rows, p}, "dr")),
+      operands.optional(args.dw, "dw", args.dw == nullptr ? 0 : checked_product({d, rows, layer.input_size}, "dw")),
+      operands.optional(args.dr, "dr", args.dr == nullptr ? 0 : checked_product({d, rows, p}, "dr")),
       operands.optional(args.dbias_w, "dbias_w", bias),
       operands.optional(args.dbias_r, "dbias_r", bias),
       operands.optional(args.dpeepholes, "dpeepholes",
-                        args.dpeepholes == nullptr ? 0 : product({d, 3, h}, "dpeepholes")),
+                        args.dpeepholes == nullptr ? 0 : checked_product({d, 3, h}, "dpeepholes")),
       operands.optional(args.dprojection, "dprojection",
-                        args.dprojection == nullptr ? 0 : product({d, p, h}, "dprojection")),
+                        args.dprojection == nullptr ? 0 : checked_product({d, p, h}, "dprojection")),
       operands.optional(args.dh0, "dh0", of_h),
       operands.optional(args.dc0, "dc0", of_c),
   };

@@ -19,11 +19,27 @@ constexpr uint64_t kMaxSize = uint64_t{1} << 26, kMaxNumbers = uint64_t{1} << 27
 // Scratch memory for products of the input, which are computed for as many steps at once as fit: but at least for one.
 constexpr uint64_t kInputBytes = uint64_t{256} << 20;
 
+constexpr uint64_t kAligned = 64;  // numbers: regions of scratch memory start at multiples of 256 bytes
+
 // f32 numbers in scratch memory.
 struct Region {
   uint64_t first = 0, count = 0;
   uint64_t end() const { return first + count; }
 };
+
+// Scratch memory while it is shared out.
+struct Space {
+  uint64_t used = 0;
+  Region take(uint64_t count) {
+    const Region region{used, count};
+    used += round_up(count, kAligned);
+    return region;
+  }
+};
+
+// UNSUPPORTED if a size of the layer is too large, or if the device cannot bind an operand.
+void require_sizes(const RnnArgs& args);
+void require_range(const DeviceTraits& traits, uint64_t elements, uint64_t bytes, const char* name);
 
 // Products of the input for `count` steps from each direction's first one on.
 struct InputSteps {

@@ -1,6 +1,5 @@
 // Steps of recurrent layers on CPU devices: many in one dispatch (rnn_rows.comp), where a dispatch costs as much as the
 // arithmetic of a step.
-#include <bit>
 
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/rnn/rnn_plan.hpp"
@@ -35,7 +34,7 @@ Shape shape_of(const Layer& layer) {
     break;
   }
   // No more sequences for a workgroup than leave one for each core, nor than shared memory has room for.
-  shape.rows = std::bit_ceil(few_values(ceil_div(layer.rows(), layer.device.cores), 1, 64));
+  shape.rows = few_values(ceil_div(layer.rows(), layer.device.cores), 1, 64);
   while (shape.rows > 0 && 2 * shape.rows * shape.width * sizeof(float) > layer.recorder.traits().shared_bytes) {
     shape.rows /= 2;
   }
@@ -68,7 +67,7 @@ bool takes_rows(const Layer& layer) {
   // All indices have 32 bits.
   const uint64_t inputs = layer.steps_at_once * args.batch * args.directions() * args.gate_rows();
   if (needs_wide(std::max({args.y != nullptr ? args.y_elements() : 0, inputs, packed_numbers(layer)}))) return false;
-  if (!traits.addresses && packed_numbers(layer) > (traits.max_range - 1024) / sizeof(float)) return false;
+  if (!traits.addresses && packed_numbers(layer) > (traits.max_range - kDescriptorSlack) / sizeof(float)) return false;
   return iterations_before(shape) + iterations_of_step(shape) <= kMaxLoopIterationsCpu;
 }
 

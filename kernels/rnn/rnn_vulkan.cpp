@@ -23,11 +23,6 @@ namespace {
 
 // On a CPU device r is packed if it is used so often, by so many sequences: fewer leave a tile's rows empty.
 constexpr uint64_t kPackedSteps = 4, kPackedRows = 6;
-constexpr uint64_t kAligned = 64;  // numbers: regions start at multiples of 256 bytes
-
-void require_size(uint64_t size, uint64_t most, const char* name) {
-  if (size > most) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, at most {}", name, size, most);
-}
 
 // C = A * B^T, for each direction.
 struct Product {
@@ -206,22 +201,31 @@ Buffer Layer::region(const Region& of) const {
   return buffer;
 }
 
+void require_sizes(const RnnArgs& args) {
+  const auto require_size = [](uint64_t size, const char* name) {
+    if (size > kMaxSize) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, at most {}", name, size, kMaxSize);
+  };
+  require_size(args.input_size, "input_size");
+  require_size(args.hidden_size, "hidden_size");
+  require_size(args.proj_size, "proj_size");
+}
+
+void require_range(const DeviceTraits& traits, uint64_t elements, uint64_t bytes, const char* name) {
+  if (!traits.addresses && elements > (traits.max_range - kDescriptorSlack) / bytes) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{} has {} elements, and the device binds {} bytes", name, elements, traits.max_range);
+  }
+}
+
 void Layer::prepare() {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
-  require_size(args.input_size, kMaxSize, "input_size");
-  require_size(args.hidden_size, kMaxSize, "hidden_size");
-  require_size(args.proj_size, kMaxSize, "proj_size");
+  require_sizes(args);
   const uint64_t d = args.directions(), row = d * args.gate_rows(), hidden = rows() * args.hidden_size;
   const uint64_t most = traits.addresses ? kInputBytes : std::min(kInputBytes, traits.max_range / 2);
   steps_at_once = std::clamp<uint64_t>(most / (args.batch * row * sizeof(float)), 1, std::max<uint64_t>(args.steps, 1));
   const bool cast = args.dtype != TUFF_F32;
-  uint64_t used = 0;
-  const auto take = [&used](uint64_t count) {
-    const Region region{used, count};
-    used += round_up(count, kAligned);
-    return region;
-  };
+  Space space;
+  const auto take = [&space](uint64_t count) { return space.take(count); };
   state = take(args.h_elements() + args.c_elements() + (two_parts() ? hidden : 0) + (args.resets_first() ? hidden : 0));
   if (args.steps != 0) {
     bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
@@ -241,23 +245,20 @@ void Layer::prepare() {
   }
   // Nothing may be recorded before it is known that all of it can be.
   const uint64_t size = dtype_size(args.dtype);
-  const auto require_range = [&](uint64_t elements, uint64_t bytes, const char* name) {
-    if (!traits.addresses && elements > (traits.max_range - 1024) / bytes) {
-      fail(TUFF_ERROR_UNSUPPORTED, "{} has {} elements, and the device binds {} bytes", name, elements,
-           traits.max_range);
-    }
+  const auto require = [&](uint64_t elements, uint64_t bytes, const char* name) {
+    require_range(traits, elements, bytes, name);
   };
   if (args.steps != 0) {
-    require_range(args.x_elements(), size, "x");
-    require_range(row * args.input_size, size, "w");
-    require_range(row * args.state_size(), sizeof(float), "r");
-    require_range(args.y != nullptr ? args.y_elements() : 0, size, "y");
-    require_range(sums.count, sizeof(float), "a step's sums");
-    require_range(has_bias() ? (d - 1) * args.bias_stride + args.gate_rows() : 0, size, "bias_w");
-    require_range(d * args.proj_size * args.hidden_size, sizeof(float), "projection");
+    require(args.x_elements(), size, "x");
+    require(row * args.input_size, size, "w");
+    require(row * args.state_size(), sizeof(float), "r");
+    require(args.y != nullptr ? args.y_elements() : 0, size, "y");
+    require(sums.count, sizeof(float), "a step's sums");
+    require(has_bias() ? (d - 1) * args.bias_stride + args.gate_rows() : 0, size, "bias_w");
+    require(d * args.proj_size * args.hidden_size, sizeof(float), "projection");
   }
-  require_range(state.count, sizeof(float), "the state");
-  scratch = recorder.scratch(used * sizeof(float), Scratch::outer);
+  require(state.count, sizeof(float), "the state");
+  scratch = recorder.scratch(space.used * sizeof(float), Scratch::outer);
 }
 
 void Layer::record_bias() const {

@@ -32,7 +32,8 @@ std::array<uint32_t, 2> scalar_words(double value, int32_t dtype);
 
 StreamDevice device_of(const Recorder& recorder);
 
-// A product, or sums of the entries of rows, by the merge path (sparse_merge.comp).
+// A product, or sums of the entries of rows, by the merge path (sparse_merge.comp,
+// sparse_rows.comp).
 struct Merge {
   const char* label;
   int32_t dtype;

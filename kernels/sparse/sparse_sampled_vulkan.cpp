@@ -16,18 +16,15 @@ using namespace sparse;
 constexpr uint64_t kMostOnCpu = uint64_t{1} << 17;  // products of a place: a quarter as many iterations of a loop
 constexpr uint64_t kMostGroups = 1u << 30, kMostDispatches = 1u << 16;
 
-uint64_t span_of(uint64_t one, uint64_t stride, uint64_t count) { return one == 0 ? 0 : (count - 1) * stride + one; }
-
 void record(Recorder& recorder, const SddmmArgs& args) {
   const StreamDevice device = device_of(recorder);
   const DeviceTraits& traits = recorder.traits();
   const uint64_t size = dtype_size(args.dtype), index_bytes = dtype_size(args.index_type);
   const bool some = args.reads(), scaled = some && args.scales != nullptr;
   const Dense a = dense_a(args), b = dense_b(args);
-  const uint64_t a_span = some ? span_of(a.one(), a.stride, args.batch_count) : 0,
-                 b_span = some ? span_of(b.one(), b.stride, args.batch_count) : 0,
-                 scales_span = scaled ? span_of(args.nnz, args.stride_scales, args.batch_count) : 0,
-                 values_span = span_of(args.nnz, args.stride_values, args.batch_count);
+  const uint64_t a_span = some ? a.span(args.batch_count) : 0, b_span = some ? b.span(args.batch_count) : 0,
+                 scales_span = scaled ? Dense{1, args.nnz, 0, args.stride_scales}.span(args.batch_count) : 0,
+                 values_span = Dense{1, args.nnz, 0, args.stride_values}.span(args.batch_count);
   const uint64_t places = args.offsets() ? args.rows + 1 : args.nnz;
   const bool wide = needs_wide(std::max({places, args.rows, args.columns, a_span, b_span, scales_span, values_span}));
   // On GPUs the lanes of a subgroup read neighbouring elements of A's row, and of B's if it is transposed.

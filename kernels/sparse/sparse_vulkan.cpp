@@ -322,9 +322,6 @@ using namespace sparse;
 
 Merge merge_of(const SpmmArgs& args) {
   const Dense b = dense_b(args), c = dense_c(args);
-  const auto span = [&](const Dense& dense) {
-    return dense.one() == 0 ? 0 : (args.batch_count - 1) * dense.stride + dense.one();
-  };
   Merge merge{};
   merge.label = "spmm";
   merge.dtype = args.dtype;
@@ -342,7 +339,7 @@ Merge merge_of(const SpmmArgs& args) {
   merge.stride_c = batch ? args.stride_c : 0;
   merge.n = args.n, merge.batch_count = args.batch_count;
   merge.values_span = merge.nnz == 0 ? 0 : (args.batch_count - 1) * args.stride_values + args.nnz;
-  merge.b_span = merge.nnz == 0 ? 0 : span(b), merge.c_span = span(c);
+  merge.b_span = merge.nnz == 0 ? 0 : b.span(args.batch_count), merge.c_span = c.span(args.batch_count);
   merge.alpha = args.alpha, merge.beta = args.beta;
   return merge;
 }

@@ -1,5 +1,5 @@
-// What sparse_merge.comp and sparse_fold.comp share: the table T of numbers of 64 bits, the elements of C, and what
-// becomes of a sum. push has alpha and beta. READS_C 0, which a kernel may define: beta is 0.
+// What the kernels that add up products share: the table T of numbers of 64 bits, the elements of C, and what becomes of
+// a sum. push has alpha and beta. READS_C 0, which a kernel may define: beta is 0.
 #if TUFF_WIDE
 #define NUMBER(i) (uint64_t(TUFF_AT(T, 2 * (i) + 1)) << 32 | uint64_t(TUFF_AT(T, 2 * (i))))
 #else
