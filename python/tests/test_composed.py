@@ -129,3 +129,18 @@ def test_what_is_wrong(shared):
     for use in (lambda: tuff.vstack([x, M]), lambda: tuff.fmax(x, M), lambda: np.nansum(x, out=x), lambda: tuff.modf(M), lambda: tuff.sinc(2.0)):
         with pytest.raises(TypeError):
             use()
+
+
+def test_third_arguments_are_numpys(ctx):
+    """dtype for those that add up or multiply; for the others it is out, which they do not take."""
+    host = np.float32([[1, np.nan, 3], [4, 5, 6]])
+    x = ctx.array(host)
+    for function in (np.nansum, np.nanprod, np.nanmean):
+        found = function(x, 0, np.float64)
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found.numpy(), function(host, 0, np.float64))
+    for function in (np.nanmax, np.nanmin, np.ptp):
+        with pytest.raises(TypeError):
+            function(x, 0, ctx.zeros(3))
+        with pytest.raises(TypeError):
+            function(x, 0, np.float64)

@@ -84,10 +84,52 @@ def test_numpys_like_makes_arrays_of_the_device(ctx):
         (np.zeros(2, like=a), [0, 0]),
         (np.full((2,), 7, dtype=np.int32, like=a), [7, 7]),
         (np.arange(3, like=a), [0, 1, 2]),
+        (np.zeros((2,), np.int32, like=a), [0, 0]),
+        (np.arange(0, 3, 1, np.int64, like=a), [0, 1, 2]),
+        (np.eye(2, 3, 1, np.int32, like=a), [[0, 1, 0], [0, 0, 1]]),
+        (np.identity(2, np.int32, like=a), [[1, 0], [0, 1]]),
+        (np.full((2,), 7, np.int32, like=a), [7, 7]),
+        (np.array([1, 2], np.int32, like=a), [1, 2]),
     ]
+    assert {one.dtype for one, _ in rows[5:]} == {np.dtype(np.int32), np.dtype(np.int64)}
     for found, wanted in rows:
         assert isinstance(found, tuff.Array) and found.context is ctx and found.numpy().tolist() == wanted
-    assert np.asarray(a, like=a) is a
+    assert np.asarray(a, like=a) is a and np.asanyarray(a, like=a) is a and np.ascontiguousarray(a, like=a) is a
+    assert np.array(a, copy=False, like=a) is a
+    copied = np.array(a, like=a)
+    copied[0] = 9
+    assert copied.numpy().tolist() == [9, 1, 2] and a.numpy().tolist() == [3, 1, 2]
+    strided = a[::2]
+    assert np.asarray(strided, like=a) is strided
+    adjacent = np.ascontiguousarray(strided, like=a)
+    assert type(adjacent) is tuff.Array and adjacent.numpy().tolist() == [3, 2]
+    with pytest.raises(TypeError, match="takes values and a dtype"):
+        np.array([1, 2], ndmin=2, like=a)
+    assert np.array([1, 2], ndmin=0, like=a).shape == (2,)
+
+
+def test_places_in_shapes(ctx):
     places = np.unravel_index(ctx.array(np.int64([0, 7, 11])), (3, 4))
     assert [one.numpy().tolist() for one in places] == [[0, 1, 2], [0, 3, 3]]
     assert np.ravel_multi_index(places, (3, 4)).numpy().tolist() == [0, 7, 11]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_places_of_narrow_integers(ctx, dtype):
+    """A shape has more elements than such a type holds."""
+    rows, columns = np.array([100, 0, 127], dtype), np.array([7, 126, 3], dtype)
+    place = np.ravel_multi_index((ctx.array(rows, dtype), ctx.array(columns, dtype)), (300, 400))
+    wanted = np.ravel_multi_index((rows.astype(np.int64), columns.astype(np.int64)), (300, 400))
+    assert place.dtype == np.int64 and place.numpy().tolist() == wanted.tolist()
+    assert np.ravel_multi_index((2, ctx.array(columns, dtype)), (300, 400)).numpy().tolist() == [807, 926, 803]
+    for shape in ((300, 400), (1, 300), (2, 3, 50), (128,)):
+        found = np.unravel_index(ctx.array(rows, dtype), shape)
+        for one, each in zip(found, np.unravel_index(rows.astype(np.int64), shape)):
+            assert one.dtype == np.int64 and one.numpy().tolist() == each.tolist()
+
+
+def test_places_are_integers(ctx):
+    x = ctx.array(np.float32([1, 2]))
+    for use in (lambda: np.unravel_index(x, (3, 4)), lambda: np.ravel_multi_index((x, x), (3, 4))):
+        with pytest.raises(TypeError, match="float32, needs integers"):
+            use()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tuff
+from tuff._expression import reduction_of
 
 
 def test_a_formula_of_arrays_and_numbers(ctx):
@@ -203,3 +204,13 @@ def test_gradients_of_reductions(ctx, formula):
     found, wanted = (tuff.grad.grad(f, (0, 1, 2))(*arrays) for f in (fused, apart))
     for one, other in zip(found, wanted):
         assert np.allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6), formula
+
+
+def test_axes_of_reductions():
+    for written, axes in (
+        ("1", (1,)), ("-1", (-1,)), ("- 1", (-1,)), ("-\t1", (-1,)), ("(0,)", (0,)), ("( 0 , -\n1 )", (0, -1)), ("(0,\t1,2,)", (0, 1, 2)), ("(12)", (12,)),
+    ):  # fmt: skip
+        assert reduction_of(f"sum(x, axis={written})").axes == axes
+    # The last ones took a time that doubled with each digit.
+    for wrong in ("(0 1)", "()", "(,)", "(0,,1)", "1 2", "(0", "0)", "\u0661", "(" + "1" * 200 + "x)", "(" + "1 " * 200 + "x)", "(" + "1," * 200 + "x)"):
+        assert reduction_of(f"sum(x, axis={wrong})") is None

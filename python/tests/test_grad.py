@@ -729,3 +729,53 @@ def test_recurrent_c_and_lengths(ctx, rng):
     assert (of_c.numpy() != 0).all()
     with pytest.raises(TypeError, match="no gradients of gradients"):
         grad.grad(lambda x: grad.grad(lambda x: tuff.lstm(x, tuff.RnnLayer(w, r))[0].sum())(x).sum())(x)
+
+
+@pytest.mark.parametrize("optimiser", [grad.SGD, grad.Adam])
+def test_optimisers_of_layers_without_biases(ctx, rng, optimiser):
+    """Named tuples have fields that are None, and so have their gradients."""
+    layer = tuff.RnnLayer(ctx.array(rng.uniform(-1, 1, (1, 8, 3)), np.float32), ctx.array(rng.uniform(-1, 1, (1, 8, 2)), np.float32))
+    x = ctx.array(rng.uniform(-1, 1, (4, 2, 3)), np.float32)
+
+    def loss(layers):
+        return tuff.lstm(x, layers)[0].sum()
+
+    gradients = grad.grad(loss)([layer])
+    before = [layer.w.numpy(), layer.r.numpy()]
+    optimiser([layer], 0.1).step(gradients)
+    for one, was, gradient in zip(layer[:2], before, gradients[0][:2]):
+        assert (np.sign(was - one.numpy()) == np.sign(gradient.numpy())).all() and (one.numpy() != was).all()
+    with pytest.raises(ValueError, match="a parameter that is None"):
+        optimiser([layer], 0.1).step([gradients[0]._replace(bias_w=layer.w)])
+
+
+def test_recurrent_misuse(ctx):
+    """Under grad as without: a call is refused with the same words."""
+    def zeros(*shape):
+        return ctx.zeros(shape)
+
+    x, layer = zeros(5, 2, 4), tuff.RnnLayer(zeros(1, 16, 4), zeros(1, 16, 4))
+    rows = [
+        (TypeError, "layer 0 is int, not an RnnLayer", lambda x: tuff.lstm(x, [3])),
+        (TypeError, "layer 1 is list, not an RnnLayer", lambda x: tuff.lstm(x, [layer, list(layer)])),
+        (TypeError, "layers is 3, needs an RnnLayer", lambda x: tuff.lstm(x, 3)),
+        (ValueError, "layers is empty", lambda x: tuff.lstm(x, [])),
+        (TypeError, "h0 is int, not a tuff.Array", lambda x: tuff.lstm(x, layer, h0=3)),
+        (TypeError, "h0 is int, not a tuff.Array", lambda x: tuff.lstm(x, [layer, layer], h0=3)),
+        (TypeError, "c0 is float, not a tuff.Array", lambda x: tuff.lstm(x, [layer, layer], c0=0.5)),
+        (ValueError, r"h0 has shape \(1, 2, 4\), needs", lambda x: tuff.lstm(x, [layer, layer], h0=zeros(1, 2, 4))),
+        (ValueError, r"h0 has shape \(\), needs", lambda x: tuff.lstm(x, [layer, layer], h0=zeros())),
+        (ValueError, r"h0 has shape \(1, 3, 4\), needs \(1, 2, 4\)", lambda x: tuff.lstm(x, layer, h0=zeros(1, 3, 4))),
+        (ValueError, "dropout is 2.0, needs 0 to 1", lambda x: tuff.lstm(x, layer, dropout=2.0)),
+        (ValueError, "dropout is -0.5, needs 0 to 1", lambda x: tuff.lstm(x, [layer, layer], dropout=-0.5, generator=tuff.Generator(ctx))),
+        (TypeError, "dropout needs a generator", lambda x: tuff.lstm(x, layer, dropout=0.5)),
+        (ValueError, r"w of layer 1 has shape \(1, 16, 5\)", lambda x: tuff.lstm(x, [layer, layer._replace(w=zeros(1, 16, 5))])),
+        (ValueError, r"bias_w of layer 1 has shape \(1, 5\)", lambda x: tuff.lstm(x, [layer, layer._replace(bias_w=zeros(1, 5))])),
+        (ValueError, "w of layer 1 has shape .* not a multiple of 4", lambda x: tuff.lstm(x, [layer, layer._replace(w=zeros(1, 15, 4))])),
+        (ValueError, "layer 1 has other sizes than layer 0", lambda x: tuff.lstm(x, [layer, tuff.RnnLayer(zeros(1, 8, 4), zeros(1, 8, 2))])),
+        (ValueError, "w of layer 0 has shape", lambda x: tuff.lstm(x, layer._replace(w=zeros(1, 16, 5)))),
+    ]  # fmt: skip
+    for error, says, call in rows:
+        for use in (lambda: call(x), lambda: grad.grad(lambda x: call(x)[0].sum())(x)):
+            with pytest.raises(error, match=says):
+                use()

@@ -173,6 +173,8 @@ def test_misuse(ctx):
         (lambda: sparse.csr_array((a.indices, a.indices, a.indptr), (4, 3)), TypeError, "data is int32"),
         (lambda: sparse.coo_array((a.data, (a.indices, a.data)), (4, 3)), TypeError, "col is float32"),
         (lambda: sparse.from_dense(ctx.array(whole(2, 2)), index_dtype=np.uint8), TypeError, "uint8"),
+        (lambda: sparse.coo_array((a.data, (np.uint64([0, 1, 2, 3, 2**63]), a.indices)), (4, 3)), ValueError, "row has 9223372036854775808,"),
+        (lambda: sparse.csr_array((a.data, a.indices, np.uint64([0, 1, 2, 3, 2**64 - 1])), (4, 3)), ValueError, "indptr has 18446744073709551615,"),
     ):
         with pytest.raises(error, match=text):
             call()

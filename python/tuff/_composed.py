@@ -502,6 +502,12 @@ def vander(x: Array, n: Optional[int] = None, increasing: bool = False) -> Array
 
 
 def _over_axes(function: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda a, axis=None, *, keepdims=False: function(a, axis, keepdims=bool(keepdims))
+
+
+def _folded_over_axes(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Of those whose third argument is dtype in NumPy; that of the others is out."""
+
     def call(a: Array, axis: object = None, dtype: object = None, *, keepdims: bool = False) -> Array:
         return function(a if dtype is None or a.dtype == dtype else a.astype(dtype), axis, keepdims=bool(keepdims))
 
@@ -538,11 +544,11 @@ protocol.FUNCTIONS.update(
         "isposinf": elementwise.isposinf,
         "nan_to_num": lambda x, copy=True, nan=0.0, posinf=None, neginf=None: elementwise.nan_to_num(x, nan, posinf, neginf),
         "nanmax": _over_axes(nanmax),
-        "nanmean": _over_axes(nanmean),
+        "nanmean": _folded_over_axes(nanmean),
         "nanmin": _over_axes(nanmin),
-        "nanprod": _over_axes(nanprod),
+        "nanprod": _folded_over_axes(nanprod),
         "nanstd": _spread_over_axes(nanstd),
-        "nansum": _over_axes(nansum),
+        "nansum": _folded_over_axes(nansum),
         "nanvar": _spread_over_axes(nanvar),
         "polyval": polyval,
         "ptp": _over_axes(ptp),

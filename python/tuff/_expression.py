@@ -127,7 +127,8 @@ RESULT_TYPES: List[Callable[[int, np.dtype], np.dtype]] = []
 _REDUCTIONS = {name: getattr(raw, f"REDUCE_{name.upper()}") for name in (
     "sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1", "l2")}  # fmt: skip
 _LAST = re.compile(rf"(?P<before>.*;)?\s*(?:result\s*=\s*)?(?P<name>{'|'.join(_REDUCTIONS)})\s*\((?P<inside>[^;]*)\)[\s;]*", re.S)
-_AXIS = re.compile(r"\s*axis\s*=\s*(?:(-?\s*\d+)|\(((?:\s*-?\s*\d+\s*,?)+)\))\s*")
+_NUMBER = r"-?\s*[0-9]+"
+_AXIS = re.compile(rf"\s*axis\s*=\s*(?:({_NUMBER})|\(\s*({_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*,?\s*\))\s*")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -151,7 +152,7 @@ def reduction_of(formula: str) -> Optional[Reduction]:
         named = _AXIS.fullmatch(arguments[-1])
         if named is None:
             return None
-        axes = tuple(int(each.replace(" ", "")) for each in re.findall(r"-?\s*\d+", named[1] or named[2]))
+        axes = tuple(int("".join(each.split())) for each in (named[1] or named[2]).split(","))
         arguments.pop()
     if len(arguments) != 1:
         return None  # max(a, b)

@@ -22,6 +22,9 @@ def _beside(form: object, gradients: object, found: List[Array]) -> None:
             what = f"shape {gradients.shape}" if isinstance(gradients, Array) else type(gradients).__name__
             raise ValueError(f"a gradient of {what} for a parameter of shape {form.shape}")
         found.append(gradients)
+    elif form is None:  # a field of a named tuple, as the bias of a layer without one
+        if gradients is not None:
+            raise ValueError(f"a gradient, {type(gradients).__name__}, for a parameter that is None")
     elif isinstance(form, dict):
         if not isinstance(gradients, dict) or gradients.keys() != form.keys():
             raise ValueError(f"gradients are nested otherwise than the parameters, a dictionary of {list(form)}")

@@ -15,6 +15,7 @@ from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
 from ._expression import expr
+from ._layout import dense
 from ._operands import require_array, whole_axis
 from ._storage import Storage
 
@@ -176,10 +177,18 @@ def _round(array: Array, decimals: int = 0, out: object = None) -> Array:
     return expr("round(x * s) / s" if decimals > 0 else "round(x / s) * s", x=array, s=scale, out=out)
 
 
+def _as_places(indices: Array, name: str) -> Array:
+    """Integers as int64: their own type may hold less than a shape's number of elements."""
+    if indices.dtype.kind not in "iub":
+        raise TypeError(f"numpy.{name} of {indices.dtype}, needs integers")
+    return indices.astype(np.int64)
+
+
 def _unravel_index(indices: Array, shape: object, order: str = "C") -> Tuple[Array, ...]:
     """Coordinates of places in a shape. Places out of range are not looked for: they give coordinates beyond the shape."""
     if order != "C":
         raise TypeError("numpy.unravel_index on a device takes order C")
+    indices = _as_places(indices, "unravel_index")
     found = []
     for size in reversed(shape if isinstance(shape, (tuple, list)) else (shape,)):
         found.append(indices % int(size) if size else indices)
@@ -193,7 +202,7 @@ def _ravel_multi_index(multi_index: Any, dims: object, mode: str = "raise", orde
         raise TypeError("numpy.ravel_multi_index on a device takes order C, and no mode")
     place: Any = 0
     for index, size in zip(multi_index, dims if isinstance(dims, (tuple, list)) else (dims,)):
-        place = place * int(size) + index
+        place = place * int(size) + (_as_places(index, "ravel_multi_index") if isinstance(index, Storage) else index)
     return place
 
 
@@ -215,20 +224,31 @@ MAKERS: Dict[str, Callable[..., Array]] = {}
 
 
 def made_like(name: str, like: Array, *arguments: Any, dtype: object = None, **options: object) -> Array:
-    """numpy.asarray(values, like=array) and the like: an array on the device of an array. These copy, as they are asked to."""
-    for ignored in ("order", "copy", "subok", "ndmin", "device"):
+    """numpy.asarray(values, like=array) and the like: an array on the device of an array. An array is returned as it is only
+    by those that NumPy lets do so: not by array(), and by ascontiguousarray() only if its elements are adjacent."""
+    for ignored in ("order", "subok", "device"):
         options.pop(ignored, None)
     if name in _OF_VALUES:
-        if options or len(arguments) > 2:
+        copies, axes = options.pop("copy", name == "array"), options.pop("ndmin", 0)
+        if options or axes != 0 or len(arguments) > 2:
             raise TypeError(f"numpy.{name} with like= on a device takes values and a dtype")
         values, dtype = arguments[0], arguments[1] if len(arguments) == 2 else dtype
         if isinstance(values, Storage):
-            return values if dtype is None or values.dtype == dtype else values.astype(dtype)
+            if dtype is not None and values.dtype != dtype:
+                return values.astype(dtype)
+            if copies:
+                return values.copy()
+            return dense(values) if name == "ascontiguousarray" else values
         if isinstance(values, (tuple, list)) and any(isinstance(one, Storage) for one in values):
             stacked = FUNCTIONS["stack"](values)
             return stacked if dtype is None else stacked.astype(dtype)
-        return like.context.array(np.asarray(values, dtype)) if dtype is None else like.context.array(np.asarray(values), dtype)
-    return MAKERS[name](*arguments, dtype=dtype, device=like.context, **options)
+        return like.context.array(np.asarray(values), dtype)
+    options.pop("copy", None)
+    if "M" in options:  # numpy.eye
+        options["m"] = options.pop("M")
+    if dtype is not None:  # otherwise it may be among the arguments
+        options["dtype"] = dtype
+    return MAKERS[name](*arguments, device=like.context, **options)
 
 
 def _where(condition: object, *values: object) -> Array:

@@ -163,6 +163,41 @@ def rnn_layers(state: Mapping[str, object], context: Optional[Context] = None) -
 _NAMES = {"w": "weight_ih", "r": "weight_hh", "bias_w": "bias_ih", "bias_r": "bias_hh", "projection": "weight_hr"}
 
 
+def listed_layers(layers: Layers) -> List[RnnLayer]:
+    """One layer, or several, as a list of at least one."""
+    listed = [layers] if isinstance(layers, RnnLayer) else sequence(layers, "layers", "an RnnLayer, or one for each layer")
+    if not listed:
+        raise ValueError("layers is empty, needs at least one")
+    for number, layer in enumerate(listed):
+        if not isinstance(layer, tuple):
+            raise TypeError(f"layer {number} is {type(layer).__name__}, not an RnnLayer")
+    return [RnnLayer(*layer) for layer in listed]
+
+
+def common_sizes(layers: Sequence[RnnLayer], cell: int, first: int = 0) -> Tuple[int, int, int]:
+    """The directions, hidden units and size of h, which are those of every layer."""
+    sizes = [_sizes(layer, _GATES[cell], f" of layer {first + number}") for number, layer in enumerate(layers)]
+    for number, each in enumerate(sizes):
+        if each != sizes[0]:
+            raise ValueError(f"layer {first + number} has other sizes than layer {first}: {each}")
+    return sizes[0]
+
+
+def checked_dropout(dropout: object, generator: Optional[Generator]) -> float:
+    probability = real(dropout, "dropout")
+    if not 0 <= probability <= 1:
+        raise ValueError(f"dropout is {probability}, needs 0 to 1")
+    if probability != 0 and generator is None:
+        raise TypeError("dropout needs a generator, a tuff.Generator")
+    return probability
+
+
+def _steps_and_batch(x: Array, batch_first: bool) -> Tuple[int, int]:
+    if x.ndim != 3:
+        return x.shape[0], 1
+    return (x.shape[1], x.shape[0]) if batch_first else (x.shape[0], x.shape[1])
+
+
 def _run(
     cell: int,
     x: Array,
@@ -176,33 +211,25 @@ def _run(
     clip: float,
     linear_before_reset: bool,
     dropping: Tuple[float, Optional[Generator]],
+    first: int = 0,
 ) -> Tuple[Array, Array, Optional[Array]]:
+    """first: the number of the first of the layers, for errors."""
     require_array(x, "x")
     if x.ndim not in (2, 3):
         raise ValueError(f"x has shape {x.shape}, needs (steps, batch, input) or (steps, input)")
     gates = choice(order, "order", _ORDERS)
-    listed = [layers] if isinstance(layers, RnnLayer) else list(sequence(layers, "layers", "an RnnLayer, or one for each layer"))
-    if not listed:
-        raise ValueError("layers is empty, needs at least one")
-    for number, layer in enumerate(listed):
-        if not isinstance(layer, tuple):
-            raise TypeError(f"layer {number} is {type(layer).__name__}, not an RnnLayer")
-    listed = [RnnLayer(*layer) for layer in listed]
-    count = _GATES[cell]
-    directions, hidden, width = _sizes(listed[0], count)
+    listed = listed_layers(layers)
+    directions, hidden, width = common_sizes(listed, cell, first)
     batched = x.ndim == 3
-    steps, batch = (x.shape[1], x.shape[0]) if batched and batch_first else (x.shape[0], x.shape[1] if batched else 1)
+    _, batch = _steps_and_batch(x, batch_first)
     if lengths is not None:
         require_array(lengths, "lengths")
         if lengths.shape != (batch,) or lengths.dtype != np.int32:
             raise ValueError(f"lengths is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
         if lengths.context is not x.context:
             raise ValueError("operands are of different contexts")
-    probability, generator = real(dropping[0], "dropout"), dropping[1]
-    if not 0 <= probability <= 1:
-        raise ValueError(f"dropout is {probability}, needs 0 to 1")
-    if probability != 0 and generator is None:
-        raise TypeError("dropout needs a generator, a tuff.Generator")
+    generator = dropping[1]
+    probability = checked_dropout(*dropping)
     rows = len(listed) * directions
     shapes = {"h": (rows, batch, width) if batched else (rows, width), "c": (rows, batch, hidden) if batched else (rows, hidden)}
     for given, name in ((h0, "h"), (c0, "c")):
@@ -215,13 +242,11 @@ def _run(
     hn = x.context.empty(shapes["h"], x.dtype)
     cn = x.context.empty(shapes["c"], x.dtype) if cell == raw.RNN_CELL_LSTM else None
     size = x.dtype.itemsize
+    rest = (lengths, batch_first, reverse, gates, clip, linear_before_reset)
     for number, layer in enumerate(listed):
-        if _sizes(layer, _GATES[cell]) != (directions, hidden, width):
-            raise ValueError(f"layer {number} has other sizes than layer 0: {_sizes(layer, _GATES[cell])}")
         y = x.context.empty(x.shape[:-1] + (directions * width,), x.dtype)
         desc = raw.RnnDesc(y=y.buffer.handle)
-        rest = (lengths, batch_first, reverse, gates, clip, linear_before_reset)
-        desc.y_strides[:] = _describe(desc, cell, x, layer, f" of layer {number}", *rest)
+        desc.y_strides[:] = _describe(desc, cell, x, layer, f" of layer {first + number}", *rest)
         views = []  # live until the call has returned
         for name, state, of in (("h0", h0, width), ("c0", c0, hidden), ("hn", hn, width), ("cn", cn, hidden)):
             if state is not None:
@@ -249,9 +274,10 @@ def _describe(
     linear_before_reset: bool,
 ) -> Tuple[int, int, int]:
     """Fills in a layer, but for its initial states, and returns the strides of its outputs."""
-    directions, hidden, width = _sizes(layer, _GATES[cell])
-    batched, inputs = x.ndim == 3, x.shape[-1]
-    steps, batch = (x.shape[1], x.shape[0]) if batched and batch_first else (x.shape[0], x.shape[1] if batched else 1)
+    count = _GATES[cell]
+    directions, hidden, width = _sizes(layer, count, suffix)
+    inputs = x.shape[-1]
+    steps, batch = _steps_and_batch(x, batch_first)
     desc.dtype, desc.cell, desc.gate_order = dtype_of(x), cell, gates
     desc.direction = raw.RNN_DIRECTION_BOTH if directions == 2 else int(bool(reverse))
     desc.linear_before_reset = int(linear_before_reset)
@@ -259,7 +285,7 @@ def _describe(
     desc.proj_size = 0 if layer.projection is None else width
     desc.clip = real(clip, "clip")
     desc.x = x.buffer.handle
-    for name, shape in _shapes(directions, _GATES[cell], hidden, width, inputs).items():
+    for name, shape in _shapes(directions, count, hidden, width, inputs).items():
         operand = getattr(layer, name)
         if operand is None:
             continue
@@ -270,7 +296,7 @@ def _describe(
         setattr(desc, name, operand.buffer.handle)
     if lengths is not None:
         desc.lengths = lengths.buffer.handle
-    if not (batched and batch_first):
+    if x.ndim != 3 or not batch_first:
         return (0, 0, 0)
     desc.x_strides[:] = (inputs, steps * inputs)
     return (directions * width, steps * directions * width, width)
@@ -322,17 +348,18 @@ def _shapes(directions: int, gates: int, hidden: int, width: int, inputs: int) -
     }
 
 
-def _sizes(layer: RnnLayer, gates: int) -> Tuple[int, int, int]:
-    """The directions, hidden units and size of h of a layer."""
-    require_array(layer.w, "w")
-    require_array(layer.r, "r")
-    for array, name in ((layer.w, "w"), (layer.r, "r")):
+def _sizes(layer: RnnLayer, gates: int, suffix: str) -> Tuple[int, int, int]:
+    """The directions, hidden units and size of h of a layer. suffix: which one, for errors."""
+    w, r = f"w{suffix}", f"r{suffix}"
+    require_array(layer.w, w)
+    require_array(layer.r, r)
+    for array, name in ((layer.w, w), (layer.r, r)):
         if array.ndim not in (2, 3) or array.ndim == 3 and array.shape[0] not in (1, 2):
             raise ValueError(f"{name} has shape {array.shape}, needs (directions, {gates} * hidden, columns)")
     directions = layer.w.shape[0] if layer.w.ndim == 3 else 1
     if layer.w.shape[-2] % gates != 0:
-        raise ValueError(f"w has shape {layer.w.shape}, its rows are not a multiple of {gates}")
+        raise ValueError(f"{w} has shape {layer.w.shape}, its rows are not a multiple of {gates}")
     hidden = layer.w.shape[-2] // gates
     if layer.projection is None and layer.r.shape[-1] != hidden:
-        raise ValueError(f"r has shape {layer.r.shape}, needs {hidden} columns, or a projection")
+        raise ValueError(f"{r} has shape {layer.r.shape}, needs {hidden} columns, or a projection")
     return directions, hidden, layer.r.shape[-1]

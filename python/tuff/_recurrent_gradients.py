@@ -6,21 +6,24 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import _recurrent, _shape, raw
 from ._array import Array
-from ._checked import choice, real
-from ._recurrent import _ACTIVATIONS, _ORDERS, OPERANDS, RnnLayer, layer_gradients
+from ._checked import choice
+from ._operands import require_array
+from ._recurrent import _ACTIVATIONS, _ORDERS, OPERANDS, RnnLayer, checked_dropout, common_sizes, layer_gradients, listed_layers
 from ._tape import Traced, dense, rule, tape_of, value_in
 from ._tracing import any_traced
 
 Result = Tuple[Array, Array, Optional[Array]]
 
 
-def _layer(cell: int, operands: Dict[str, Any], lengths: Any, batch_first: bool, reverse: bool, order: str, clip: float, before: bool) -> Result:
-    """One layer. Each of its outputs is a value of its own: the gradients by the operands are linear in those by outputs."""
+def _layer(
+    cell: int, number: int, operands: Dict[str, Any], lengths: Any, batch_first: bool, reverse: bool, order: str, clip: float, before: bool
+) -> Result:
+    """One layer, of this number. Each of its outputs is a value of its own: the gradients by the operands are linear in those by outputs."""
     rest = (lengths, batch_first, reverse, order, clip, before)
 
     def run(given: Dict[str, Any]) -> Result:
         layer = RnnLayer(*(given[name] for name in RnnLayer._fields))
-        return _recurrent._run(cell, given["x"], layer, given["h0"], given["c0"], *rest, (0.0, None))
+        return _recurrent._run(cell, given["x"], layer, given["h0"], given["c0"], *rest, (0.0, None), number)
 
     if not any_traced(operands.values()):
         return run(operands)
@@ -47,23 +50,23 @@ def _layer(cell: int, operands: Dict[str, Any], lengths: Any, batch_first: bool,
 
 
 def _layers(cell: int, x: Any, layers: Any, h0: Any, c0: Any, dropout: float, generator: Any, *rest: Any) -> Result:
-    listed = [layers] if isinstance(layers, RnnLayer) else [RnnLayer(*layer) for layer in layers]
-    if not listed:
-        raise ValueError("layers is empty, needs at least one")
-    probability = real(dropout, "dropout")
-    if probability != 0 and generator is None:
-        raise TypeError("dropout needs a generator, a tuff.Generator")
-    directions = listed[0].w.shape[0] if listed[0].w.ndim == 3 else 1
+    listed = listed_layers(layers)
+    directions, _, _ = common_sizes(listed, cell)
+    probability = checked_dropout(dropout, generator)
+    for state, name in ((h0, "h0"), (c0, "c0")):
+        if state is None:
+            continue
+        require_array(state, name)
+        if len(listed) != 1 and state.shape[:1] != (len(listed) * directions,):
+            raise ValueError(f"{name} has shape {state.shape}, needs {len(listed) * directions} rows")
     states: List[Tuple[Array, Optional[Array]]] = []
     for number, layer in enumerate(listed):
         operands = dict(zip(OPERANDS, (x, h0, c0, *layer)))
         if len(listed) != 1:
             for name in ("h0", "c0"):
                 if operands[name] is not None:
-                    if operands[name].shape[0] != len(listed) * directions:
-                        raise ValueError(f"{name} has shape {operands[name].shape}, needs {len(listed) * directions} rows")
                     operands[name] = operands[name][number * directions : (number + 1) * directions]
-        x, hn, cn = _layer(cell, operands, *rest)
+        x, hn, cn = _layer(cell, number, operands, *rest)
         states.append((hn, cn))
         if probability != 0 and number + 1 != len(listed):
             x = generator.dropout(x, probability)

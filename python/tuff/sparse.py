@@ -19,7 +19,7 @@ import numpy as np
 
 from . import raw
 from ._array import Array
-from ._checked import is_number, whole
+from ._checked import I64, is_number, whole
 from ._context import Context
 from ._default import default_context
 from ._error import check
@@ -63,6 +63,8 @@ def _uploaded_indices(values: object, name: str, context: Optional[Context]) -> 
     host = np.asarray(values)
     if host.dtype.kind not in "iu" and host.size:
         raise TypeError(f"{name} is {host.dtype}, needs int32 or int64")
+    if host.dtype == np.uint64 and host.size and int(host.max()) > I64:
+        raise ValueError(f"{name} has {host.max()}, which is beyond int64")
     return (context or default_context()).array(host, host.dtype if host.dtype in _INDICES else np.int64)
 
 
