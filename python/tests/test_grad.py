@@ -1,10 +1,12 @@
 """Gradients against central differences in float64."""
 
+import gc
 import math
 import os
 import re
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -717,6 +719,30 @@ def test_recurrent(ctx, cell, directions, count):
     assert len(found) == len(expected)
     for gradient, wanted in zip(found, expected):
         np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_recurrent_gradients_are_not_kept(host, rng, monkeypatch):
+    """Those by all operands are computed at once, and freed when each has been passed on, though the tape lives."""
+    from tuff import _recurrent_gradients
+
+    made = []
+
+    def noting(*arguments):
+        found = layer_gradients(*arguments)
+        made.extend(weakref.ref(one.buffer) for one in found.values())
+        return found
+
+    layer_gradients = _recurrent_gradients.layer_gradients
+    monkeypatch.setattr(_recurrent_gradients, "layer_gradients", noting)
+    x, w, r = (host.array(rng.uniform(-1, 1, shape), np.float32) for shape in ((4, 2, 3), (1, 8, 3), (1, 8, 2)))
+    value, pull = grad.vjp(lambda x, w, r: tuff.lstm(x, tuff.RnnLayer(w, r))[0], x, w, r)
+    seed = host.ones(value.shape)
+    first = [one.numpy() for one in pull(seed)]
+    assert len(made) == 3
+    gc.collect()
+    assert [one() for one in made] == [None] * 3
+    for one, again in zip(first, pull(seed)):  # computed anew
+        np.testing.assert_array_equal(one, again.numpy())
 
 
 def test_recurrent_c_and_lengths(ctx, rng):

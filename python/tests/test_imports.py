@@ -1,6 +1,9 @@
 """The package's modules import each other in one direction: there are no circles, and none reaches up."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import tuff
@@ -107,3 +110,8 @@ def test_modules_import_in_one_direction():
     assert {"_array", "_operations", "_shape", "_storage"} <= set(graph)
     assert circle(graph) is None
     assert backward(graph) == []
+
+
+def test_grad_is_listed_before_it_is_loaded():
+    code = "import sys, tuff; assert 'tuff.grad' not in sys.modules and 'grad' in dir(tuff) and dir(tuff).count('grad') == 1; tuff.grad.grad"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)})

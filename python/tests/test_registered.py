@@ -96,6 +96,38 @@ def test_faulty_arguments(ctx, argument):
         ctx.operation("test.faulty", [None], host=lambda *_: None)
 
 
+def test_what_is_wrong_with_arguments(ctx):
+    for declared, error, says in (
+        (["n: u32 a..b"], ValueError, r"the range of n is a\.\.b, needs two numbers"),
+        (["n: u32 1..b"], ValueError, r"the range of n is 1\.\.b, needs two numbers"),
+        ("n: u32", TypeError, "arguments is 'n: u32', needs a list of texts"),
+        (3, TypeError, "arguments is 3, needs texts"),
+    ):
+        with pytest.raises(error, match=says):
+            ctx.operation("test.faulty", declared, host=lambda *_: None)
+    assert ctx.operations() == []
+
+
+def test_faulty_stream(ctx):
+    saxpy = add(ctx)
+    x, y = ctx.zeros(1), ctx.ones(1)
+    for stream in (3, ctx, "copies"):
+        with pytest.raises(TypeError, match=f"{type(stream).__name__} is not a tuff.Stream"):
+            saxpy(1, 1.0, x, y, stream=stream)
+    assert y.numpy().tolist() == [1]
+
+
+def test_operations_without_a_host_function_keep_none(vulkan):
+    kept = len(vulkan._callbacks)
+    operation = add(vulkan, host=None)
+    assert len(vulkan._callbacks) == kept
+    x, y = vulkan.ones(4), vulkan.ones(4)
+    operation(4, 1.0, x, y)
+    assert y.numpy().tolist() == [3, 3, 3, 3]
+    add(vulkan, "test.with_host")
+    assert len(vulkan._callbacks) == kept + 1
+
+
 def test_faulty_options(ctx):
     with pytest.raises(TypeError, match="there is no kernel"):
         ctx.operation("test.faulty", ARGUMENTS, robust=True)

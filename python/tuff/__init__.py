@@ -86,7 +86,7 @@ __all__ = [
     "devices",
     "sensors",
     "fft",
-    "grad",
+    "grad",  # noqa: F405 (__getattr__ loads it)
     "last_error",
     "lib",
     "linalg",
@@ -115,3 +115,7 @@ def __getattr__(name: str) -> object:
 
         return importlib.import_module(".grad", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list:
+    return sorted({*globals(), "grad"})

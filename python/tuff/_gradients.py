@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from ._checked import real
 from ._derivative import derivative
 from ._expression import Reduction, expr
 from ._operands import whole_axis
+from ._storage import Storage
 from ._tape import (
     Pull,
+    Tape,
     Traced,
     constant,
     dense,
@@ -33,7 +35,6 @@ from ._tape import (
     tape_of,
     value_in,
 )
-from ._storage import Storage
 from ._tracing import RULES
 from ._types import is_float
 from ._views import Transposed
@@ -49,16 +50,24 @@ def _expr(formula: str, dtype: object, out: object, inputs: Dict[str, Any]) -> A
     result = expr(formula, dtype=dtype, **values)
     if not is_float(result.dtype):
         return result
-    factor = "g"
+    return tape.add(result, _formula_pulls(tape, formula, inputs, values, lambda g: g))
+
+
+def _formula_pulls(
+    tape: Tape, formula: str, inputs: Dict[str, Any], values: Dict[str, Any], spread: Callable[[Array], Array]
+) -> List[Tuple[int, Pull]]:
+    """How the gradient of a formula reaches its operands. spread: from what comes to the gradient of the formula's result."""
+    factor = "g"  # the name of that gradient in the formulas of slopes
     while factor in inputs or factor in formula:
         factor += "g"
-    pulls = []
+    pulls: List[Tuple[int, Pull]] = []
     for name, x in inputs.items():
         if isinstance(x, Traced) and x.tape is tape:
             slope = derivative(formula, name, factor)
             if slope is not None:
-                pulls.append((x.place, functools.partial(_pulled, slope, factor, values, x.shape, x.dtype)))
-    return tape.add(result, pulls)
+                pulled = functools.partial(_pulled, slope, factor, values, x.shape, x.dtype)
+                pulls.append((x.place, lambda g, pulled=pulled: pulled(spread(g))))
+    return pulls
 
 
 def _pulled(slope: Tuple[str, frozenset], factor: str, values: Dict[str, Any], shape: tuple, dtype: np.dtype, g: Array) -> Array:
@@ -83,24 +92,14 @@ def _reduced_expr(formula: str, reduction: Reduction, dtype: object, out: object
     result = expr(formula, dtype=dtype, keepdims=keepdims, **values)
     if not is_float(result.dtype):
         return result
-    factor = "g"
-    while factor in inputs or factor in formula:
-        factor += "g"
     kept = reduction.shape_of(shape, True)
     scale = 1.0 if name == "sum" else 1.0 / max(math.prod(shape[axis] for axis in axes), 1)
 
-    def pull(slope: Tuple[str, frozenset], of: tuple, kind: np.dtype, g: Array) -> Array:
+    def spread(g: Array) -> Array:
         g = dense(g).reshape(kept)
-        every = views.broadcast_to(g if scale == 1.0 else g * scale, shape)
-        return _pulled(slope, factor, values, of, kind, every)
+        return views.broadcast_to(g if scale == 1.0 else g * scale, shape)
 
-    pulls = []
-    for name, x in inputs.items():
-        if isinstance(x, Traced) and x.tape is tape:
-            slope = derivative(reduction.value, name, factor)
-            if slope is not None:
-                pulls.append((x.place, functools.partial(pull, slope, x.shape, x.dtype)))
-    return tape.add(result, pulls)
+    return tape.add(result, _formula_pulls(tape, reduction.value, inputs, values, spread))
 
 
 # --- Rules: products
@@ -262,7 +261,6 @@ def _repeated_to(x: Traced, shape: Union[int, Sequence[int]]) -> Array:
 
 def _put(x: Traced, key: object) -> Pull:
     """The gradient at the places that a key selects, added up where it selects one twice; elsewhere zeros."""
-
 
     def pull(g: Array) -> Array:
         if isinstance(g, Traced):  # for gradients of gradients

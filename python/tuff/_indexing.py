@@ -18,7 +18,7 @@ from ._checked import element, is_scalar, is_whole
 from ._types import is_complex
 from ._error import check
 from ._expression import expr
-from ._layout import layout_of, memory_of
+from ._layout import dense, layout_of, memory_of
 from ._operands import dtype_of, require_array, require_dense, require_rank, same_kind, whole_axis
 from ._shape import gather
 from ._planes import joined
@@ -245,7 +245,7 @@ def _accumulate(x: Array, keys: Tuple[object, ...], value: object, op: int) -> N
     chosen = _select(x, keys)
     updates = _updates(x, value, chosen.result)
     view, indices = chosen.view, chosen.indices
-    target = view.copy() if isinstance(view, Strided) else view
+    target = dense(view)
     if memory_of(indices) is memory_of(target):
         indices = indices.copy()
     _scatter_rows(target, indices, updates, chosen.axis, chosen.count, op, chosen.wraps)
@@ -355,14 +355,14 @@ def put_along_axis(x: Array, indices: Indices, values: object, axis: Optional[in
     if any(n > target.shape[one] for one, n in enumerate(shape) if one != along):
         raise ValueError(f"indices of shape {indices.shape} are larger than x, {target.shape}")
     updates, wide = _updates(target, values, shape), broadcast_to(indices, shape)
-    dense = target.copy() if isinstance(target, Strided) else target
-    desc = raw.ScatterDesc(dtype=dtype_of(x), index_type=dtype_of(wide), op=raw.SCATTER_SET, rank=dense.ndim, axis=along)
+    written = dense(target)
+    desc = raw.ScatterDesc(dtype=dtype_of(x), index_type=dtype_of(wide), op=raw.SCATTER_SET, rank=written.ndim, axis=along)
     desc.elementwise, desc.negative = 1, 1
-    desc.shape[: dense.ndim], desc.index_shape[: dense.ndim] = dense.shape, shape
-    desc.indices, desc.updates, desc.output = wide.buffer.handle, updates.buffer.handle, dense.buffer.handle
+    desc.shape[: written.ndim], desc.index_shape[: written.ndim] = written.shape, shape
+    desc.indices, desc.updates, desc.output = wide.buffer.handle, updates.buffer.handle, written.buffer.handle
     check(raw.tuff_scatter(x.context.stream_handle, desc))
-    if dense is not target:
-        target.assign(dense)
+    if written is not target:
+        target.assign(written)
 
 
 _PADS = {"constant": raw.PAD_CONSTANT, "edge": raw.PAD_EDGE, "reflect": raw.PAD_REFLECT, "symmetric": raw.PAD_SYMMETRIC,

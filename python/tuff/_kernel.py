@@ -182,7 +182,7 @@ class Kernel(OnDevice):
         sizes = wholes(groups, "groups", most=U32)
         if not 1 <= len(sizes) <= 3:
             raise ValueError(f"groups is {groups!r}, needs one to three numbers")
-        handles = (ctypes.c_uint64 * len(buffers))(*map(_handle_of, buffers))
+        handles = (ctypes.c_uint64 * len(buffers))(*(handle_of(one, "an operand") for one in buffers))
         data = _bytes(push if isinstance(push, (bytes, bytearray, memoryview)) else np.asarray(push), "push")
         x, y, z = (*sizes, 1, 1)[:3]
         check(
@@ -215,12 +215,13 @@ def _items(given: Optional[Mapping], name: str) -> list:
     return list(given.items())
 
 
-def _handle_of(operand: Union[None, Array, Buffer]) -> int:
+def handle_of(operand: object, name: str) -> int:
+    """The handle of an array's buffer, of a buffer, or of none. name: for errors."""
     if operand is None:
         return raw.NULL_HANDLE
     if isinstance(operand, Array):
-        require_dense(operand, "an operand")
+        require_dense(operand, name)
         return operand.buffer.handle
     if isinstance(operand, Buffer):
         return operand.handle
-    raise TypeError(f"a kernel takes arrays, buffers and None, not {type(operand).__name__}")
+    raise TypeError(f"{name} is {operand!r}, needs an array, a buffer or None")

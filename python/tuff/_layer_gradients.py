@@ -21,6 +21,7 @@ from ._tape import (
     Traced,
     constant,
     dense,
+    forgetting,
     pulls_of,
     refuse_out,
     rule,
@@ -187,17 +188,7 @@ def _attention_rule(
         (k, lambda g: operations.matmul(Transposed(common(g)[1]), x, alpha=factor)),
         (v, lambda g: operations.matmul(Transposed(common(g)[0]), dense(g))),
     )
-    pulls = pulls_of(tape, rules)
-    if pulls:
-        place, final = pulls[-1]
-
-        def ending(g: Array) -> Array:
-            found = final(g)
-            last.clear()  # as large as the scores: not kept until the other layers are done
-            return found
-
-        pulls[-1] = place, ending
-    return tape.add(o, pulls)
+    return tape.add(o, forgetting(pulls_of(tape, rules), last))  # which is as large as the scores
 
 
 def _scores(q: Any, k: Any, bias: Any, factor: float, softcap: Optional[float], seen: Any) -> Array:

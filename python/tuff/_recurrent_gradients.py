@@ -9,7 +9,7 @@ from ._array import Array
 from ._checked import choice
 from ._operands import require_array
 from ._recurrent import _ACTIVATIONS, _ORDERS, OPERANDS, RnnLayer, checked_dropout, common_sizes, layer_gradients, listed_layers
-from ._tape import Traced, dense, rule, tape_of, value_in
+from ._tape import Traced, dense, forgetting, rule, tape_of, value_in
 from ._tracing import any_traced
 
 Result = Tuple[Array, Array, Optional[Array]]
@@ -44,7 +44,7 @@ def _layer(
             return last[1][name]
 
         pulls = [(place, lambda g, name=name: pull(name, g)) for name, place in traced.items()]
-        return None if value is None else tape.add(value, pulls)
+        return None if value is None else tape.add(value, forgetting(pulls, last))
 
     return tuple(noted(output, value) for output, value in zip(("y", "hn", "cn"), outputs))  # type: ignore[return-value]
 

@@ -15,9 +15,9 @@ from ._buffer import Buffer, _require_context
 from ._checked import OnDevice, is_whole, real, sequence, text
 from ._error import check
 from ._handle import own
-from ._kernel import kernel_desc
-from ._operands import require_dense
+from ._kernel import handle_of, kernel_desc
 from ._storage import DTYPES
+from ._stream import stream_handle
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NAMES = "f32 f16 bf16 f64 i32 u32 i8 u8 i64 u64 i16 u16 bool f8_e4m3 f8_e5m2 c64 c128".split()
 _TYPES = {name: getattr(raw, name.upper()) for name in _NAMES}
+_TYPE_NAMES = {code: name for name, code in _TYPES.items()}
 _ACCESSES = {"read": raw.OP_READ, "write": raw.OP_WRITE, "read_write": raw.OP_READ_WRITE}
 _REALS = (raw.F32, raw.F64)
 _UNSIGNED = {raw.BF16: np.dtype(np.uint16), raw.F8_E4M3: np.dtype(np.uint8), raw.F8_E5M2: np.dtype(np.uint8)}
@@ -54,7 +55,10 @@ def _argument(declared: str) -> raw.OpArgument:
         name, type_name, least, most = found.groups()
         argument = raw.OpArgument(kind=raw.OP_SCALAR)
         if least is not None:
-            argument.minimum, argument.maximum = float(least), float(most)
+            try:
+                argument.minimum, argument.maximum = float(least), float(most)
+            except ValueError:
+                raise ValueError(f"the range of {name} is {least}..{most}, needs two numbers") from None
     if type_name not in _TYPES:
         raise ValueError(f"the type of {name} is {type_name!r}, needs one of {', '.join(_TYPES)}")
     argument.name, argument.dtype = text(name, "an argument's name"), _TYPES[type_name]
@@ -101,6 +105,8 @@ class Operation(OnDevice):
         function that computes it in contexts without kernels, of the same arguments; it gets buffers as flat NumPy
         arrays, which it may use during the call only, and must not call Tuff."""
         _require_context(context)
+        if isinstance(arguments, str):
+            raise TypeError(f"arguments is {arguments!r}, needs a list of texts")
         declared = [_argument(one) for one in sequence(arguments, "arguments", "texts")]
         if host is not None and not callable(host):
             raise TypeError(f"host is {host!r}, which cannot be called")
@@ -129,7 +135,8 @@ class Operation(OnDevice):
         self.handle = handle.value
         self.name = name
         self._finalizer = own(self, context._session, raw.tuff_op_destroy, handle.value)
-        context._callbacks.append(function)  # another thread may still be in it when the operation is freed
+        if host is not None:
+            context._callbacks.append(function)  # another thread may still be in it when the operation is freed
 
     def __call__(self, *arguments: Value, stream: Optional[Stream] = None) -> None:
         """Calls the operation, on the context's current stream unless one is given."""
@@ -144,8 +151,7 @@ class Operation(OnDevice):
                 to.real = real(given, name)
             else:
                 to.integer = _integer(given, name, dtype)
-        where = self.context.stream_handle if stream is None else stream.handle
-        status = raw.tuff_op_run(where, self.handle, values, len(values))
+        status = raw.tuff_op_run(stream_handle(stream, self.context), self.handle, values, len(values))
         failure = self._failed.__dict__.pop("error", None)
         if failure is not None:
             raise failure
@@ -172,16 +178,23 @@ def _integer(value: object, name: str, dtype: int) -> int:
 
 
 def _buffer_of(value: object, name: str, dtype: int) -> int:
-    if value is None:
-        return raw.NULL_HANDLE
-    if isinstance(value, Array):
-        require_dense(value, name)
-        if DTYPES[value.dtype] != dtype:
-            raise TypeError(f"{name} is an array of {value.dtype}, needs {_NAMES[list(_TYPES.values()).index(dtype)]}")
-        return value.buffer.handle
-    if isinstance(value, Buffer):
-        return value.handle
-    raise TypeError(f"{name} is {value!r}, needs an array or a buffer")
+    handle = handle_of(value, name)
+    if isinstance(value, Array) and DTYPES[value.dtype] != dtype:
+        raise TypeError(f"{name} is an array of {value.dtype}, needs {_TYPE_NAMES[dtype]}")
+    return handle
+
+
+#: NumPy's dtype for each of the library's types that NumPy has.
+_KINDS = {code: kind for kind, code in DTYPES.items()}
+
+
+def _kind_of(code: int) -> np.dtype:
+    """The dtype in which a host function sees elements: of those that NumPy lacks, ml_dtypes' if one has been used,
+    otherwise the bits."""
+    kind = _KINDS.get(code)
+    if kind is not None:
+        return kind
+    return next((kind for kind, known in DTYPES.items() if known == code), _UNSIGNED[code])
 
 
 def _host_function(
@@ -193,7 +206,6 @@ def _host_function(
     def forward(_user: object, operands: object, count: int, status: object) -> None:
         try:
             arguments = []
-            kinds_of_numpy = {code: kind for kind, code in DTYPES.items()}  # those that NumPy lacks are added on use
             for i in range(count):
                 _, is_buffer, dtype = kinds[i]
                 operand = operands[i]
@@ -201,7 +213,7 @@ def _host_function(
                     integer = operand.integer + 2**64 if dtype == raw.U64 and operand.integer < 0 else operand.integer
                     arguments.append(operand.real if dtype in _REALS else integer)
                     continue
-                kind = kinds_of_numpy.get(dtype) or _UNSIGNED[dtype]
+                kind = _kind_of(dtype)
                 length = operand.bytes // kind.itemsize
                 memory = (ctypes.c_char * (length * kind.itemsize)).from_address(operand.data) if operand.data else b""
                 arguments.append(np.frombuffer(memory, kind))

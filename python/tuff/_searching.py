@@ -195,14 +195,14 @@ def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> A
         kind = np.dtype(np.float64 if weights.dtype == np.float64 else np.float32)
     if x.size == 0:
         return x.context.zeros(size, kind)
-    numbers_x = x.astype(np.uint8) if x.dtype == np.bool_ else x
+    integers = x.astype(np.uint8) if x.dtype == np.bool_ else x
     if weights is None:
-        ordered = sorting.sort(numbers_x)
+        ordered = sorting.sort(integers)
         least, most = int(ordered[:1].numpy()[0]), int(ordered[-1:].numpy()[0])
     else:
         if weights.context is not x.context:
             raise ValueError("operands are of different contexts")
-        least, most = int(numbers_x.min()), int(numbers_x.max())
+        least, most = int(integers.min()), int(integers.max())
     if least < 0:
         raise ValueError(f"x has {least}, needs no negative numbers")
     size = builtins.max(size, most + 1)

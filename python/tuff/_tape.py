@@ -127,6 +127,21 @@ def pulls_of(tape: Tape, rules: Sequence[Tuple[Any, Pull]]) -> List[Tuple[int, P
     return [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape]
 
 
+def forgetting(pulls: Sequence[Tuple[int, Pull]], common: List[Any]) -> List[Tuple[int, Pull]]:
+    """The same, the last of which empties `common`: what they have in common, which would otherwise be kept until the tape
+    ends. Tape.gradients() calls them in this order."""
+    if not pulls:
+        return []
+    *others, (place, final) = pulls
+
+    def ending(g: Array) -> Array:
+        found = final(g)
+        common.clear()
+        return found
+
+    return [*others, (place, ending)]
+
+
 def refuse_out(out: object, what: str) -> None:
     if out is not None:
         raise TypeError(f"{what} of an array that is being differentiated has no out, and does nothing in place")

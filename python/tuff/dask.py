@@ -15,6 +15,7 @@ from dask.array.dispatch import empty_lookup, nannumel_lookup, numel_lookup, per
 
 from ._array import Array
 from ._default import default_context
+from ._sorting import percentile
 from ._storage import as_dtype
 
 __all__ = ["to_device", "to_host"]
@@ -34,8 +35,6 @@ def _percentile(chunk: Array, q: Any, method: str = "linear") -> Any:
     places = q.numpy() if isinstance(q, Array) else np.asarray(q)
     if len(chunk) == 0:
         return None, 0
-    from ._sorting import percentile
-
     return percentile(chunk, places.tolist(), method=method).numpy(), len(chunk)
 
 

@@ -104,8 +104,8 @@ def _cholesky_complex(x: Array, upper: bool, check: bool) -> Array:
     n = x.shape[-1]
     each = x.context.array(np.arange(n, dtype=np.int32))
     re, im = x.real, expr("i == j ? 0 : y", dtype=x.real.dtype, y=x.imag, i=each.reshape(n, 1), j=each)  # a diagonal is real
-    pair = protocol.stack
-    numbers = pair([pair([re, functions.neg(im)], -1), pair([im, re], -1)], -3)
+    first_row, second_row = protocol.stack([re, functions.neg(im)], -1), protocol.stack([im, re], -1)
+    numbers = protocol.stack([first_row, second_row], -3)
     factors = _cholesky(numbers.reshape(*x.shape[:-2], 2 * n, 2 * n), upper, check, 2)
     return joined(factors[..., ::2, ::2], factors[..., 1::2, ::2])
 

@@ -11,9 +11,8 @@ range is ignored. A matrix does not change; operations give new ones, which may 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
-
 import math
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
