@@ -176,7 +176,8 @@ tuff_status tuff_op_run(tuff_stream stream, tuff_op op, const tuff_op_value* arg
       values[i].buffer = operands[i].emplace(target.context(), value.buffer, operation.argument_name(i));
     }
     ExtensionCall call;
-    operation.prepare({values.data(), count}, object->workgroup_size(), call);
+    const bool on_host = target.context()->backend().computes_on_host();
+    operation.prepare({values.data(), count}, on_host ? nullptr : &object->workgroup_size(), call);
     if (call.empty) return;
     target->launch(object->kernel(), call.launch());
   });

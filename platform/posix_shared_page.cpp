@@ -16,6 +16,7 @@ namespace tuff::platform {
 namespace {
 
 constexpr time_t kYoungSeconds = 10;
+constexpr std::string_view kUnique = "XXXXXX";  // what mkostemp() replaces by letters and digits
 
 std::string system_says(const char* what) { return std::string(what) + ": " + std::generic_category().message(errno); }
 
@@ -92,7 +93,7 @@ std::optional<std::filesystem::path> runtime_directory(std::string& problem) {
 
 SharedPage make_shared_page(const std::filesystem::path& folder, uint64_t bytes, std::string& problem) {
   SharedPage page;
-  std::string path = (folder / (std::to_string(process_number()) + ".XXXXXX")).string();
+  std::string path = (folder / std::to_string(process_number()).append(".").append(kUnique)).string();
   const int descriptor = ::mkstemp(path.data());  // mode 0600
   if (descriptor < 0) {
     problem = system_says(("no file can be created in " + folder.string()).c_str());
@@ -119,6 +120,16 @@ SharedPage make_shared_page(const std::filesystem::path& folder, uint64_t bytes,
   page.bytes = bytes;
   page.path = std::move(path);
   return page;
+}
+
+bool is_page_name(std::string_view name) noexcept {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto either = [&](char c) { return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const size_t stop = name.find('.');
+  if (stop == 0 || stop == std::string_view::npos) return false;
+  const std::string_view number = name.substr(0, stop), ending = name.substr(stop + 1);
+  return std::all_of(number.begin(), number.end(), digit) && ending.size() == kUnique.size() &&
+         std::all_of(ending.begin(), ending.end(), either);
 }
 
 void remove_shared_page(const SharedPage& page) noexcept {

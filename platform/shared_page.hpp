@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tuff::platform {
@@ -22,11 +23,13 @@ struct SharedPage {
   std::filesystem::path path;
 };
 
-// Makes a file of so many zeros, named by the process's number, a full stop and letters, and maps it. All of its bytes
-// are allocated at once, because a write to memory that the disk has no room for ends the process. The process holds a
-// lock on the file until it ends: that tells readers that it lives, and the system releases it however the process
-// ends. `problem` says why it was not made.
+// Makes a file of so many zeros, named by the process's number, a full stop and six letters or digits ("123.k2d9xQ"),
+// and maps it. All of its bytes are allocated at once, because a write to memory that the disk has no room for ends the
+// process. The process holds a lock on the file until it ends: that tells readers that it lives, and the system
+// releases it however the process ends. `problem` says why it was not made.
 SharedPage make_shared_page(const std::filesystem::path& folder, uint64_t bytes, std::string& problem);
+// Whether a file is named so. Any other file in the folder is somebody else's.
+bool is_page_name(std::string_view name) noexcept;
 void remove_shared_page(const SharedPage& page) noexcept;  // the file; the memory stays
 // In a forked child: its writes no longer reach the file. Calls nothing that a fork handler must not call.
 void keep_shared_page_private(const SharedPage& page) noexcept;

@@ -55,17 +55,16 @@ void at_exit() noexcept {
   if (page != nullptr && publisher().forks == platform::fork_generation()) platform::remove_shared_page(*page);
 }
 
-// Pages are named by process: "123.k2d9xQ". This process opens none of its own, of which there are two if the library
-// has been loaded twice: closing one would release its lock.
+// Pages are named by process. This process opens none of its own, of which there are two if the library has been loaded
+// twice: closing one would release its lock.
 bool is_own(std::string_view name) { return name.starts_with(fmt::format("{}.", platform::process_number())); }
 
 // Programs that crash leave their pages behind, and perhaps nobody ever calls `tuff top`.
 void sweep(const fs::path& folder) {
   std::vector<std::string> names = platform::names_in(folder);
+  std::erase_if(names, [](const std::string& name) { return !platform::is_page_name(name) || is_own(name); });
   if (names.size() > kMaxSwept) names.resize(kMaxSwept);
-  for (const std::string& name : names) {
-    if (!is_own(name)) platform::remove_dead_page(folder / name);
-  }
+  for (const std::string& name : names) platform::remove_dead_page(folder / name);
 }
 
 void make_page(Publisher& all) {
@@ -248,6 +247,10 @@ UsageReport read_usage() {
   std::sort(names.begin(), names.end());
   if (names.size() > kMaxRead) names.resize(kMaxRead);
   for (const std::string& name : names) {
+    if (!platform::is_page_name(name)) {
+      report.unreadable.push_back(fmt::format("{}: it is not named as a page", name));
+      continue;
+    }
     if (is_own(name)) continue;
     const fs::path path = *folder / name;
     platform::SharedPageCopy copy = platform::read_shared_page(path, kUsagePageBytes);

@@ -99,7 +99,7 @@ struct ContextUsage {
 struct UsageReport {
   std::string folder, problem;  // a problem: there is no folder, so nothing can be seen
   std::vector<ContextUsage> contexts;
-  std::vector<std::string> unreadable;  // pages with the reasons
+  std::vector<std::string> unreadable;  // names in the folder, with the reasons
   uint64_t unpublished = 0;             // contexts without a slot
   uint64_t removed = 0;                 // pages of processes that have ended
 };

@@ -403,6 +403,25 @@ TEST_P(Ops, FormulasOutOfRangeAreRefused) {
   }
 }
 
+TEST_P(Ops, FormulasOutOfRangeNameEachValueOnce) {
+  Declaration declaration;
+  declaration.arguments = {{"kn", TUFF_OP_SCALAR, TUFF_I64, 0, 0, nullptr, 0, 0},
+                           {"n", TUFF_OP_SCALAR, TUFF_I64, 0, 0, nullptr, 0, 0},
+                           {"x", TUFF_OP_BUFFER, TUFF_U8, TUFF_OP_READ, 0, "kn + n - 9 * kn", 0, 0}};
+  declaration.desc.kernel = nullptr;
+  declaration.desc.flops = nullptr;
+  declaration.desc.invocations = nullptr;
+  declaration.host = [](void*, const tuff_op_operand*, uint32_t, tuff_status*) { ADD_FAILURE(); };
+  const OwnContext host("host");
+  const OwnOp op(host, declaration);
+  const OwnBuffer x(host, 100);
+  // "kn = 10" contains "n = 1".
+  EXPECT_FAILS(run(host, op, {integer(10), integer(1), buffer(x)}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run",
+               "elements");
+  const std::string ending = "11 - 90 is below 0, with kn = 10, n = 1";
+  EXPECT_TRUE(last_error().ends_with(ending)) << last_error();
+}
+
 // Integers next to the bounds of their types and ranges.
 TEST_P(Ops, ScalarsKeepEveryBit) {
   struct Seen {
@@ -443,6 +462,37 @@ TEST_P(Ops, WithoutWhatTheContextNeedsTheyAreUnsupported) {
   declaration.host = nullptr;
   if (vulkan()) declaration.desc.kernel = nullptr;
   EXPECT_FAILS(declaration.add(context(), op), TUFF_ERROR_UNSUPPORTED, "tuff_op_register", "test.saxpy");
+}
+
+// A host function computes a call in one piece, so nothing limits the workgroups that a kernel would have.
+TEST_P(Ops, AHostFunctionHasNoWorkgroups) {
+  if (vulkan()) GTEST_SKIP() << "a device does not call it";
+  struct Row {
+    const char *groups, *invocations;
+    int64_t n;
+    int calls;
+  };
+  const Row rows[] = {{nullptr, "n", 5'000'000'000, 1},
+                      {"n", nullptr, 5'000'000'000, 1},
+                      {nullptr, "1, n", 5'000'000'000, 1},
+                      {nullptr, nullptr, 5'000'000'000, 1},
+                      {nullptr, "n", 0, 0},
+                      {"1, 1, n", nullptr, 0, 0}};
+  for (const Row& row : rows) {
+    int calls = 0;
+    Declaration declaration;
+    declaration.arguments = {{"n", TUFF_OP_SCALAR, TUFF_I64, 0, 0, nullptr, 0, 0},
+                             {"x", TUFF_OP_BUFFER, TUFF_F32, TUFF_OP_WRITE, 0, "1", 0, 0}};
+    declaration.desc.kernel = nullptr;
+    declaration.desc.groups = row.groups;
+    declaration.desc.invocations = row.invocations;
+    declaration.host = [](void* user, const tuff_op_operand*, uint32_t, tuff_status*) { ++*static_cast<int*>(user); };
+    declaration.user = &calls;
+    const OwnOp op(context(), declaration);
+    const OwnBuffer x(context(), 4);
+    EXPECT_OK(run(context(), op, {integer(row.n), buffer(x)}));
+    EXPECT_EQ(calls, row.calls) << row.n;
+  }
 }
 
 TEST_P(Ops, AHostFunctionsStatusIsTheCalls) {

@@ -291,22 +291,25 @@ void Extension::check_apart(const ExtensionCall& call) const {
   }
 }
 
-void Extension::set_groups(const std::array<uint32_t, 3>& workgroup_size, std::span<const SizeValue> sizes,
+void Extension::set_groups(const std::array<uint32_t, 3>* workgroup_size, std::span<const SizeValue> sizes,
                            ExtensionCall& call) const {
   call.empty = false;
   for (size_t i = 0; i < 3; ++i) {
     uint64_t count = sizes_[i] ? sizes_[i]->evaluate(sizes) : 1;
-    if (!by_groups_) count = count / workgroup_size[i] + (count % workgroup_size[i] != 0 ? 1 : 0);
+    call.empty = call.empty || count == 0;
+    call.groups[i] = 1;
+    if (workgroup_size == nullptr) continue;
+    const uint32_t size = (*workgroup_size)[i];
+    if (!by_groups_) count = count / size + (count % size != 0 ? 1 : 0);
     if (count > UINT32_MAX) {
       fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}, \"{}\": {} workgroups, at most {}", sizes_[i]->what(), sizes_[i]->text(),
            count, UINT32_MAX);
     }
     call.groups[i] = static_cast<uint32_t>(count);
-    call.empty = call.empty || count == 0;
   }
 }
 
-void Extension::prepare(std::span<const ExtensionValue> values, const std::array<uint32_t, 3>& workgroup_size,
+void Extension::prepare(std::span<const ExtensionValue> values, const std::array<uint32_t, 3>* workgroup_size,
                         ExtensionCall& call) const {
   require(values.size() == arguments_.size(), "count is {}, {} takes {} arguments", values.size(), name_,
           arguments_.size());

@@ -76,9 +76,9 @@ class Extension {
   // For host functions: the interface that such a kernel would have.
   KernelInterface interface() const;
 
-  // Checks a call, except for what depends on the device, and whether a buffer is mapped. workgroup_size: of the
-  // kernel.
-  void prepare(std::span<const ExtensionValue> values, const std::array<uint32_t, 3>& workgroup_size,
+  // Checks a call, except for what depends on the device. workgroup_size: of the kernel; null for a host function,
+  // which has no workgroups.
+  void prepare(std::span<const ExtensionValue> values, const std::array<uint32_t, 3>* workgroup_size,
                ExtensionCall& call) const;
   CallText describe(const ExtensionCall& call) const;
 
@@ -101,7 +101,7 @@ class Extension {
   SizeValue check_buffer(const Argument& argument, const ExtensionValue& value) const;
   void check_sizes(const ExtensionCall& call, std::span<const SizeValue> sizes) const;
   void check_apart(const ExtensionCall& call) const;
-  void set_groups(const std::array<uint32_t, 3>& workgroup_size, std::span<const SizeValue> sizes,
+  void set_groups(const std::array<uint32_t, 3>* workgroup_size, std::span<const SizeValue> sizes,
                   ExtensionCall& call) const;
 
   std::string name_;

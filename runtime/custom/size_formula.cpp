@@ -143,11 +143,13 @@ SizeFormula::SizeFormula(std::string what, std::string_view text, std::span<cons
 // Says the values of the names, which are what is wrong.
 void SizeFormula::fail_at(std::span<const SizeValue> values, const std::string& why) const {
   std::string known;
+  std::vector<bool> shown(names_.size());
   for (const Instruction& instruction : program_) {
-    if (instruction.step != Step::name) continue;
+    if (instruction.step != Step::name || shown[instruction.number]) continue;
+    shown[instruction.number] = true;
     const SizeValue& value = values[instruction.number];
-    const std::string one = fmt::format("{} = {}{}", names_[instruction.number], value.negative ? "-" : "", value.bits);
-    if (known.find(one) == std::string::npos) known += (known.empty() ? "" : ", ") + one;
+    known += fmt::format("{}{} = {}{}", known.empty() ? "" : ", ", names_[instruction.number],
+                         value.negative ? "-" : "", value.bits);
   }
   fail(TUFF_ERROR_INVALID_ARGUMENT, "{}, \"{}\": {}{}{}", what_, text_, why, known.empty() ? "" : ", with ", known);
 }

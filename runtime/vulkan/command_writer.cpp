@@ -90,7 +90,8 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
   }
   // A descriptor begins at an aligned address before its operand. Its whole range counts, as in the validation layer.
   const uint64_t alignment = device_->physical.properties.limits.minStorageBufferOffsetAlignment;
-  std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
+  std::array<HazardTracker::Range, Touched::kMaxRanges + Dispatch::kMaxSlots> ranges;
+  static_assert(HazardTracker::kCapacity >= ranges.size());
   for (uint32_t i = 0; i < touched.count; ++i) {
     ranges[i] = touched.ranges[i];
     ranges[i].begin &= ~(alignment - 1);  // a power of two
@@ -102,9 +103,9 @@ void CommandWriter::order(const BoundDispatch& dispatch) {
     if (texel_bytes(dispatch.texels, i) == 0 || block == nullptr) continue;
     const HazardTracker::Range whole{block->id, 0, block->size, false};
     const auto begin = ranges.begin() + touched.count, end = ranges.begin() + count;
-    const bool known = std::any_of(begin, end,
-                                   [&](const HazardTracker::Range& range) { return range.block == whole.block; });
-    if (!known && count < ranges.size()) ranges[count++] = whole;
+    const bool known =
+        std::any_of(begin, end, [&](const HazardTracker::Range& range) { return range.block == whole.block; });
+    if (!known) ranges[count++] = whole;
   }
   order(ranges.data(), count, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, touched.everything);
 }

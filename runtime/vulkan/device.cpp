@@ -479,21 +479,28 @@ VkShaderModule Device::make_shader_module(std::span<const uint32_t> words) {
 }
 
 Device::Native Device::load_native(const std::string& ptx, const char* entry) {
-  const auto lock = NativeModules::changing();
   Native made;
   VkCuModuleCreateInfoNVX module{};
   module.sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX;
   module.dataSize = ptx.size() + 1;  // the text ends with a zero
   module.pData = ptx.c_str();
-  const VkResult loaded = vk.vkCreateCuModuleNVX(handle, &module, nullptr, &made.module);
+  // Checked without the lock, because a lost device is logged (lock_ranks.def).
+  const VkResult loaded = [&] {
+    const auto lock = NativeModules::changing();
+    return vk.vkCreateCuModuleNVX(handle, &module, nullptr, &made.module);
+  }();
   if (loaded == VK_ERROR_INITIALIZATION_FAILED) return {};
   check_made(loaded, made.module, "vkCreateCuModuleNVX");
   VkCuFunctionCreateInfoNVX function{};
   function.sType = VK_STRUCTURE_TYPE_CU_FUNCTION_CREATE_INFO_NVX;
   function.module = made.module;
   function.pName = entry;
-  const VkResult found = vk.vkCreateCuFunctionNVX(handle, &function, nullptr, &made.function);
-  if (found != VK_SUCCESS) vk.vkDestroyCuModuleNVX(handle, made.module, nullptr);
+  const VkResult found = [&] {
+    const auto lock = NativeModules::changing();
+    const VkResult result = vk.vkCreateCuFunctionNVX(handle, &function, nullptr, &made.function);
+    if (result != VK_SUCCESS) vk.vkDestroyCuModuleNVX(handle, made.module, nullptr);
+    return result;
+  }();
   check_made(found, made.function, "vkCreateCuFunctionNVX");
   return made;
 }

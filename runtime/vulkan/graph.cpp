@@ -49,10 +49,38 @@ uint32_t conflicts(const GraphCommand& command) {
   return found;
 }
 
+// Visits the memory that commands read as texels, as a command, the block, and the bytes of a texel.
+template <typename Visit>
+void each_texels(const std::vector<GraphCommand>& commands, const Visit& visit) {
+  for (const GraphCommand& command : commands) {
+    const auto* dispatch = std::get_if<BoundDispatch>(&command.what);
+    if (dispatch == nullptr || dispatch->texels == 0) continue;
+    for (uint32_t i = 0; i < dispatch->slots; ++i) {
+      const uint64_t bytes = texel_bytes(dispatch->texels, i);
+      if (bytes != 0 && dispatch->bound[i].block != nullptr) visit(command, *dispatch->bound[i].block, bytes);
+    }
+  }
+}
+
 const char* label_of(const GraphCommand& command) {
   if (const auto* dispatch = std::get_if<BoundDispatch>(&command.what)) return dispatch->label;
   if (const auto* copy = std::get_if<BoundCopy>(&command.what)) return copy->label;
   return "fill";
+}
+
+// Makes the views that commands read memory by, so that encode() makes none. Kernels were chosen when they were
+// captured: UNSUPPORTED if one reads texels of a block that has more than a view covers.
+void make_texels(Device& device, const std::vector<GraphCommand>& commands) {
+  each_texels(commands, [&](const GraphCommand& command, const MemoryBlock& block, uint64_t bytes) {
+    if (has_texels(device, block, bytes)) return;
+    fail(
+        TUFF_ERROR_UNSUPPORTED,
+        "replacement is in a block of memory of {} bytes, and {} reads it by a view of {}-byte elements, of which this "
+        "device allows {}: capture the call again",
+        block.size, label_of(command), bytes, device.traits.max_texels);
+  });
+  each_texels(commands,
+              [&](const GraphCommand&, const MemoryBlock& block, uint64_t bytes) { texels_of(device, block, bytes); });
 }
 
 }  // namespace
@@ -296,6 +324,7 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
     require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
             "with replacement an output of {} would overlap another operand", label_of(commands[i]));
   }
+  make_texels(backend_.device(), commands);
   operands_ = find_operands(contents_, commands, replacements);
   current_ = std::move(commands);
   replacements_ = std::move(replacements);

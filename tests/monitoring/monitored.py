@@ -284,6 +284,28 @@ def test_damaged_pages():
     program.end()
 
 
+def test_other_files_are_left_alone():
+    folder = Folder()
+    assert folder.contexts() == []  # makes the folder
+    others = [
+        "notes", "123", "123.", ".k2d9xQ", "123.k2d9x", "123.k2d9xQQ", "123.k2d9x-", "12a.k2d9xQ", "-12.k2d9xQ", "1.2.k2d9xQ",
+    ]  # fmt: skip
+    for name in [*others, "99999999.k2d9xQ"]:  # the last is a page of a process that has ended
+        with open(os.path.join(folder.path, name), "w") as file:
+            file.write("x\n")
+    program = Program(folder)  # removes such pages too
+    folder.top()
+    state = folder.read()
+    assert set(folder.names()) >= set(others) and len(folder.names()) == len(others) + 1, folder.names()
+    assert sorted(line.split(":")[0] for line in state["ignored"]) == sorted(others), state["ignored"]
+    assert len(state["contexts"]) == 1 and all("named" in line for line in state["ignored"]), state
+    program.end("exit")
+    with open(os.path.join(folder.path, "99999999.k2d9xQ"), "w") as file:
+        file.write("x\n")
+    folder.top()
+    assert folder.names() == sorted(others)
+
+
 tests = {name: value for name, value in sorted(globals().items()) if name.startswith("test_")}
 for name, test in tests.items():
     test()
