@@ -1,6 +1,5 @@
 // The header's "Custom kernels" group.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -24,6 +23,7 @@ using tuff::capi::fail_handle;
 using tuff::capi::guarded;
 using tuff::capi::KernelObject;
 using tuff::capi::OperandArrays;
+using tuff::capi::read_text;
 
 namespace {
 
@@ -37,13 +37,6 @@ Ref<KernelObject> acquire_kernel(tuff_kernel handle) {
   auto kernel = tuff::handle_table().acquire<KernelObject>(handle, HandleKind::kernel);
   if (!kernel) fail_handle("kernel", handle, "kernel");
   return kernel;
-}
-
-// Reads a text of at most `most` bytes. The search for its end goes no further than that.
-std::string read_text(const char* text, const char* name, uint64_t most) {
-  const size_t length = strnlen(text, most + 1);
-  if (length > most) tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is longer than {} bytes", name, most);
-  return {text, length};
 }
 
 std::string read_name(const char* text, const char* name, const char* otherwise) {

@@ -1,6 +1,5 @@
 // The header's "Extensions" group.
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,27 +28,21 @@ using tuff::capi::fail_handle;
 using tuff::capi::guarded;
 using tuff::capi::Operand;
 using tuff::capi::OpObject;
+using tuff::capi::read_text;
 
 namespace {
 
 constexpr uint64_t kLongestText = 4096;
 
-// A name that is longer than any legal one is cut where it is certain to be refused.
-std::string read_op_text(const char* text, const char* name) {
-  const size_t length = strnlen(text, kLongestText + 1);
-  if (length > kLongestText) tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is longer than {} bytes", name, kLongestText);
-  return {text, length};
-}
-
 std::optional<std::string> read_formula(const char* text, const char* name) {
   if (text == nullptr) return std::nullopt;
-  return read_op_text(text, name);
+  return read_text(text, name, kLongestText);
 }
 
 ExtensionDeclaration read_declaration(const tuff_op_desc& desc) {
   ExtensionDeclaration declaration;
   require(desc.name != nullptr, "desc->name is null");
-  declaration.name = read_op_text(desc.name, "desc->name");
+  declaration.name = read_text(desc.name, "desc->name", kLongestText);
   require(desc.argument_count >= 1 && desc.argument_count <= TUFF_OP_MAX_ARGUMENTS,
           "desc->argument_count is {}, needs 1 to {}", desc.argument_count, TUFF_OP_MAX_ARGUMENTS);
   require(desc.arguments != nullptr, "desc->arguments is null, argument_count is {}", desc.argument_count);
@@ -58,7 +51,7 @@ ExtensionDeclaration read_declaration(const tuff_op_desc& desc) {
     require(argument.name != nullptr, "desc->arguments[{}].name is null", i);
     require(argument.reserved == 0, "desc->arguments[{}].reserved is {}, needs 0", i, argument.reserved);
     require(argument.elements == nullptr || *argument.elements != '\0', "desc->arguments[{}].elements is empty", i);
-    declaration.arguments.push_back({read_op_text(argument.name, "desc->arguments[].name"), argument.kind,
+    declaration.arguments.push_back({read_text(argument.name, "desc->arguments[].name", kLongestText), argument.kind,
                                      argument.dtype, argument.access,
                                      read_formula(argument.elements, "desc->arguments[].elements").value_or(""),
                                      argument.minimum, argument.maximum});
@@ -168,12 +161,13 @@ tuff_status tuff_op_run(tuff_stream stream, tuff_op op, const tuff_op_value* arg
             operation.argument_count());
     require(arguments != nullptr, "arguments is null, count is {}", count);
     std::array<ExtensionValue, TUFF_OP_MAX_ARGUMENTS> values;
-    std::array<std::optional<Operand>, TUFF_OP_MAX_ARGUMENTS> operands;  // keep the buffers alive
+    std::array<std::optional<Operand>, TUFF_KERNEL_MAX_BINDINGS> operands;  // keep the buffers alive
+    uint32_t held = 0;
     for (uint32_t i = 0; i < count; ++i) {
       const tuff_op_value& value = arguments[i];
       values[i] = {nullptr, value.buffer != TUFF_NULL_HANDLE, value.integer, value.real};
       if (value.buffer == TUFF_NULL_HANDLE || !operation.is_buffer(i)) continue;
-      values[i].buffer = operands[i].emplace(target.context(), value.buffer, operation.argument_name(i));
+      values[i].buffer = operands[held++].emplace(target.context(), value.buffer, operation.argument_name(i));
     }
     ExtensionCall call;
     const bool on_host = target.context()->backend().computes_on_host();

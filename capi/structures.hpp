@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "capi/structure_sizes.hpp"
@@ -70,6 +71,13 @@ void write_structure(T* structure, T value) {
   auto* bytes = reinterpret_cast<unsigned char*>(structure);
   std::memcpy(bytes, &value, std::min<size_t>(size, sizeof(T)));
   if (size > sizeof(T)) std::memset(bytes + sizeof(T), 0, size - sizeof(T));
+}
+
+// Reads a text of at most `most` bytes. The search for its end goes no further than that.
+inline std::string read_text(const char* text, std::string_view name, uint64_t most) {
+  const size_t length = strnlen(text, most + 1);
+  if (length > most) fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} is longer than {} bytes", name, most);
+  return {text, length};
 }
 
 // Checks an output buffer for text, of `capacity` bytes.

@@ -135,6 +135,7 @@ void close_duplicate(int duplicate, int original) noexcept;
 void close_on_exec(int descriptor) noexcept;
 void close_descriptor(int descriptor) noexcept;
 
+std::string program_name();  // without its folder
 // The name given to this thread; empty if it has its program's name, as unnamed threads do.
 std::string thread_name();
 

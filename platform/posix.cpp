@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -21,44 +22,14 @@
 #include <type_traits>
 
 #include "platform/platform.hpp"
+#include "platform/posix_file.hpp"
 
 namespace tuff::platform {
 namespace {
 
-class File {
- public:
-  explicit File(int descriptor) : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  int get() const { return descriptor_; }
-  bool close() {
-    const int descriptor = descriptor_;
-    descriptor_ = -1;
-    return ::close(descriptor) == 0;
-  }
-
- private:
-  int descriptor_;
-};
-
 bool read_all(int descriptor, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::read(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes = bytes.subspan(static_cast<size_t>(count));
-  }
-  return true;
-}
-
-bool write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(descriptor, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     bytes = bytes.subspan(static_cast<size_t>(count));
@@ -194,9 +165,8 @@ std::optional<std::string> read_small_file(const std::filesystem::path& path) {
 
 bool write_file_atomically(const std::filesystem::path& path, std::span<const std::byte> bytes) {
   std::string temporary = path.string() + ".XXXXXX";
-  File file(::mkstemp(temporary.data()));  // mode 0600
+  File file(::mkostemp(temporary.data(), O_CLOEXEC));  // mode 0600
   if (!file.is_open()) return false;
-  ::fcntl(file.get(), F_SETFD, FD_CLOEXEC);
   // No fsync: if a crash loses data, the reader's checksum detects it.
   const bool written = write_all(file.get(), bytes);
   const bool closed = file.close();
@@ -265,12 +235,19 @@ bool overwrite(const std::filesystem::path& path, std::span<const std::byte> exp
   return written == static_cast<ssize_t>(bytes.size());
 }
 
+std::string program_name() {
+#ifdef __linux__
+  return program_invocation_short_name;
+#else
+  return ::getprogname();
+#endif
+}
+
 std::string thread_name() {
   constexpr size_t kMax = 15;  // bytes of a name; Linux truncates there
   char name[64] = {};
   if (::pthread_getname_np(::pthread_self(), name, sizeof name) != 0) return {};
-  const std::string program = program_invocation_short_name;
-  return program.compare(0, kMax, name) == 0 ? "" : name;
+  return program_name().compare(0, kMax, name) == 0 ? "" : name;
 }
 
 uint64_t physical_memory_bytes() noexcept {

@@ -4,12 +4,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <new>
+#include <span>
 #include <system_error>
 
 #include "platform/platform.hpp"
+#include "platform/posix_file.hpp"
 #include "platform/shared_page.hpp"
 
 namespace tuff::platform {
@@ -19,13 +25,6 @@ constexpr time_t kYoungSeconds = 10;
 constexpr std::string_view kUnique = "XXXXXX";  // what mkostemp() replaces by letters and digits
 
 std::string system_says(const char* what) { return std::string(what) + ": " + std::generic_category().message(errno); }
-
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
 
 struct flock whole_file(short type) {
   struct flock lock {};
@@ -37,27 +36,25 @@ struct flock whole_file(short type) {
 bool write_zeros(int descriptor, uint64_t bytes) {
   static constexpr std::array<std::byte, 4096> kZeros{};
   while (bytes != 0) {
-    const ssize_t count = ::write(descriptor, kZeros.data(), std::min<uint64_t>(bytes, kZeros.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    bytes -= static_cast<uint64_t>(count);
+    const auto some = static_cast<size_t>(std::min<uint64_t>(bytes, kZeros.size()));
+    if (!write_all(descriptor, std::span(kZeros).first(some))) return false;
+    bytes -= some;
   }
   return true;
 }
 
 // Opens what must be a regular file of this user. A pipe of that name would make open() wait without O_NONBLOCK.
 int open_own(const std::filesystem::path& path, int flags, struct stat& status, std::string& problem) {
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) {
+  File file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open()) {
     problem = system_says("it cannot be opened");
     return -1;
   }
-  const bool known = ::fstat(descriptor, &status) == 0;
-  if (known && S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) return descriptor;
+  const bool known = ::fstat(file.get(), &status) == 0;
+  if (known && S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) return file.release();
   problem = !known                     ? system_says("its properties cannot be read")
             : !S_ISREG(status.st_mode) ? "it is not a regular file"
                                        : "it belongs to another user";
-  ::close(descriptor);
   return -1;
 }
 
@@ -94,29 +91,28 @@ std::optional<std::filesystem::path> runtime_directory(std::string& problem) {
 SharedPage make_shared_page(const std::filesystem::path& folder, uint64_t bytes, std::string& problem) {
   SharedPage page;
   std::string path = (folder / std::to_string(process_number()).append(".").append(kUnique)).string();
-  const int descriptor = ::mkstemp(path.data());  // mode 0600
-  if (descriptor < 0) {
+  File file(::mkostemp(path.data(), O_CLOEXEC));  // mode 0600
+  if (!file.is_open()) {
     problem = system_says(("no file can be created in " + folder.string()).c_str());
     return page;
   }
-  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   // Not flock(): a forked child would hold that lock too, and a program could live on in its children.
   struct flock lock = whole_file(F_WRLCK);
   void* memory = MAP_FAILED;
-  if (::fcntl(descriptor, F_SETLK, &lock) != 0) {
+  if (::fcntl(file.get(), F_SETLK, &lock) != 0) {
     problem = system_says((path + " cannot be locked").c_str());
-  } else if (!write_zeros(descriptor, bytes)) {
+  } else if (!write_zeros(file.get(), bytes)) {
     problem = system_says((path + " has no room").c_str());
   } else {
-    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (memory == MAP_FAILED) problem = system_says((path + " cannot be mapped").c_str());
   }
   if (memory == MAP_FAILED) {
     ::unlink(path.c_str());
-    ::close(descriptor);
     return page;
   }
-  page.memory = static_cast<std::byte*>(memory);  // the descriptor stays open: closing it would release the lock
+  file.release();  // stays open: closing it would release the lock
+  page.memory = static_cast<std::byte*>(memory);
   page.bytes = bytes;
   page.path = std::move(path);
   return page;
@@ -144,10 +140,10 @@ void keep_shared_page_private(const SharedPage& page) noexcept {
 SharedPageCopy read_shared_page(const std::filesystem::path& path, uint64_t max_bytes) {
   SharedPageCopy copy;
   struct stat status {};
-  const Descriptor file{open_own(path, O_RDWR, status, copy.problem)};
-  if (file.number < 0) return copy;
+  const File file(open_own(path, O_RDWR, status, copy.problem));
+  if (!file.is_open()) return copy;
   struct flock lock = whole_file(F_WRLCK);
-  if (::fcntl(file.number, F_GETLK, &lock) != 0) {
+  if (::fcntl(file.get(), F_GETLK, &lock) != 0) {
     copy.problem = system_says("its lock cannot be read");
     return copy;
   }
@@ -159,7 +155,7 @@ SharedPageCopy read_shared_page(const std::filesystem::path& path, uint64_t max_
   // Read, not mapped: a file that is cut meanwhile makes this shorter, where touching mapped memory would end the
   // process.
   copy.bytes.resize(std::min<uint64_t>(max_bytes, status.st_size < 0 ? 0 : static_cast<uint64_t>(status.st_size)));
-  const ssize_t count = ::pread(file.number, copy.bytes.data(), copy.bytes.size(), 0);
+  const ssize_t count = ::pread(file.get(), copy.bytes.data(), copy.bytes.size(), 0);
   if (count < 0) {
     copy.problem = system_says("it cannot be read");
     return copy;
@@ -173,10 +169,10 @@ bool remove_dead_page(const std::filesystem::path& path) noexcept {
   try {
     struct stat status {};
     std::string problem;
-    const Descriptor file{open_own(path, O_RDWR, status, problem)};
-    if (file.number < 0) return false;
+    const File file(open_own(path, O_RDWR, status, problem));
+    if (!file.is_open()) return false;
     struct flock lock = whole_file(F_WRLCK);
-    if (::fcntl(file.number, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return false;
+    if (::fcntl(file.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK) return false;
     if (::time(nullptr) - status.st_mtime < kYoungSeconds && status.st_size == 0) return false;
     return ::unlink(path.c_str()) == 0;
   } catch (const std::bad_alloc&) {
@@ -184,7 +180,6 @@ bool remove_dead_page(const std::filesystem::path& path) noexcept {
   }
 }
 
-std::string program_name() { return program_invocation_short_name; }
 int64_t process_number() noexcept { return ::getpid(); }
 
 int64_t wall_clock() noexcept {

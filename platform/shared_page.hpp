@@ -53,8 +53,6 @@ SharedPageCopy read_shared_page(const std::filesystem::path& path, uint64_t max_
 // have locked it yet.
 bool remove_dead_page(const std::filesystem::path& path) noexcept;
 
-// The program's name without its folder, and the process's number.
-std::string program_name();
 int64_t process_number() noexcept;
 // Nanoseconds since 1970.
 int64_t wall_clock() noexcept;

@@ -155,7 +155,7 @@ Usage::Usage() : slot_(&own_) {
       const auto free = std::find(all.taken.begin(), all.taken.end(), false);
       if (free == all.taken.end()) {
         add_usage(all.header().unpublished, uint64_t{1});
-        own_.serial.store(1, std::memory_order_relaxed);  // counted there
+        counted_ = true;
       } else {
         *free = true;
         slot_ = new (&all.slots()[free - all.taken.begin()]) UsageSlot{};
@@ -177,7 +177,7 @@ void Usage::publish(const tuff_device_properties& device) {
 }
 
 Usage::~Usage() {
-  if (!published() && own_.serial.load(std::memory_order_relaxed) == 0) return;
+  if (!published() && !counted_) return;
   Publisher& all = publisher();
   const std::lock_guard lock(all.mutex);
   if (published()) {

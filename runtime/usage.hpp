@@ -75,6 +75,7 @@ class Usage {
 
  private:
   UsageSlot own_{};
+  bool counted_ = false;  // in UsageHeader::unpublished
   UsageSlot* slot_;
 };
 

@@ -201,7 +201,7 @@ TEST_F(KernelErrors, Launches) {
   EXPECT_FAILS(launch(kernel, {x, y}, 1, nullptr, bytes), kArgument, kLaunch, "push");
   EXPECT_FAILS(launch(kernel, {x, TUFF_NULL_HANDLE}, 1, &push, bytes), kArgument, kLaunch, "buffers[1]");
   EXPECT_FAILS(launch(kernel, {small, y}, 1, &push, bytes), kArgument, kLaunch, "buffers[0]");
-  EXPECT_FAILS(launch(kernel, {x, empty}, 1, &push, bytes), kArgument, kLaunch, "buffers[1]");
+  EXPECT_FAILS(launch(kernel, {x, empty}, 1, &push, bytes), kArgument, kLaunch, "buffers[1] is empty");
   EXPECT_FAILS(launch(kernel, {y, y}, 1, &push, bytes), kArgument, kLaunch, "overlaps");
   EXPECT_FAILS(launch(kernel, {x, 1234}, 1, &push, bytes), kHandle, kLaunch, "buffers[1]");
   EXPECT_FAILS(launch(kernel, {x, kernel}, 1, &push, bytes), kHandle, kLaunch, "buffers[1]");

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "tool/commands.hpp"
 #include "tool/help.hpp"
@@ -192,7 +193,7 @@ int run(int argc, char** argv) {
   tool::TopOptions top;
   CLI::App* info_command = add_info(app, info);
   CLI::App* selftest_command = add_selftest(app, selftest);
-  add_bench(app, bench);
+  CLI::App* bench_command = add_bench(app, bench);
   CLI::App* tune_command = add_tune(app, tune);
   CLI::App* cache_command = add_cache(app, cache);
   CLI::App* top_command = add_top(app, top);
@@ -217,7 +218,8 @@ int run(int argc, char** argv) {
   if (tune_command->parsed()) return tool::run_tune(tune);
   if (top_command->parsed()) return tool::run_top(top);
   if (cache_command->parsed()) return tool::run_cache(cache);
-  return tool::run_bench(bench);
+  if (bench_command->parsed()) return tool::run_bench(bench);
+  throw std::logic_error("a command was parsed that nothing runs");
 }
 
 // Prints the error and, if given, "hint: …". Further lines of the hint are printed unchanged.

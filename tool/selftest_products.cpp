@@ -242,26 +242,36 @@ Case attention_case(const Attention& a) {
 
 // --- recurrent layers -----------------------------------------------------------------------------------
 
+constexpr uint64_t kRnnBatch = 5, kRnnInputs = 9, kRnnHidden = 20, kRnnRows = 4 * kRnnHidden;
+
+// What tuff_rnn_desc and tuff_rnn_backward_desc have in common, for both directions of an LSTM.
+template <typename Desc>
+Desc lstm_desc(uint64_t steps, const Buffers& in) {
+  Desc desc{};
+  desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM, desc.direction = TUFF_RNN_DIRECTION_BOTH;
+  desc.batch = kRnnBatch, desc.steps = steps, desc.input_size = kRnnInputs, desc.hidden_size = kRnnHidden;
+  desc.x = in[0].handle(), desc.w = in[1].handle(), desc.r = in[2].handle(), desc.bias_w = in[3].handle();
+  return desc;
+}
+
 // Both directions of an LSTM. Sums of a gate are below 20, and rounded in some 40 places: by 5e-5 with what precedes
 // them. Weights of h are at most 0.01, so that an error of h adds at most 0.2 of it to a sum; c is below 7, and its
 // error becomes 1.6 times as large from one step to the next: 1e-4 * (1 + 1.6 + ... + 1.6^5).
 Case rnn_case() {
-  constexpr uint64_t kBatch = 5, kSteps = 6, kInputs = 9, kHidden = 20, kRows = 4 * kHidden;
+  constexpr uint64_t kSteps = 6;
   Case entry{"rnn", "lstm both ways, 6 steps of 5x9 to 20", {}};
   entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
     Random random(seed);
     const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-      tuff_rnn_desc desc{};
-      desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM, desc.direction = TUFF_RNN_DIRECTION_BOTH;
-      desc.batch = kBatch, desc.steps = kSteps, desc.input_size = kInputs, desc.hidden_size = kHidden;
-      desc.x = in[0].handle(), desc.w = in[1].handle(), desc.r = in[2].handle();
-      desc.bias_w = in[3].handle(), desc.bias_r = in[4].handle(), desc.y = out.handle();
+      auto desc = lstm_desc<tuff_rnn_desc>(kSteps, in);
+      desc.bias_r = in[4].handle(), desc.y = out.handle();
       context.rnn(desc);
     };
-    Problem problem{operation, shape, {}, poison(kSteps * kBatch * 2 * kHidden), call, exact};
-    problem.inputs = {random.uniform(kSteps * kBatch * kInputs, -1, 1), random.uniform(2 * kRows * kInputs, -2, 2),
-                      random.uniform(2 * kRows * kHidden, -0.01, 0.01), random.uniform(2 * kRows, -1, 1),
-                      random.uniform(2 * kRows, -1, 1)};
+    Problem problem{operation, shape, {}, poison(kSteps * kRnnBatch * 2 * kRnnHidden), call, exact};
+    problem.inputs = {random.uniform(kSteps * kRnnBatch * kRnnInputs, -1, 1),
+                      random.uniform(2 * kRnnRows * kRnnInputs, -2, 2),
+                      random.uniform(2 * kRnnRows * kRnnHidden, -0.01, 0.01), random.uniform(2 * kRnnRows, -1, 1),
+                      random.uniform(2 * kRnnRows, -1, 1)};
     return problem;
   };
   return within(std::move(entry), 3e-3);
@@ -271,22 +281,20 @@ Case rnn_case() {
 // by 5e-5; the gradients by c are below 3. Those by sums are products of these: wrong by 3 * (5e-5 / 4 + 3 * 1e-5).
 // Each result is the sum of 15 of them, times h, which is below 1: 2e-3.
 Case rnn_backward_case() {
-  constexpr uint64_t kBatch = 5, kSteps = 3, kInputs = 9, kHidden = 20, kRows = 4 * kHidden;
+  constexpr uint64_t kSteps = 3;
   Case entry{"rnn_backward", "lstm both ways, 3 steps of 5x9 to 20", {}};
   entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
     Random random(seed);
     const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
-      tuff_rnn_backward_desc desc{};
-      desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_LSTM, desc.direction = TUFF_RNN_DIRECTION_BOTH;
-      desc.batch = kBatch, desc.steps = kSteps, desc.input_size = kInputs, desc.hidden_size = kHidden;
-      desc.x = in[0].handle(), desc.w = in[1].handle(), desc.r = in[2].handle();
-      desc.bias_w = in[3].handle(), desc.dy = in[4].handle(), desc.dr = out.handle();
+      auto desc = lstm_desc<tuff_rnn_backward_desc>(kSteps, in);
+      desc.dy = in[4].handle(), desc.dr = out.handle();
       context.rnn_backward(desc);
     };
-    Problem problem{operation, shape, {}, poison(2 * kRows * kHidden), call, exact};
-    problem.inputs = {random.uniform(kSteps * kBatch * kInputs, -1, 1), random.uniform(2 * kRows * kInputs, -0.3, 0.3),
-                      random.uniform(2 * kRows * kHidden, -0.01, 0.01), random.uniform(2 * kRows, -0.3, 0.3),
-                      random.uniform(kSteps * kBatch * 2 * kHidden, -1, 1)};
+    Problem problem{operation, shape, {}, poison(2 * kRnnRows * kRnnHidden), call, exact};
+    problem.inputs = {random.uniform(kSteps * kRnnBatch * kRnnInputs, -1, 1),
+                      random.uniform(2 * kRnnRows * kRnnInputs, -0.3, 0.3),
+                      random.uniform(2 * kRnnRows * kRnnHidden, -0.01, 0.01), random.uniform(2 * kRnnRows, -0.3, 0.3),
+                      random.uniform(kSteps * kRnnBatch * 2 * kRnnHidden, -1, 1)};
     return problem;
   };
   return within(std::move(entry), 3e-3);

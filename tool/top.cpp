@@ -6,15 +6,21 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "runtime/usage.hpp"
 #include "tool/commands.hpp"
 #include "tool/format.hpp"
 #include "tool/table.hpp"
 #include "tool/text.hpp"
+#include "tuff/tuff.hpp"
 
 namespace tool {
 namespace top {
@@ -78,11 +84,16 @@ std::vector<Row> rows_of(const Snapshot& before, const Snapshot& now) {
 }
 
 // Names come from other programs: what would move the cursor or colour the terminal is not printed.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+// That is U+0000 to U+001F, U+007F, and U+0080 to U+009F, which are two bytes in UTF-8.
+std::string printable(const std::string& text) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  std::string shown;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool two = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) <= 0x9f;
+    shown += two || byte(i) < 0x20 || byte(i) == 0x7f ? '?' : text[i];
+    i += two ? 1 : 0;
   }
-  return text;
+  return shown;
 }
 
 std::string or_dash(double value, const std::string& text) { return value < 0 || std::isnan(value) ? "-" : text; }

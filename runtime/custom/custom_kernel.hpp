@@ -144,6 +144,7 @@ struct LaunchArgs {
   std::array<uint32_t, 3> groups{1, 1, 1};
   const ExtensionCall* call = nullptr;  // for a registered operation: messages name its arguments
 };
+bool buffers_overlap(const Buffer& a, const Buffer& b);
 struct LaunchLimits {
   uint64_t max_range, alignment;
   std::array<uint32_t, 3> max_groups;

@@ -16,12 +16,12 @@ constexpr size_t kLongestWord = 63;
 constexpr ElementTypes kScalarTypes = {TUFF_F32, TUFF_F64, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64};
 constexpr ElementTypes kRealScalars = {TUFF_F32, TUFF_F64};
 
-bool is_lower(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+// What operations' names consist of, besides full stops.
+bool is_word_character(char c) { return is_name_character(c) && !(c >= 'A' && c <= 'Z'); }
 
 bool is_identifier(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  return !name.empty() && name.size() <= kLongestWord && letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  return !name.empty() && name.size() <= kLongestWord && is_name_start(name[0]) &&
+         std::all_of(name.begin(), name.end(), is_name_character);
 }
 
 void check_operation_name(const std::string& name) {
@@ -29,7 +29,7 @@ void check_operation_name(const std::string& name) {
   for (size_t begin = 0; good && begin <= name.size();) {
     const size_t end = std::min(name.find('.', begin), name.size());
     good = end != begin && std::all_of(name.begin() + static_cast<ptrdiff_t>(begin),
-                                       name.begin() + static_cast<ptrdiff_t>(end), is_lower);
+                                       name.begin() + static_cast<ptrdiff_t>(end), is_word_character);
     begin = end + 1;
   }
   require(good, "desc->name is \"{}\", needs two or more words of a-z, 0-9 and _, joined by full stops, in {} bytes",
@@ -278,15 +278,13 @@ void Extension::check_sizes(const ExtensionCall& call, std::span<const SizeValue
 }
 
 void Extension::check_apart(const ExtensionCall& call) const {
-  const auto overlap = [](const Buffer* a, const Buffer* b) {
-    return a != nullptr && b != nullptr && a->allocation != nullptr && a->allocation == b->allocation &&
-           a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
-  };
   for (uint32_t i = 0; i < call.buffer_count; ++i) {
-    if (!includes(arguments_[buffers_[i]].access, Access::write)) continue;
+    const Buffer* const written = call.buffers[i];
+    if (written == nullptr || !includes(arguments_[buffers_[i]].access, Access::write)) continue;
     for (uint32_t j = 0; j < call.buffer_count; ++j) {
-      require(j == i || !overlap(call.buffers[i], call.buffers[j]), "{} is written and overlaps {}", buffer_name(i),
-              buffer_name(j));
+      const Buffer* const other = call.buffers[j];
+      require(j == i || other == nullptr || !buffers_overlap(*written, *other), "{} is written and overlaps {}",
+              buffer_name(i), buffer_name(j));
     }
   }
 }

@@ -34,9 +34,9 @@ void check_buffer(const LaunchArgs& args, uint32_t i, const KernelInterface::Bin
   const Buffer* buffer = args.buffers[i];
   const BufferName name{args, i};
   require(buffer != nullptr, "{} is TUFF_NULL_HANDLE, and the kernel uses binding {}", name, i);
-  require(buffer->bytes >= binding.min_bytes && buffer->bytes != 0,
-          "{} holds {} bytes, the kernel's block at binding {} needs at least {}", name, buffer->bytes, i,
-          binding.min_bytes);
+  require(buffer->bytes != 0, "{} is empty, and the kernel uses binding {}", name, i);
+  require(buffer->bytes >= binding.min_bytes, "{} holds {} bytes, the kernel's block at binding {} needs at least {}",
+          name, buffer->bytes, i, binding.min_bytes);
   require(!buffer->allocation->mapped.load(std::memory_order_relaxed), "{} is mapped, needs tuff_unmap first", name);
   require(buffer->offset % limits.alignment == 0,
           "{} begins {} bytes into its memory, this device binds at multiples of {}", name, buffer->offset,
@@ -47,11 +47,11 @@ void check_buffer(const LaunchArgs& args, uint32_t i, const KernelInterface::Bin
   }
 }
 
+}  // namespace
+
 bool buffers_overlap(const Buffer& a, const Buffer& b) {
   return a.allocation == b.allocation && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
-
-}  // namespace
 
 void check_launch(const KernelInterface& kernel, const LaunchArgs& args, const LaunchLimits& limits) {
   const size_t count = kernel.bindings.size();

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "planning/status.hpp"
 
 namespace tuff {
-namespace {
-
-// Of ASCII only: what a letter is does not depend on the program's locale.
-bool is_digit_of_size(char c) { return c >= '0' && c <= '9'; }
-bool is_letter_of_size(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-}  // namespace
 
 // Writes the program while it reads. Each level of parentheses needs at most three places on the stack: a sum, a
 // product, and the value that is being read.
@@ -92,23 +86,22 @@ class SizeParser {
     }
     skip();
     const std::string_view rest = std::string_view(text_).substr(at_);
-    if (!rest.empty() && is_digit_of_size(rest[0])) return number(rest);
-    if (!rest.empty() && is_letter_of_size(rest[0])) return name(rest);
+    if (!rest.empty() && is_digit(rest[0])) return number(rest);
+    if (!rest.empty() && is_name_start(rest[0])) return name(rest);
     fail_here("a number, a name or '('");
   }
   void number(std::string_view rest) {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     const auto length = static_cast<size_t>(end - rest.data());
-    if (error != std::errc{} || (length < rest.size() && is_letter_of_size(rest[length]))) {
+    if (error != std::errc{} || (length < rest.size() && is_name_start(rest[length]))) {
       fail_here("an integer below 2^64");
     }
     at_ += length;
     add(Step::number, value);
   }
   void name(std::string_view rest) {
-    const auto end =
-        std::find_if_not(rest.begin(), rest.end(), [](char c) { return is_digit_of_size(c) || is_letter_of_size(c); });
+    const auto end = std::find_if_not(rest.begin(), rest.end(), is_name_character);
     const std::string_view word = rest.substr(0, static_cast<size_t>(end - rest.begin()));
     if (SizeFormula::is_function(word)) {
       at_ += word.size();

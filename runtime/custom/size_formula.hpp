@@ -14,6 +14,11 @@
 
 namespace tuff {
 
+// Of ASCII only: what a letter is does not depend on the program's locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+constexpr bool is_name_character(char c) { return is_name_start(c) || is_digit(c); }
+
 // An integer that a name in a formula stands for.
 struct SizeValue {
   uint64_t bits = 0;      // of its amount

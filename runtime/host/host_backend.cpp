@@ -27,7 +27,8 @@ constexpr uint64_t kAlignment = 256;  // as promised by Buffer::offset
 // The alignment that devices require of imported memory, so that what works here works there.
 constexpr uint64_t kImportAlignment = 4096;
 
-// Shared with the allocations, which update it when they are freed.
+// Shared with the allocations, which update it when they are freed. What is in use is counted twice: limits and
+// statistics must not depend on the page that `usage` may be in, which the user's other processes can write to.
 struct MemoryUse {
   std::atomic<uint64_t> in_use{0}, live{0}, imported{0};
   Usage usage;  // the context's; allocations are freed by any thread, so these two counters have several writers

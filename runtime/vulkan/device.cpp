@@ -214,14 +214,16 @@ HeapBudget heap_budget(const PhysicalDevice& physical) {
   return read_heap_budget(physical, largest_device_heap(physical.memory));
 }
 
+uint64_t heap_bytes(const PhysicalDevice& physical) {
+  return physical.memory.memoryHeaps[largest_device_heap(physical.memory)].size;
+}
+
 uint64_t max_block_bytes(const PhysicalDevice& physical) {
-  const uint64_t heap = physical.memory.memoryHeaps[largest_device_heap(physical.memory)].size;
-  return std::min<uint64_t>(heap, physical.max_buffer_bytes) / kBlockGranule * kBlockGranule;
+  return std::min<uint64_t>(heap_bytes(physical), physical.max_buffer_bytes) / kBlockGranule * kBlockGranule;
 }
 
 void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   const VkPhysicalDeviceLimits& limits = physical.properties.limits;
-  const uint32_t heap = largest_device_heap(physical.memory);
   out.type = device_type(physical.properties.deviceType);
   copy_text(out.name, physical.properties.deviceName);
   copy_text(out.vendor, vendor_name(physical.properties.vendorID));
@@ -232,8 +234,8 @@ void describe(const PhysicalDevice& physical, tuff_device_properties& out) {
   out.device_id = physical.properties.deviceID;
   out.api_version = physical.properties.apiVersion;
   out.driver_version = physical.properties.driverVersion;
-  out.memory_bytes = physical.memory.memoryHeaps[heap].size;
-  out.memory_free_bytes = read_heap_budget(physical, heap).left();
+  out.memory_bytes = heap_bytes(physical);
+  out.memory_free_bytes = heap_budget(physical).left();
   out.max_allocation_bytes = max_block_bytes(physical);
   out.max_storage_range_bytes = limits.maxStorageBufferRange;
   out.max_workgroup_invocations = limits.maxComputeWorkGroupInvocations;

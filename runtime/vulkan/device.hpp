@@ -20,7 +20,9 @@ struct HeapBudget {
   uint64_t left() const noexcept { return budget > used ? budget - used : 0; }
 };
 HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap);
-HeapBudget heap_budget(const PhysicalDevice& physical);  // of the largest device-local heap
+// Of the largest device-local heap.
+HeapBudget heap_budget(const PhysicalDevice& physical);
+uint64_t heap_bytes(const PhysicalDevice& physical);
 
 // Blocks of device memory have a multiple of this size if a request has a block of its own.
 inline constexpr uint64_t kBlockGranule = 2ull << 20;

@@ -1,6 +1,7 @@
 #include "runtime/vulkan/device_recorder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "planning/dry_run.hpp"
@@ -107,21 +108,22 @@ bool DeviceRecorder::find(const Dispatch& dispatch, BoundDispatch& bound) const 
 // Makes the views if all of the kernel's texel buffers can be bound as such.
 bool DeviceRecorder::finds_texels(const KernelRequest& kernel, const BoundDispatch& bound) const {
   if (kernel.texels() == 0 || traits().max_texels == 0) return false;
-  const auto each = [&](const auto& visit) {
-    for (uint32_t i = 0; i < Dispatch::kMaxOperands; ++i) {
-      const uint64_t bytes = texel_bytes(kernel.texels(), i);
-      if (bytes == 0) continue;
-      const MemoryBlock* const block = bound.bound[i].block;
-      if (!visit(block != nullptr ? *block : *locate(base_.unused, 0).block, bytes)) return false;
-    }
-    return true;
+  struct Texels {
+    const MemoryBlock* block;
+    uint64_t bytes;
   };
-  if (!each([&](const MemoryBlock& block, uint64_t bytes) { return has_texels(*base_.device, block, bytes); })) {
-    return false;
+  std::array<Texels, Dispatch::kMaxOperands> found;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < Dispatch::kMaxOperands; ++i) {
+    const uint64_t bytes = texel_bytes(kernel.texels(), i);
+    if (bytes == 0) continue;
+    const MemoryBlock* const bound_to = bound.bound[i].block;
+    const MemoryBlock* const block = bound_to != nullptr ? bound_to : locate(base_.unused, 0).block;
+    if (!has_texels(*base_.device, *block, bytes)) return false;
+    found[count++] = {block, bytes};
   }
-  return each([&](const MemoryBlock& block, uint64_t bytes) {
-    return texels_of(*base_.device, block, bytes) != VK_NULL_HANDLE;
-  });
+  for (uint32_t i = 0; i < count; ++i) texels_of(*base_.device, *found[i].block, found[i].bytes);
+  return true;
 }
 
 // Writes the bases of operands that have one buffer per matrix, ordered by matrix.

@@ -367,12 +367,10 @@ void vulkan_device_info(uint32_t index, tuff_device_properties& properties) {
 
 void vulkan_device_sensors(uint32_t index, tuff_device_sensors& sensors) {
   const PhysicalDevice& physical = Instance::get(false).devices().at(index);
-  tuff_device_properties properties{};
-  describe(physical, properties);
   const HeapBudget heap = heap_budget(physical);
   const platform::Sensors measured = platform::read_sensors(physical.pci_address);
   copy_text(sensors.pci_address, physical.pci_address);
-  sensors.heap_bytes = properties.memory_bytes;
+  sensors.heap_bytes = heap_bytes(physical);
   sensors.heap_budget_bytes = heap.budget;
   sensors.heap_used_bytes = heap.used;
   sensors.temperature_celsius = measured.celsius;

@@ -242,7 +242,8 @@ def test_damaged_pages():
             file.write(content)
         keeper = holder(path)
         state = folder.read()
-        assert b"\x1b" not in folder.top()  # nothing that would move a terminal's cursor
+        text = folder.top()
+        assert b"\x1b" not in text and b"\xc2\x9b" not in text  # nothing that would move a terminal's cursor
         keeper.stdin.close()
         keeper.wait()
         own = [c for c in state["contexts"] if c["process"] == program.pid]
@@ -260,7 +261,7 @@ def test_damaged_pages():
         state = look(content)
         assert len(state["contexts"]) == 2 and len(state["ignored"]) == 1 and says in state["ignored"][0], (says, state)
     # Names with control characters, and what is not UTF-8, which is still JSON.
-    nasty = b"\x1b[2J\xff\xfe\n\r" + b"A" * 300
+    nasty = b"\x1b[2J\xc2\x9b2J\xff\xfe\n\r" + b"A" * 300
     wrong = bytearray(page)
     wrong[24:88] = nasty[:64]  # no NUL at the end either
     wrong[HEADER_BYTES + 16 : HEADER_BYTES + 272] = nasty[:256]
