@@ -86,6 +86,18 @@ def _step(cell, order, before, clip, p, x, h, eh, c, ec):
     return np.maximum(value, 0), error, c, ec
 
 
+def _draw_strides(draw, way, steps, batch, directions, inputs, width, rows):
+    """The strides of x, of y and of biases, with gaps unless `way` is "default". rows: of a direction's weights."""
+    row, out = inputs + draw.gap(0.3), width + draw.gap(0.3)
+    if way == "default":
+        row, out = inputs, width
+    x_strides = [row, steps * row] if way == "batch" else [batch * row, row]
+    y_strides = {"batch": [directions * out, steps * directions * out, out],
+                 "onnx": [directions * batch * out, out, batch * out]}.get(
+                     way, [batch * directions * out, directions * out, out])  # fmt: skip
+    return x_strides, y_strides, rows + (0 if way == "default" else draw.gap(0.3))
+
+
 @oracle("rnn", ["tuff_rnn"], forms=tuple(CELLS))
 def rnn(draw: Draw, kind: str, form: str) -> Case:
     t, cell = TYPES[kind], CELLS[form]
@@ -104,14 +116,7 @@ def rnn(draw: Draw, kind: str, form: str) -> Case:
     width = proj or hidden
     runs = batch and steps
 
-    row, out = inputs + draw.gap(0.3), width + draw.gap(0.3)
-    if way == "default":
-        row, out = inputs, width
-    x_strides = [row, steps * row] if way == "batch" else [batch * row, row]
-    y_strides = {"batch": [directions * out, steps * directions * out, out],
-                 "onnx": [directions * batch * out, out, batch * out]}.get(
-                     way, [batch * directions * out, directions * out, out])  # fmt: skip
-    bias_stride = gates * hidden + (0 if way == "default" else draw.gap(0.3))
+    x_strides, y_strides, bias_stride = _draw_strides(draw, way, steps, batch, directions, inputs, width, gates * hidden)
     scale = 1.0 / np.sqrt(max(inputs, hidden))
     operands = {"x": operand(draw, t, draw.values([steps, batch, inputs]), [*x_strides, 1])}
 
@@ -235,7 +240,7 @@ def rnn(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_rnn", desc, operands, references)
 
 
-def _slopes_bound(cell, p, steps, terms, most_h, most_c, given):
+def _slopes_bound(cell, p, steps, most_h, most_c, given):
     """Bounds of the errors of gradients by a layer's operands, by the largest magnitudes. Sums of gates and c are wrong by
     what _step() says of some 40 roundings a step; the slopes of sigma and tanh are at most 1 / 4 and 1 and change with a
     sum by less than it does. given: the largest gradients by y, hn and cn. Returns the largest gradients, and their errors, by
@@ -303,13 +308,7 @@ def rnn_backward(draw: Draw, kind: str, form: str) -> Case:
     batch, steps, inputs, hidden = draw.size(3, 0.03), draw.size(3, 0.03), draw.size(4), draw.size(4)
     proj = draw.size(3) if projected else 0
     width, runs = proj or hidden, batch and steps
-    row, out = inputs + draw.gap(0.3), width + draw.gap(0.3)
-    if way == "default":
-        row, out = inputs, width
-    x_strides = [row, steps * row] if way == "batch" else [batch * row, row]
-    y_strides = ([directions * out, steps * directions * out, out] if way == "batch"
-                 else [batch * directions * out, directions * out, out])  # fmt: skip
-    bias_stride = gates * hidden + (0 if way == "default" else draw.gap(0.3))
+    x_strides, y_strides, bias_stride = _draw_strides(draw, way, steps, batch, directions, inputs, width, gates * hidden)
     operands: dict = {}
 
     def add(name, shape, by=0.4, strides=None, output=False):
@@ -369,7 +368,7 @@ def rnn_backward(draw: Draw, kind: str, form: str) -> Case:
         p = {"w": full["w"], "r": full["r"], "peepholes": full["peepholes"], "projection": full["projection"] if proj else None,
              "inner": inner, "size": inputs * largest["w"] * largest["x"] + inner + largest["bias_w"] + largest["peepholes"] * of_c}  # fmt: skip
         given = [largest.get(name, 0.0) for name in ("dy", "dhn", "dcn")]
-        top, e_h, e_c = _slopes_bound(cell, p, steps if runs else 0, batch * steps, of_h, of_c, given)
+        top, e_h, e_c = _slopes_bound(cell, p, steps if runs else 0, of_h, of_c, given)
         (s, e_s), terms, results = top["s"], batch * steps, {}
         bounds = {
             "x": directions * gates * hidden * largest["w"] * (e_s + gamma(directions * gates * hidden + 4) * s),
