@@ -57,6 +57,9 @@ struct Csr {
   }
 };
 
+// Small integers in the exact tier, otherwise numbers from -1 to 1.
+double drawn(bool whole, Random& random) { return whole ? random.integer(2) : double{random.uniform(-1, 1)}; }
+
 Csr matrix_of(Form form, uint64_t rows, uint64_t columns, bool stray, bool whole, Random& random) {
   Csr a{rows, columns, {0}, {}, {}};
   for (const uint64_t length : lengths(form, rows, columns, random)) {
@@ -69,7 +72,7 @@ Csr matrix_of(Form form, uint64_t rows, uint64_t columns, bool stray, bool whole
       const int64_t all[] = {-1, static_cast<int64_t>(columns), INT32_MAX, INT32_MIN};
       a.indices[e] = all[random.next() % 4];
     }
-    a.values[e] = whole ? random.integer(2) : double{random.uniform(-1, 1)};
+    a.values[e] = drawn(whole, random);
   }
   return a;
 }
@@ -102,6 +105,14 @@ std::vector<double> read(int32_t dtype, const Bytes& bytes) {
 }
 // A number as the type holds it.
 double held(int32_t dtype, double value) { return dtype == TUFF_F64 ? value : double{rounded(dtype, value)}; }
+
+// How far a sum may be from `wanted`: gamma of so many steps, relative to the sum of magnitudes, in f32 or f64; then it
+// is rounded once to the type (the host's, from f64).
+double bound_of(int32_t dtype, double steps, double size, double wanted) {
+  const double unit = dtype == TUFF_F64 ? 0x1p-53 : kU, smallest = dtype == TUFF_F16 ? 0x1p-25 : 0x1p-126;
+  const double bound = steps * unit / (1 - steps * unit) * size;
+  return bound + unit_roundoff(dtype) * (std::fabs(wanted) + bound) * 1.001 + smallest;
+}
 
 struct ProductCase {
   Form form;
@@ -181,10 +192,9 @@ TEST_P(SparseProduct, IsThatOfTheDenseMatrix) {
   const uint64_t stride_values = s.by_values ? a.nnz() + s.pad : 0;
   std::vector<double> values(a.nnz() == 0 ? 0 : (s.batch - 1) * stride_values + a.nnz()), x(b.all(s.batch));
   for (size_t i = 0; i < values.size(); ++i) {
-    const double value = i < a.nnz() ? a.values[i] : s.whole ? random.integer(2) : double{random.uniform(-1, 1)};
-    values[i] = held(s.dtype, value);
+    values[i] = held(s.dtype, i < a.nnz() ? a.values[i] : drawn(s.whole, random));
   }
-  for (double& number : x) number = held(s.dtype, s.whole ? random.integer(2) : double{random.uniform(-1, 1)});
+  for (double& number : x) number = held(s.dtype, drawn(s.whole, random));
   std::vector<double> old(c.all(s.batch));
   for (double& number : old) number = s.beta == 0 ? NAN : held(s.dtype, random.integer(3));  // not read if beta is 0
 
@@ -217,7 +227,6 @@ TEST_P(SparseProduct, IsThatOfTheDenseMatrix) {
   const Bytes after = result.read();
   const std::vector<double> got = read(s.dtype, after);
   std::vector<bool> written(old.size());
-  const double unit = s.dtype == TUFF_F64 ? 0x1p-53 : kU, smallest = s.dtype == TUFF_F16 ? 0x1p-25 : 0x1p-126;
   for (uint64_t m = 0; m < s.batch; ++m) {
     for (uint64_t i = 0; i < c.rows; ++i) {
       for (uint64_t j = 0; j < c.columns; ++j) {
@@ -227,11 +236,8 @@ TEST_P(SparseProduct, IsThatOfTheDenseMatrix) {
         if (s.whole) {
           ASSERT_EQ(got[at], held(s.dtype, wanted)) << m << " " << i << " " << j;
         } else {
-          const double count = terms[at] + 4;
-          double bound = count * unit / (1 - count * unit) * (std::fabs(s.alpha) * sizes[at] + std::fabs(added));
-          // Rounded once from f32 or f64; the host from f64.
-          bound += unit_roundoff(s.dtype) * (std::fabs(wanted) + bound) * 1.001 + smallest;
-          ASSERT_NEAR(got[at], wanted, bound) << m << " " << i << " " << j;
+          const double size = std::fabs(s.alpha) * sizes[at] + std::fabs(added);
+          ASSERT_NEAR(got[at], wanted, bound_of(s.dtype, terms[at] + 4, size, wanted)) << m << " " << i << " " << j;
         }
       }
     }
@@ -658,9 +664,9 @@ TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
   const Dense a = dense(s.rows, s.k), b = flips ? dense(s.columns, s.k) : dense(s.k, s.columns);
   const uint64_t stride = nnz + s.pad, count = nnz == 0 ? 0 : (s.batch - 1) * stride + nnz;
   const auto numbers = [&](uint64_t n) {
-    std::vector<double> drawn(n);
-    for (double& x : drawn) x = held(s.dtype, s.whole ? random.integer(2) : double{random.uniform(-1, 1)});
-    return drawn;
+    std::vector<double> all(n);
+    for (double& x : all) x = held(s.dtype, drawn(s.whole, random));
+    return all;
   };
   const std::vector<double> x = numbers(a.all(s.batch)), y = numbers(b.all(s.batch)), scales = numbers(count);
   std::vector<double> old = s.in_place ? scales : numbers(count);
@@ -689,8 +695,8 @@ TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
   ASSERT_OK(tuff_sddmm(context(), &desc));
   const Bytes after = result.read();
   const std::vector<double> got = read(s.dtype, after);
-  // A sum of k products, a scale, alpha, beta * C and their sum; then one rounding to the type.
-  const double unit = s.dtype == TUFF_F64 ? 0x1p-53 : kU, steps = static_cast<double>(s.k) + 5;
+  // A sum of k products, a scale, alpha, beta * C and their sum.
+  const double steps = static_cast<double>(s.k) + 5;
   for (uint64_t m = 0; m < s.batch && nnz != 0; ++m) {
     for (uint64_t e = 0; e < nnz; ++e) {
       const uint64_t at = m * stride + e;
@@ -710,10 +716,7 @@ TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
         ASSERT_EQ(got[at], held(s.dtype, wanted)) << m << " " << e;
         continue;
       }
-      double bound = steps * unit / (1 - steps * unit) * (size + std::fabs(added));
-      bound +=
-          unit_roundoff(s.dtype) * (std::fabs(wanted) + bound) * 1.001 + (s.dtype == TUFF_F16 ? 0x1p-25 : 0x1p-126);
-      ASSERT_NEAR(got[at], wanted, bound) << m << " " << e;
+      ASSERT_NEAR(got[at], wanted, bound_of(s.dtype, steps, size + std::fabs(added), wanted)) << m << " " << e;
     }
     if (m + 1 == s.batch) break;
     const uint64_t gap = (m * stride + nnz) * size_of(s.dtype);

@@ -16,6 +16,11 @@ uint64_t draw_numbered(Call& call, int32_t index_type) {
   return index_type == TUFF_I32 ? std::min(call.size(), kMost32) : call.size();
 }
 
+// The elements that a dense matrix reaches over.
+uint64_t span(uint64_t rows, uint64_t columns, uint64_t ld) {
+  return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
+}
+
 const tuff::Buffer* read_partly(Call& call, const char* name, uint64_t elements, uint64_t element, bool partly) {
   const tuff::Buffer* const buffer = call.input(name, elements, element);
   if (partly) call.read_partly(buffer);
@@ -41,9 +46,6 @@ void draw_spmm(Call& call) {
   const auto leading = [&](uint64_t columns) { return plus(columns, padded ? n.below(20) : 0); };
   args.ldb = leading(args.on_right() ? args.op_rows() : args.n);
   args.ldc = leading(args.on_right() ? args.op_columns() : args.n);
-  const auto span = [&](uint64_t rows, uint64_t columns, uint64_t ld) {
-    return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
-  };
   const uint64_t one_b =
       args.on_right() ? span(args.n, args.op_rows(), args.ldb) : span(args.op_columns(), args.n, args.ldb);
   const uint64_t one_c =
@@ -83,12 +85,9 @@ void draw_sparse_convert(Call& call) {
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("from", args.from_format);
   call.tell("to", args.to_format), call.tell("rows", args.rows), call.tell("columns", args.columns);
   call.tell("nnz", args.nnz), call.tell("capacity", args.capacity);
-  const auto dense = [&](uint64_t ld) {
-    return args.rows == 0 || args.columns == 0 ? 0 : plus(times(args.rows - 1, ld), args.columns);
-  };
   const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
   // A matrix without rows or columns has no entries that are read; nor are values if none of the result is wanted.
-  const uint64_t entries = from_dense ? dense(args.from_ld) : args.nnz;
+  const uint64_t entries = from_dense ? span(args.rows, args.columns, args.from_ld) : args.nnz;
   const bool nothing = args.rows == 0 || args.columns == 0;
   const bool no_result = !to_dense && args.capacity == 0;
   const auto input = [&](const char* name, int32_t lines, uint64_t extent) -> const tuff::Buffer* {
@@ -105,7 +104,7 @@ void draw_sparse_convert(Call& call) {
   };
   args.to_rows = output("to_rows", TUFF_SPARSE_CSR, args.rows);
   args.to_columns = output("to_columns", TUFF_SPARSE_CSC, args.columns);
-  args.to_values = call.output("to_values", to_dense ? dense(args.to_ld) : args.capacity, size);
+  args.to_values = call.output("to_values", to_dense ? span(args.rows, args.columns, args.to_ld) : args.capacity, size);
   if (n.coin()) args.count = call.output("count", 1, 8);
   set(call, tuff::operations::sparse_convert, args);
 }
@@ -126,9 +125,6 @@ void draw_sddmm(Call& call) {
   const bool padded = n.coin(3);
   args.lda = plus(args.k, padded ? n.below(20) : 0);
   args.ldb = plus(args.transposed() ? args.k : args.columns, padded ? n.below(20) : 0);
-  const auto span = [&](uint64_t rows, uint64_t columns, uint64_t ld) {
-    return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
-  };
   const uint64_t one_a = span(args.rows, args.k, args.lda);
   const uint64_t one_b =
       args.transposed() ? span(args.columns, args.k, args.ldb) : span(args.k, args.columns, args.ldb);
@@ -149,8 +145,7 @@ void draw_sddmm(Call& call) {
   if (n.coin()) {
     args.scales = read_partly(call, "scales", writes ? all(args.nnz, args.stride_scales) : 0, size, unused);
   }
-  // Without rows, no place is in one.
-  // By offsets, the values of no row stay as they are.
+  // By offsets, values of no row stay as they are, and without rows all do.
   args.values = call.output("values", results, size, !args.offsets() || args.rows != 0);
   set(call, tuff::operations::sddmm, args);
 }
