@@ -202,21 +202,21 @@ Drawn draw_layer(Draft& d, const char* strides, bool derive) {
   if (draw.one_in(2)) {
     d.input("lengths", TUFF_I32, runs ? batch : 0, Fill::indices, static_cast<double>(steps) + 2);
   }
-  return {dtype,
-          cell,
-          lstm,
-          runs,
-          proj != 0,
-          directions,
-          batch,
-          steps,
-          inputs,
-          hidden,
-          width,
-          rows,
-          gap,
-          {x_strides[0], x_strides[1]},
-          {y_strides[0], y_strides[1], y_strides[2]}};
+  return {.dtype = dtype,
+          .cell = cell,
+          .lstm = lstm,
+          .runs = runs,
+          .projected = proj != 0,
+          .directions = directions,
+          .batch = batch,
+          .steps = steps,
+          .inputs = inputs,
+          .hidden = hidden,
+          .width = width,
+          .rows = rows,
+          .gap = gap,
+          .x_strides = {x_strides[0], x_strides[1]},
+          .y_strides = {y_strides[0], y_strides[1], y_strides[2]}};
 }
 
 bool integral(const Draft& d, double most) {
@@ -230,15 +230,15 @@ bool integral(const Draft& d, double most) {
 void draw_rnn(Draft& d) {
   Draw& draw = d.shape;
   const Drawn of = draw_layer(d, "y_strides", false);
-  const auto& [dtype, cell, lstm, runs, projected, directions, batch, steps, inputs, hidden, width, rows, gap,
-               x_strides, y_strides] = of;
-  const std::vector<Axis> y = {{steps, y_strides[0]}, {batch, y_strides[1]}, {directions, y_strides[2]}, {width, 1}};
-  const uint64_t of_h = directions * batch * width, of_c = directions * batch * hidden;
-  const bool h0 = draw.one_in(2), c0 = lstm && draw.one_in(2);
+  const int32_t dtype = of.dtype;
+  const std::vector<Axis> y = {
+      {of.steps, of.y_strides[0]}, {of.batch, of.y_strides[1]}, {of.directions, of.y_strides[2]}, {of.width, 1}};
+  const uint64_t of_h = of.directions * of.batch * of.width, of_c = of.directions * of.batch * of.hidden;
+  const bool h0 = draw.one_in(2), c0 = of.lstm && draw.one_in(2);
   if (h0) d.input("h0", dtype, of_h, Fill::integers, 2);
   if (c0) d.input("c0", dtype, of_c, Fill::integers, 2);
-  const Sizes sizes{cell, runs ? steps : 0, inputs, hidden, width};
-  const auto allowed = [&d, sizes, dtype = dtype](bool of_c_state) {
+  const Sizes sizes{of.cell, of.runs ? of.steps : 0, of.inputs, of.hidden, of.width};
+  const auto allowed = [&d, sizes, dtype](bool of_c_state) {
     return [&d, sizes, dtype, of_c_state](uint64_t, double value) {
       const Errors e = errors(d, sizes);
       if (e.exact) return 0.0;
@@ -246,7 +246,7 @@ void draw_rnn(Draft& d) {
       return (of_c_state ? e.c : e.h) + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + e.h));
     };
   };
-  if (draw.one_in(8) || !runs) {
+  if (draw.one_in(8) || !of.runs) {
     // No y.
   } else {
     Operand& output = d.output("y", dtype, footprint(y));
@@ -257,12 +257,12 @@ void draw_rnn(Draft& d) {
     state.allowed = allowed(false);
     if (h0 && d.free.one_in(3)) state.same = d.index_of("h0");
   }
-  if (lstm && draw.one_in(2)) {
+  if (of.lstm && draw.one_in(2)) {
     Operand& state = d.output("cn", dtype, of_c);
     state.allowed = allowed(true);
     if (c0 && d.free.one_in(3)) state.same = d.index_of("c0");
   }
-  d.suits = [&d, sizes, dtype = dtype] {
+  d.suits = [&d, sizes, dtype] {
     if (!integral(d, 4)) return false;
     // Numbers of relu that the type still has.
     return errors(d, sizes).largest < (dtype == TUFF_F16 ? 3e4 : 1e30);

@@ -45,20 +45,18 @@ std::unique_ptr<Draft> draft_of(const Description& description, uint64_t seed) {
   return draft;
 }
 
-std::vector<uint8_t> contents_of(const Example::Buffer& buffer, uint64_t bytes, Draw& draw,
-                                 const std::function<double()>& number) {
-  const uint64_t unit = size_of(buffer.dtype);
-  const bool integers = spacing(buffer.dtype, 1) == 0;
-  Operand operand{buffer.name.c_str(), 0, buffer.dtype, bytes / unit, true, false};
-  operand.fill = buffer.fill, operand.most = buffer.most;
+std::vector<uint8_t> contents_of(const Operand& of, uint64_t bytes, Draw& draw, const std::function<double()>& number) {
+  const uint64_t unit = size_of(of.dtype);
+  const bool integers = spacing(of.dtype, 1) == 0;
+  Operand operand{of.name, 0, of.dtype, bytes / unit, true, false};
+  operand.fill = of.fill, operand.most = of.most;
   std::vector<uint8_t> contents(bytes);
   // What decides which elements a call uses is drawn as the fuzzer draws it; other numbers are the caller's.
-  const bool numbers =
-      !integers || buffer.fill == Fill::integers || buffer.fill == Fill::positive || buffer.fill == Fill::powers;
-  if (buffer.fill == Fill::offsets) operand.elements = std::min(operand.elements, buffer.elements);
+  const bool numbers = !integers || of.fill == Fill::integers || of.fill == Fill::positive || of.fill == Fill::powers;
+  if (of.fill == Fill::offsets) operand.elements = std::min(operand.elements, of.elements);
   if (!numbers && fill_bits(operand, draw, contents.data())) return contents;
   for (uint64_t i = 0; i < bytes / unit; ++i) {
-    encode(buffer.dtype, numbers ? number() : draw_value(operand, draw), contents.data() + i * unit);
+    encode(of.dtype, numbers ? number() : draw_value(operand, draw), contents.data() + i * unit);
   }
   return contents;
 }
@@ -112,8 +110,8 @@ Example::Example(std::shared_ptr<Draft> its_draft) : draft_(std::move(its_draft)
     const auto p = static_cast<size_t>(call.find(operand.name));
     const bool array = function_->places[p].pointer;
     const std::string name = operand.name;
-    buffers_.push_back({array ? name + "[" + std::to_string(operand.index) + "]" : name, operand.dtype,
-                        operand.elements, operand.fill, operand.most});
+    buffers_.push_back(
+        {array ? name + "[" + std::to_string(operand.index) + "]" : name, operand.dtype, operand.elements});
     buffer_targets_.push_back({first[p].part, first[p].bytes, first[p].at + operand.index * first[p].bytes});
   }
 }
@@ -146,7 +144,7 @@ std::vector<std::vector<uint8_t>> Example::contents(uint64_t bytes, const std::f
     Draw draw(seed);
     std::vector<std::vector<uint8_t>> all;
     for (size_t i = 0; i < buffers_.size(); ++i) {
-      all.push_back(contents_of(buffers_[i], bytes, draw, number));
+      all.push_back(contents_of(draft_->operands[i], bytes, draw, number));
       if (draft_->operands[i].read) look(draft_->operands[i], all[i].data());
     }
     if (!draft_->suits || draft_->suits()) return all;

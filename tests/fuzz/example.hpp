@@ -19,8 +19,6 @@ class Example {
     std::string name;  // as in messages
     int32_t dtype;
     uint64_t elements;
-    Fill fill;  // what its contents have to be, and their largest
-    double most;
   };
   struct Number {
     std::string name;  // as in messages, except for arrays of a flat call

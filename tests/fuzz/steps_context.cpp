@@ -6,8 +6,6 @@
 namespace tuff_fuzz {
 namespace {
 
-uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
-
 // Functions whose only input is a context.
 void of_context(Step& s, const char* function) {
   Call call(function_of(function));

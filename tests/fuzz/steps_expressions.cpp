@@ -9,8 +9,6 @@
 namespace tuff_fuzz {
 namespace {
 
-uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
-
 // A value of type i32, u8, i16 or bool. Numbers fit each of them but bool, which gives way to them.
 std::string draw_formula(Draw& draw, int depth) {
   const auto inner = [&] { return draw_formula(draw, depth - 1); };

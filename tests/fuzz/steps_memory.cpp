@@ -23,7 +23,6 @@ int pick_stream(Step& s) {
   return object < 0 ? 0 : object;
 }
 
-uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
 Object& object_of(Step& s, int index) { return s.world.objects[static_cast<size_t>(index)]; }
 Root& root_of(Step& s, int object) { return s.world.roots[static_cast<size_t>(object_of(s, object).root)]; }
 
@@ -259,7 +258,9 @@ void map(Step& s) {
   Call call(function_of("tuff_map"));
   call.set("buffer", reference(buffer));
   Expected expected;
-  if (!visible || root_of(s, buffer).bytes == 0) expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "buffer"}, s.spoil = false;
+  if (!visible || root_of(s, buffer).bytes == 0) {
+    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), "buffer"}, s.spoil = false;
+  }
   s.run(call, expected, [&](const std::array<Outcome, 2>& outcomes) {
     Root& root = root_of(s, buffer);
     uint8_t* const mirror = root.mirror.data() + object.offset;

@@ -10,8 +10,6 @@
 namespace tuff_fuzz {
 namespace {
 
-uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
-
 constexpr const char* kSource = R"(#version 450
 layout(local_size_x = 32) in;
 layout(binding = 0) readonly buffer From { uint from[]; };

@@ -7,7 +7,6 @@
 namespace tuff_fuzz {
 namespace {
 
-uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
 Object& object_of(Step& s, int index) { return s.world.objects[static_cast<size_t>(index)]; }
 uint64_t count_of(const World& world, Type type) {
   return static_cast<uint64_t>(std::count_if(world.objects.begin(), world.objects.end(),

@@ -34,7 +34,9 @@ struct Object {
   uint32_t reduced = 0;  // for an expression: the axes that it reduces, as bits
 };
 
-// An allocation. Operands are placed within the window of it that some live buffer covers.
+// A call's reference to the object with this index.
+inline uint64_t reference(int object) { return static_cast<uint64_t>(object) + 1; }
+
 // Zeros. Its data() is never null, which memcpy does not accept even for no bytes.
 inline std::vector<uint8_t> empty_mirror(uint64_t bytes) {
   std::vector<uint8_t> mirror;
@@ -43,6 +45,7 @@ inline std::vector<uint8_t> empty_mirror(uint64_t bytes) {
   return mirror;
 }
 
+// An allocation. Operands are placed within the window of it that some live buffer covers.
 struct Root {
   int context;
   uint64_t bytes;
