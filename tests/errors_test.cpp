@@ -55,6 +55,7 @@ TEST_P(ErrorsTable, CallsAreValid) {
   for (size_t i = 0; i < kCallBuffers; ++i) operands.push_back(buffers.emplace_back(context(), kCallBytes));
   for (const BufferCall& row : buffer_calls()) EXPECT_OK(row.call(context(), operands.data())) << row.function;
 }
+TUFF_ON_BACKENDS(ErrorsTable);
 
 // Every operation has a row, and each of its buffers is in one: otherwise the tests below would say nothing of it.
 TEST(ErrorsTableRows, ShowEveryOperand) {
@@ -75,7 +76,6 @@ TEST(ErrorsTableRows, ShowEveryOperand) {
     }
   }
 }
-TUFF_ON_BACKENDS(ErrorsTable);
 
 // --- handles ---------------------------------------------------------------------------------------------
 

@@ -2,46 +2,19 @@
 // nothing and NaN give; and what is refused.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
 #include <string>
 
 #include "support/expression.hpp"
+#include "support/stream.hpp"
 
 namespace tuff_test::expression_reduce_test {
 namespace {
 
 class ExpressionReduce : public OnBackend {};
-
-// A random layout of the axes whose bit is set; the others are repeated.
-struct Layout {
-  uint64_t first = 0;
-  std::vector<int64_t> strides;
-  uint64_t elements = 0;  // of the buffer
-};
-Layout draw_layout(const std::vector<uint64_t>& shape, uint32_t axes, bool input, std::mt19937_64& random) {
-  Layout layout{random() % 5, std::vector<int64_t>(shape.size()), 0};
-  std::vector<size_t> order(shape.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  if (random() % 3 == 0) std::shuffle(order.begin(), order.end(), random);
-  std::reverse(order.begin(), order.end());
-  if (random() % 2 == 0) layout.first = random() % 2 * 4;
-  int64_t next = random() % 5 == 0 ? 2 : 1, before = 0;
-  for (const size_t axis : order) {
-    if ((axes >> axis & 1) == 0 || (input && random() % 5 == 0)) continue;
-    layout.strides[axis] = next;
-    next *= static_cast<int64_t>(shape[axis]);
-    if (random() % 6 == 0) next += static_cast<int64_t>(random() % 4);
-    if (random() % 6 == 0) {
-      before += layout.strides[axis] * (static_cast<int64_t>(shape[axis]) - 1);
-      layout.strides[axis] = -layout.strides[axis];
-    }
-  }
-  layout.first += static_cast<uint64_t>(before);
-  layout.elements = layout.first + static_cast<uint64_t>(next) + 3;
-  return layout;
-}
 
 std::string axis_text(uint32_t reduced, size_t rank, std::mt19937_64& random) {
   std::string text;
@@ -244,9 +217,7 @@ TEST_P(ExpressionReduce, SixtyFourBits) {
     }
     EXPECT_EQ(downloaded<int64_t>(context(), y, results), wanted);
   }
-  int32_t f64 = 0;
-  EXPECT_OK(tuff_supports(context(), "f64", &f64));
-  if (f64 == 0) return;
+  if (properties_of(context()).supports_f64 == 0) return;
   const OwnExpr expr(context(), "mean(f64(a) / 7)", {{"a", TUFF_I32}}, {{"y", TUFF_F64}});
   ASSERT_OK(expr.run(context(), {3, 2001}, {dense(x)}, {dense(y)}));
   long double sum = 0, size = 0;
@@ -295,10 +266,9 @@ TEST_P(ExpressionReduce, GraphsReplay) {
   for (float& value : a) value = std::fmod(value, 8.0f);
   const OwnBuffer x = uploaded(context(), a), y(context(), 4);
   const OwnExpr expr(context(), "sum(a * s)", {{"a", TUFF_F32}, {"s", TUFF_F32, TUFF_EXPR_SCALAR}}, {{"y", TUFF_F32}});
-  tuff_graph graph = 0;
-  ASSERT_OK(tuff_graph_begin(context()));
-  EXPECT_OK(expr.run(context(), {30, 1000}, {dense(x), scalar(2)}, {dense(y)}));
-  ASSERT_OK(tuff_graph_end(context(), &graph));
+  const OwnGraph graph = capture(context(), [&] {
+    EXPECT_OK(expr.run(context(), {30, 1000}, {dense(x), scalar(2)}, {dense(y)}));
+  });
   for (int repeat = 0; repeat < 2; ++repeat) {
     ASSERT_OK(tuff_graph_launch(context(), graph));
     ASSERT_OK(tuff_synchronize(context()));
@@ -306,7 +276,6 @@ TEST_P(ExpressionReduce, GraphsReplay) {
     a.assign(a.size(), 3.5f);
     ASSERT_OK(tuff_copy_htod(context(), x, 0, a.data(), a.size() * 4));
   }
-  ASSERT_OK(tuff_graph_destroy(graph));
 }
 
 // --- What is refused

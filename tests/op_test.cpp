@@ -1,13 +1,13 @@
 // Registered operations: what they compute on both backends, in graphs and in profiles, and how misuse of the
 // declaration and of calls is refused.
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <thread>
 
 #include "support/kernel.hpp"
 #include "support/profile.hpp"
+#include "support/stream.hpp"
+#include "support/threads.hpp"
 
 namespace tuff_test::op_test {
 namespace {
@@ -66,17 +66,13 @@ struct Declaration {
   }
 };
 
-class OwnOp {
- public:
-  OwnOp(tuff_context context, Declaration& declaration) { EXPECT_OK(declaration.add(context, handle_)); }
-  ~OwnOp() { EXPECT_OK(tuff_op_destroy(handle_)); }
-  OwnOp(const OwnOp&) = delete;
-  OwnOp& operator=(const OwnOp&) = delete;
-  operator tuff_op() const { return handle_; }  // NOLINT(google-explicit-constructor)
+using OwnOp = OwnHandle<tuff_op_destroy>;
 
- private:
-  tuff_op handle_ = TUFF_NULL_HANDLE;
-};
+OwnOp make_op(tuff_context context, Declaration& declaration) {
+  tuff_op op = TUFF_NULL_HANDLE;
+  EXPECT_OK(declaration.add(context, op));
+  return OwnOp(op);
+}
 
 tuff_op_value integer(int64_t value) { return {TUFF_NULL_HANDLE, value, 0}; }
 tuff_op_value real(double value) { return {TUFF_NULL_HANDLE, 0, value}; }
@@ -85,16 +81,6 @@ tuff_status run(tuff_stream stream, tuff_op op, const std::vector<tuff_op_value>
   return tuff_op_run(stream, op, values.data(), static_cast<uint32_t>(values.size()));
 }
 
-OwnBuffer put(tuff_context context, const std::vector<float>& values) {
-  OwnBuffer result(context, values.size() * sizeof(float));
-  EXPECT_OK(tuff_copy_htod(context, result, 0, values.data(), values.size() * sizeof(float)));
-  return result;
-}
-std::vector<float> get(tuff_context context, tuff_buffer from, size_t count) {
-  std::vector<float> values(count);
-  EXPECT_OK(tuff_copy_dtoh(context, values.data(), from, 0, count * sizeof(float)));
-  return values;
-}
 std::vector<float> ramp(size_t count, float step) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) values[i] = step * static_cast<float>(i);
@@ -106,34 +92,34 @@ class Ops : public OnBackend {};
 // Small integers, so every value is exact.
 TEST_P(Ops, Compute) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   for (const size_t n : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{1000}}) {
-    const OwnBuffer x = put(context(), ramp(n, 1)), y = put(context(), ramp(n, -2));
+    const OwnBuffer x = uploaded(context(), ramp(n, 1)), y = uploaded(context(), ramp(n, -2));
     ASSERT_OK(run(context(), op, {integer(static_cast<int64_t>(n)), real(5), buffer(x), buffer(y)}));
-    EXPECT_EQ(get(context(), y, n), ramp(n, 3)) << n;
-    EXPECT_EQ(get(context(), x, n), ramp(n, 1)) << n;
+    EXPECT_EQ(downloaded<float>(context(), y, n), ramp(n, 3)) << n;
+    EXPECT_EQ(downloaded<float>(context(), x, n), ramp(n, 1)) << n;
   }
 }
 
 TEST_P(Ops, WriteOnlyWhatTheScalarsSay) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
-  const OwnBuffer x = put(context(), ramp(100, 1)), y = put(context(), std::vector<float>(100, 0));
+  const OwnOp op = make_op(context(), declaration);
+  const OwnBuffer x = uploaded(context(), ramp(100, 1)), y = uploaded(context(), std::vector<float>(100, 0));
   ASSERT_OK(run(context(), op, {integer(40), real(1), buffer(x), buffer(y)}));
   std::vector<float> expected = ramp(100, 1);
   std::fill(expected.begin() + 40, expected.end(), 0.0f);
-  EXPECT_EQ(get(context(), y, 100), expected);
+  EXPECT_EQ(downloaded<float>(context(), y, 100), expected);
 }
 
 TEST_P(Ops, NothingIsLaunchedForZeroElements) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
-  const OwnBuffer x = put(context(), ramp(4, 1));
+  const OwnOp op = make_op(context(), declaration);
+  const OwnBuffer x = uploaded(context(), ramp(4, 1));
   ASSERT_OK(run(context(), op, {integer(0), real(1), buffer(TUFF_NULL_HANDLE), buffer(TUFF_NULL_HANDLE)}));
   ASSERT_OK(run(context(), op, {integer(0), real(1), buffer(x), buffer(TUFF_NULL_HANDLE)}));
   EXPECT_FAILS(run(context(), op, {integer(1), real(1), buffer(x), buffer(TUFF_NULL_HANDLE)}),
                TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run", "y");
-  EXPECT_EQ(get(context(), x, 4), ramp(4, 1));
+  EXPECT_EQ(downloaded<float>(context(), x, 4), ramp(4, 1));
 }
 
 TEST_P(Ops, AreFoundAndListed) {
@@ -182,7 +168,7 @@ TEST_P(Ops, AreFoundAndListed) {
 
 TEST_P(Ops, BelongToTheirContext) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   const OwnContext other(GetParam());
   const OwnBuffer x(other, 400), y(other, 400), mine(context(), 400);
   EXPECT_FAILS(run(other, op, {integer(1), real(1), buffer(x), buffer(y)}), TUFF_ERROR_INVALID_HANDLE, "tuff_op_run",
@@ -202,8 +188,8 @@ TEST_P(Ops, MisuseNamesTheArgument) {
   Declaration declaration;
   declaration.arguments[1].minimum = -10;
   declaration.arguments[1].maximum = 10;
-  const OwnOp op(context(), declaration);
-  const OwnBuffer x = put(context(), ramp(100, 1)), y = put(context(), ramp(100, 1));
+  const OwnOp op = make_op(context(), declaration);
+  const OwnBuffer x = uploaded(context(), ramp(100, 1)), y = uploaded(context(), ramp(100, 1));
   tuff_buffer shifted_handle = 0, misaligned_handle = 0;
   ASSERT_OK(tuff_view(y, 4, 200, &shifted_handle));
   ASSERT_OK(tuff_view(x, 2, 200, &misaligned_handle));
@@ -238,13 +224,13 @@ TEST_P(Ops, MisuseNamesTheArgument) {
   }
   EXPECT_FAILS(tuff_op_run(context(), op, nullptr, 4), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run", "arguments");
   // None of these has had an effect.
-  EXPECT_EQ(get(context(), y, 100), ramp(100, 1));
+  EXPECT_EQ(downloaded<float>(context(), y, 100), ramp(100, 1));
   EXPECT_OK(run(context(), op, good));
 }
 
 TEST_P(Ops, MappedBuffersAreRefused) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   tuff_alloc_desc desc{};
   desc.struct_size = sizeof desc;
   desc.flags = TUFF_ALLOC_HOST_VISIBLE;
@@ -329,8 +315,8 @@ TEST_P(Ops, FaultyDeclarationsAreRefused) {
   EXPECT_EQ(length, 0u);
 }
 
-// y[i] = x[i] in elements of the formula's value: how much a call needs shows what the formula gives.
-TEST_P(Ops, FormulasAreExact) {
+// How many elements a call needs of x shows what the formula gives.
+TEST(OpDeclarations, FormulasAreExact) {
   struct Row {
     const char* formula;
     int64_t n, m;
@@ -363,7 +349,7 @@ TEST_P(Ops, FormulasAreExact) {
     declaration.desc.name = "test.formula";
     declaration.host = [](void*, const tuff_op_operand*, uint32_t, tuff_status*) {};
     const OwnContext host("host");
-    const OwnOp op(host, declaration);
+    const OwnOp op = make_op(host, declaration);
     const OwnBuffer enough(host, 4 * row.elements), less(host, 4 * row.elements - 1), y(host, 64);
     const auto call = [&](tuff_buffer x) {
       return run(host, op, {integer(row.n), real(0), buffer(x), buffer(y), integer(row.m)});
@@ -373,7 +359,7 @@ TEST_P(Ops, FormulasAreExact) {
   }
 }
 
-TEST_P(Ops, FormulasOutOfRangeAreRefused) {
+TEST(OpDeclarations, FormulasOutOfRangeAreRefused) {
   struct Row {
     const char* formula;
     int64_t n, m;
@@ -394,7 +380,7 @@ TEST_P(Ops, FormulasOutOfRangeAreRefused) {
     declaration.desc.flops = nullptr;
     declaration.desc.invocations = nullptr;
     declaration.host = [](void*, const tuff_op_operand*, uint32_t, tuff_status*) { ADD_FAILURE(); };
-    const OwnOp op(host, declaration);
+    const OwnOp op = make_op(host, declaration);
     const OwnBuffer x(host, 100);
     EXPECT_FAILS(run(host, op, {integer(row.n), integer(row.m), buffer(x)}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run",
                  "elements")
@@ -403,7 +389,7 @@ TEST_P(Ops, FormulasOutOfRangeAreRefused) {
   }
 }
 
-TEST_P(Ops, FormulasOutOfRangeNameEachValueOnce) {
+TEST(OpDeclarations, FormulasOutOfRangeNameEachValueOnce) {
   Declaration declaration;
   declaration.arguments = {{"kn", TUFF_OP_SCALAR, TUFF_I64, 0, 0, nullptr, 0, 0},
                            {"n", TUFF_OP_SCALAR, TUFF_I64, 0, 0, nullptr, 0, 0},
@@ -413,7 +399,7 @@ TEST_P(Ops, FormulasOutOfRangeNameEachValueOnce) {
   declaration.desc.invocations = nullptr;
   declaration.host = [](void*, const tuff_op_operand*, uint32_t, tuff_status*) { ADD_FAILURE(); };
   const OwnContext host("host");
-  const OwnOp op(host, declaration);
+  const OwnOp op = make_op(host, declaration);
   const OwnBuffer x(host, 100);
   // "kn = 10" contains "n = 1".
   EXPECT_FAILS(run(host, op, {integer(10), integer(1), buffer(x)}), TUFF_ERROR_INVALID_ARGUMENT, "tuff_op_run",
@@ -423,7 +409,7 @@ TEST_P(Ops, FormulasOutOfRangeNameEachValueOnce) {
 }
 
 // Integers next to the bounds of their types and ranges.
-TEST_P(Ops, ScalarsKeepEveryBit) {
+TEST(OpDeclarations, ScalarsKeepEveryBit) {
   struct Seen {
     std::vector<int64_t> integers;
     std::vector<double> reals;
@@ -443,7 +429,7 @@ TEST_P(Ops, ScalarsKeepEveryBit) {
     }
   };
   const OwnContext host("host");
-  const OwnOp op(host, declaration);
+  const OwnOp op = make_op(host, declaration);
   const int64_t bound = int64_t{1} << 62;
   ASSERT_OK(run(host, op, {integer(INT32_MIN), integer(-1), integer(-bound), real(0.1)}));
   EXPECT_EQ(seen.integers, (std::vector<int64_t>{INT32_MIN, -1, -bound, 0}));
@@ -488,7 +474,7 @@ TEST_P(Ops, AHostFunctionHasNoWorkgroups) {
     declaration.desc.invocations = row.invocations;
     declaration.host = [](void* user, const tuff_op_operand*, uint32_t, tuff_status*) { ++*static_cast<int*>(user); };
     declaration.user = &calls;
-    const OwnOp op(context(), declaration);
+    const OwnOp op = make_op(context(), declaration);
     const OwnBuffer x(context(), 4);
     EXPECT_OK(run(context(), op, {integer(row.n), buffer(x)}));
     EXPECT_EQ(calls, row.calls) << row.n;
@@ -500,7 +486,7 @@ TEST_P(Ops, AHostFunctionsStatusIsTheCalls) {
   tuff_status wanted = TUFF_ERROR_LIMIT_EXCEEDED;
   Declaration declaration;
   declaration.user = &wanted;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   const OwnBuffer x(context(), 4), y(context(), 4);
   EXPECT_FAILS(run(context(), op, {integer(1), real(1), buffer(x), buffer(y)}), TUFF_ERROR_LIMIT_EXCEEDED,
                "tuff_op_run", "test.saxpy");
@@ -511,8 +497,8 @@ TEST_P(Ops, AHostFunctionsStatusIsTheCalls) {
 TEST_P(Ops, ProfilesShowTheirNames) {
   const OwnContext own(GetParam());
   Declaration declaration;
-  const OwnOp op(own, declaration);
-  const OwnBuffer x = put(own, ramp(100, 1)), y = put(own, ramp(100, 1));
+  const OwnOp op = make_op(own, declaration);
+  const OwnBuffer x = uploaded(own, ramp(100, 1)), y = uploaded(own, ramp(100, 1));
   ASSERT_OK(tuff_profile_begin(own));
   ASSERT_OK(run(own, op, {integer(100), real(2), buffer(x), buffer(y)}));
   ASSERT_OK(tuff_profile_end(own));
@@ -524,21 +510,17 @@ TEST_P(Ops, ProfilesShowTheirNames) {
 
 TEST_P(Ops, ManyThreadsCallOne) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   constexpr int kThreads = 4, kCalls = 50;
-  std::vector<std::thread> threads;
   std::vector<OwnBuffer> sums;
-  const OwnBuffer x = put(context(), ramp(64, 1));
-  for (int i = 0; i < kThreads; ++i) sums.push_back(put(context(), std::vector<float>(64, 0)));
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (int call = 0; call < kCalls; ++call) {
-        EXPECT_OK(run(context(), op, {integer(64), real(1), buffer(x), buffer(sums[static_cast<size_t>(i)])}));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const OwnBuffer& sum : sums) EXPECT_EQ(get(context(), sum, 64), ramp(64, kCalls));
+  const OwnBuffer x = uploaded(context(), ramp(64, 1));
+  for (int i = 0; i < kThreads; ++i) sums.push_back(uploaded(context(), std::vector<float>(64, 0)));
+  on_threads(kThreads, [&](int i) {
+    for (int call = 0; call < kCalls; ++call) {
+      EXPECT_OK(run(context(), op, {integer(64), real(1), buffer(x), buffer(sums[static_cast<size_t>(i)])}));
+    }
+  });
+  for (const OwnBuffer& sum : sums) EXPECT_EQ(downloaded<float>(context(), sum, 64), ramp(64, kCalls));
 }
 
 TUFF_ON_BACKENDS(Ops);
@@ -575,7 +557,7 @@ TEST_F(OpKernel, MustBeTheOneThatIsDeclared) {
 }
 
 TEST_F(OpKernel, WorkgroupsFollowFromTheArguments) {
-  // A workgroup for each row: its index plus that of the column of groups.
+  // How many invocations there are, and how many workgroups in x and y.
   constexpr const char* kCount = R"(#version 450
 layout(local_size_x = 8, local_size_y = 4) in;
 layout(binding = 0) buffer Count { uint count[]; };
@@ -600,7 +582,7 @@ void main() { atomicAdd(count[0], 1); atomicMax(count[1], gl_NumWorkGroups.x); a
     declaration.desc.flops = nullptr;
     declaration.desc.groups = row.groups;
     declaration.desc.invocations = row.invocations;
-    const OwnOp op(context(), declaration);
+    const OwnOp op = make_op(context(), declaration);
     const OwnBuffer count(context(), 12);
     ASSERT_OK(run(context(), op, {integer(10), integer(20), buffer(count)}));
     EXPECT_EQ(download<uint32_t>(count, 3), (std::vector<uint32_t>{32 * row.x * row.y, row.x, row.y}));
@@ -613,7 +595,7 @@ TEST_F(OpKernel, TooManyWorkgroupsAreRefused) {
   declaration.arguments[0].maximum = 0;
   declaration.desc.invocations = nullptr;
   declaration.desc.groups = "n * n";
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   const OwnBuffer x(context(), 4), y(context(), 4);
   EXPECT_FAILS(run(context(), op, {integer(UINT32_MAX), real(1), buffer(x), buffer(y)}), TUFF_ERROR_LIMIT_EXCEEDED,
                "tuff_op_run", "groups");
@@ -625,7 +607,7 @@ TEST_F(OpKernel, GraphsCaptureThem) {
   tuff_graph graph = 0;
   {
     Declaration declaration;
-    const OwnOp op(context(), declaration);
+    const OwnOp op = make_op(context(), declaration);
     ASSERT_OK(tuff_graph_begin(context()));
     EXPECT_OK(run(context(), op, {integer(100), real(2), buffer(x), buffer(y)}));
     EXPECT_FAILS(run(context(), op, {integer(101), real(2), buffer(x), buffer(y)}), TUFF_ERROR_INVALID_ARGUMENT,
@@ -646,7 +628,7 @@ TEST_F(OpKernel, GraphsCaptureThem) {
 
 TEST_F(OpKernel, ViewsBeginWhereTheDeviceBinds) {
   Declaration declaration;
-  const OwnOp op(context(), declaration);
+  const OwnOp op = make_op(context(), declaration);
   const uint64_t alignment = properties_of(context()).min_storage_alignment;
   const OwnBuffer x = upload(ramp(1000, 1)), y = upload(std::vector<float>(1000, 0));
   tuff_buffer part = 0, odd = 0;
@@ -666,14 +648,12 @@ TEST_F(OpKernel, ViewsBeginWhereTheDeviceBinds) {
 TEST_F(OpKernel, FlopsCountAsUsage) {
   const OwnContext own("vulkan");
   Declaration declaration;
-  const OwnOp op(own, declaration);
-  const OwnBuffer x = put(own, ramp(100, 1)), y = put(own, ramp(100, 1));
+  const OwnOp op = make_op(own, declaration);
+  const OwnBuffer x = uploaded(own, ramp(100, 1)), y = uploaded(own, ramp(100, 1));
   ASSERT_OK(tuff_synchronize(own));
-  tuff_usage before{}, after{};
-  before.struct_size = after.struct_size = sizeof before;
-  ASSERT_OK(tuff_context_usage(own, &before));
+  const tuff_usage before = usage_of(own);
   ASSERT_OK(run(own, op, {integer(100), real(2), buffer(x), buffer(y)}));
-  ASSERT_OK(tuff_context_usage(own, &after));
+  const tuff_usage after = usage_of(own);
   EXPECT_EQ(after.flops - before.flops, 200);
   EXPECT_EQ(after.bytes_moved - before.bytes_moved, 800);
   EXPECT_EQ(after.calls - before.calls, 1u);

@@ -1,19 +1,13 @@
 // tuff_context_usage() and tuff_device_read_sensors().
 #include <cmath>
-#include <thread>
+#include <vector>
 
+#include "support/kernel.hpp"
 #include "support/stream.hpp"
-#include "support/tensor.hpp"
+#include "support/threads.hpp"
 
 namespace tuff_test::usage_test {
 namespace {
-
-tuff_usage usage_of(tuff_context context) {
-  tuff_usage usage{};
-  usage.struct_size = sizeof usage;
-  EXPECT_OK(tuff_context_usage(context, &usage));
-  return usage;
-}
 
 class Usage : public OnBackend {};
 
@@ -85,17 +79,13 @@ TEST_P(Usage, AgreesWithTheMemoryStatistics) {
 TEST_P(Usage, ManyThreadsCount) {
   const OwnContext own(GetParam());
   constexpr int kThreads = 4, kCalls = 100;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&] {
-      const OwnBuffer x(own, 400);
-      for (int call = 0; call < kCalls; ++call) {
-        EXPECT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_ABS, x, x, 100));
-        if (call % 10 == 0) usage_of(own);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  on_threads(kThreads, [&](int) {
+    const OwnBuffer x(own, 400);
+    for (int call = 0; call < kCalls; ++call) {
+      EXPECT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_ABS, x, x, 100));
+      if (call % 10 == 0) usage_of(own);
+    }
+  });
   ASSERT_OK(tuff_synchronize(own));
   const tuff_usage usage = usage_of(own);
   EXPECT_EQ(usage.calls, static_cast<uint64_t>(kThreads * kCalls));
@@ -112,15 +102,16 @@ TEST_P(Usage, Misuse) {
 
 TUFF_ON_BACKENDS(Usage);
 
+class UsageOnVulkan : public OnVulkan {};
+
 // Streams' submissions count too, and a graph's launch what was captured.
-TEST(UsageOnVulkan, CountsGraphs) {
+TEST_F(UsageOnVulkan, CountsGraphs) {
   const OwnContext own("vulkan");
   const OwnBuffer x(own, 4096);
   const OwnStream stream = make_stream(own);
-  ASSERT_OK(tuff_graph_begin(stream));
-  for (int i = 0; i < 3; ++i) ASSERT_OK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_ABS, x, x, 1024));
-  tuff_graph graph = 0;
-  ASSERT_OK(tuff_graph_end(stream, &graph));
+  const OwnGraph graph = capture(stream, [&] {
+    for (int i = 0; i < 3; ++i) EXPECT_OK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_ABS, x, x, 1024));
+  });
   ASSERT_OK(tuff_synchronize(own));
   const tuff_usage before = usage_of(own);
   ASSERT_OK(tuff_graph_launch(stream, graph));
@@ -140,7 +131,6 @@ TEST(UsageOnVulkan, CountsGraphs) {
   ASSERT_OK(tuff_synchronize(stream));
   EXPECT_EQ(usage_of(own).bytes_moved - profiled.bytes_moved, 3 * 2 * 4096.0);
   ASSERT_OK(tuff_profile_end(own));
-  ASSERT_OK(tuff_graph_destroy(graph));
 }
 
 TEST(DeviceSensors, AreThoseOfADevice) {

@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
-#include <thread>
 
-#include "planning/status.hpp"
 #include "platform/sensors.hpp"
 
 namespace tuff {

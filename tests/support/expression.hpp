@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -81,6 +82,38 @@ inline tuff_expr_operand whole(int64_t integer) {
   return operand;
 }
 
+// Where an operand's elements are.
+struct Layout {
+  uint64_t first = 0;
+  std::vector<int64_t> strides;
+  uint64_t elements = 0;  // of the buffer
+};
+
+// A random layout of the axes whose bit is set: in any order, with gaps, reversed, or, if it `repeats` some, with the
+// stride 0. The other axes are repeated.
+inline Layout draw_layout(const std::vector<uint64_t>& shape, uint32_t axes, bool repeats, std::mt19937_64& random) {
+  Layout layout{random() % 5, std::vector<int64_t>(shape.size()), 0};
+  std::vector<size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (random() % 3 == 0) std::shuffle(order.begin(), order.end(), random);
+  std::reverse(order.begin(), order.end());
+  if (random() % 2 == 0) layout.first = random() % 2 * 4;  // blocks of four elements begin there
+  int64_t next = random() % 5 == 0 ? 2 : 1, before = 0;
+  for (const size_t axis : order) {
+    if ((axes >> axis & 1) == 0 || (repeats && random() % 5 == 0)) continue;
+    layout.strides[axis] = next;
+    next *= static_cast<int64_t>(shape[axis]);
+    if (random() % 6 == 0) next += static_cast<int64_t>(random() % 4);
+    if (random() % 6 == 0) {
+      before += layout.strides[axis] * (static_cast<int64_t>(shape[axis]) - 1);
+      layout.strides[axis] = -layout.strides[axis];
+    }
+  }
+  layout.first += static_cast<uint64_t>(before);
+  layout.elements = layout.first + static_cast<uint64_t>(next) + 3;
+  return layout;
+}
+
 inline bool computes_int64(tuff_context context) {
   int32_t yes = 0;
   EXPECT_OK(tuff_supports(context, "i64", &yes));
@@ -114,19 +147,6 @@ std::vector<T> edge_integers(size_t count, uint64_t seed) {
             : bits % 3 == 1 ? static_cast<T>(random() % 13)
                             : static_cast<T>(random());
   }
-  return values;
-}
-
-template <typename T>
-OwnBuffer uploaded(tuff_context context, const std::vector<T>& values) {
-  OwnBuffer buffer(context, values.size() * sizeof(T));
-  EXPECT_OK(tuff_copy_htod(context, buffer, 0, values.data(), values.size() * sizeof(T)));
-  return buffer;
-}
-template <typename T>
-std::vector<T> downloaded(tuff_context context, tuff_buffer buffer, size_t count) {
-  std::vector<T> values(count);
-  EXPECT_OK(tuff_copy_dtoh(context, values.data(), buffer, 0, count * sizeof(T)));
   return values;
 }
 

@@ -119,6 +119,13 @@ tuff_stats stats_of(tuff_context context) {
   return stats;
 }
 
+tuff_usage usage_of(tuff_context context) {
+  tuff_usage usage{};
+  usage.struct_size = sizeof usage;
+  EXPECT_OK(tuff_context_usage(context, &usage));
+  return usage;
+}
+
 tuff_device_properties properties_of(tuff_context context) {
   tuff_device_properties properties{};
   properties.struct_size = sizeof properties;

@@ -53,6 +53,7 @@ std::string last_error();
 bool has_one_result(std::string_view function);
 
 tuff_stats stats_of(tuff_context context);
+tuff_usage usage_of(tuff_context context);
 tuff_device_properties properties_of(tuff_context context);
 
 // A private context for one test.
@@ -98,6 +99,19 @@ testing::AssertionResult fails(tuff_status status, tuff_status expected, const c
 #define EXPECT_OK(call) EXPECT_PRED_FORMAT1(tuff_test::is_ok, call)
 #define ASSERT_OK(call) ASSERT_PRED_FORMAT1(tuff_test::is_ok, call)
 #define EXPECT_FAILS(call, status, function, word) EXPECT_TRUE(tuff_test::fails(call, status, function, word)) << #call
+
+template <typename T>
+OwnBuffer uploaded(tuff_context context, const std::vector<T>& values) {
+  OwnBuffer buffer(context, values.size() * sizeof(T));
+  EXPECT_OK(tuff_copy_htod(context, buffer, 0, values.data(), values.size() * sizeof(T)));
+  return buffer;
+}
+template <typename T>
+std::vector<T> downloaded(tuff_context context, tuff_buffer buffer, size_t count) {
+  std::vector<T> values(count);
+  EXPECT_OK(tuff_copy_dtoh(context, values.data(), buffer, 0, count * sizeof(T)));
+  return values;
+}
 
 // A test that runs on every backend: class Name : public OnBackend {}; TEST_P(Name, …) {…};
 // TUFF_ON_BACKENDS(Name);

@@ -61,15 +61,11 @@ class OnVulkan : public testing::Test {
 
   template <typename T>
   OwnBuffer upload(const std::vector<T>& values) {
-    OwnBuffer buffer(context_, values.size() * sizeof(T));
-    EXPECT_OK(tuff_copy_htod(context_, buffer, 0, values.data(), values.size() * sizeof(T)));
-    return buffer;
+    return uploaded(context_, values);
   }
   template <typename T>
   std::vector<T> download(tuff_buffer buffer, size_t count) {
-    std::vector<T> values(count);
-    EXPECT_OK(tuff_copy_dtoh(context_, values.data(), buffer, 0, count * sizeof(T)));
-    return values;
+    return downloaded<T>(context_, buffer, count);
   }
   tuff_status launch(tuff_kernel kernel, const std::vector<tuff_buffer>& buffers, uint32_t groups,
                      const void* push = nullptr, uint32_t push_bytes = 0) {
