@@ -2,93 +2,18 @@
 // product, function and sum, and the notes are read backwards. Numbers and gradients carry the error that f32 and the
 // functions of tuff.h may have caused. Finite differences check the tape itself.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
+#include <string_view>
 
-#include "support/bounds.hpp"
-#include "support/stored.hpp"
+#include "support/rnn_problem.hpp"
 
 namespace tuff_test::rnn_backward_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kLstm = TUFF_RNN_CELL_LSTM, kGru = TUFF_RNN_CELL_GRU, kTanh = TUFF_RNN_CELL_TANH,
-                  kRelu = TUFF_RNN_CELL_RELU;
-constexpr int32_t kForward = TUFF_RNN_DIRECTION_FORWARD, kReverse = TUFF_RNN_DIRECTION_REVERSE,
-                  kBoth = TUFF_RNN_DIRECTION_BOTH;
-
-enum class Rows : uint8_t { dense, batch_first, padded };
-
-struct Case {
-  int32_t cell = kLstm, direction = kForward, order = TUFF_RNN_GATES_TORCH;
-  bool linear_before_reset = false;
-  uint64_t batch = 2, steps = 4, inputs = 5, hidden = 6, proj = 0;
-  int32_t dtype = TUFF_F32;
-  double clip = 0;
-  bool biases = true, peepholes = false, initial = true;
-  std::vector<int32_t> lengths{};
-  Rows rows = Rows::dense;
-  bool dy = true, finals = true, in_place = false;
-  uint64_t shift = 0;
-
-  uint64_t directions() const { return direction == kBoth ? 2 : 1; }
-  uint64_t gates() const { return cell == kLstm ? 4 : cell == kGru ? 3 : 1; }
-  uint64_t width() const { return proj != 0 ? proj : hidden; }
-  uint64_t bias_stride() const { return gates() * hidden + (rows == Rows::padded ? 5 : 0); }
-  std::array<uint64_t, 2> x_strides() const {
-    const uint64_t row = inputs + (rows == Rows::padded ? 3 : 0);
-    if (rows == Rows::batch_first) return {row, steps * row};
-    return {batch * row + (rows == Rows::padded ? 2 : 0), row};
-  }
-  std::array<uint64_t, 3> y_strides() const {
-    const uint64_t row = directions() * width();
-    if (rows == Rows::batch_first) return {row, steps * row, width()};
-    if (rows == Rows::padded) return {directions() * (batch * width() + 1), width(), batch * width() + 1};
-    return {batch * row, row, width()};
-  }
-  bool runs() const { return batch != 0 && steps != 0; }
-  uint64_t x_at(uint64_t t, uint64_t b) const { return t * x_strides()[0] + b * x_strides()[1]; }
-  uint64_t y_at(uint64_t t, uint64_t b, uint64_t d) const {
-    return t * y_strides()[0] + b * y_strides()[1] + d * y_strides()[2];
-  }
-  uint64_t x_elements() const { return runs() ? x_at(steps - 1, batch - 1) + inputs : 0; }
-  uint64_t y_elements() const { return runs() ? y_at(steps - 1, batch - 1, directions() - 1) + width() : 0; }
-  uint64_t length(uint64_t b) const {
-    const auto all = static_cast<int64_t>(steps);
-    return static_cast<uint64_t>(lengths.empty() ? all : std::min<int64_t>(std::max(lengths[b], 0), all));
-  }
-
-  std::string name() const {
-    static const char* const kCells[] = {"lstm", "gru", "tanh", "relu"};
-    std::string text = kCells[cell];
-    text += direction == kBoth ? "_both" : direction == kReverse ? "_reverse" : "";
-    text += (order == TUFF_RNN_GATES_ONNX ? "_onnx" : "") + std::string(linear_before_reset ? "_linear" : "");
-    for (const uint64_t size : {batch, steps, inputs, hidden}) text += "_" + std::to_string(size);
-    if (proj != 0) text += "_to" + std::to_string(proj);
-    text += std::string("_") + name_of(dtype) + (clip > 0 ? "_clip" : "") + (biases ? "" : "_no_bias");
-    text += std::string(peepholes ? "_peep" : "") + (initial ? "" : "_zeros") + (lengths.empty() ? "" : "_lengths");
-    text += std::string(rows == Rows::batch_first ? "_first" : "") + (rows == Rows::padded ? "_padded" : "");
-    text += std::string(dy ? "" : "_no_dy") + (finals ? "" : "_no_dn");
-    return text + (in_place ? "_in_place" : "") + (shift != 0 ? "_shift" : "");
-  }
-  double work() const {
-    return static_cast<double>(8 * directions() * batch * steps * gates() * hidden * (inputs + width()));
-  }
-};
-
-// A number with a bound of its error.
-struct Number {
-  double value = 0, error = 0;
-};
-Number operator*(Number a, Number b) {
-  const double value = a.value * b.value;
-  const double error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
-  return {value, error + kU * (std::fabs(value) + error)};
-}
-
 // What is computed, in order. A value is the sum of products of two earlier ones (or of one and 1), or a function.
 class Tape {
  public:
@@ -172,7 +97,7 @@ const char* const kReads[] = {"x", "w", "r", "bias_w", "bias_r", "peepholes", "p
 
 // The operands of a case, rounded to its type, and the gradients by them.
 struct Problem {
-  explicit Problem(const Case& c) : s(c) {
+  explicit Problem(const RnnCase& c) : s(c) {
     uint64_t seed = 1;
     const auto draw = [&](uint64_t count, float scale) {
       return rounded(s.dtype, uniforms(count, -scale, scale, seed++));
@@ -217,7 +142,9 @@ struct Problem {
     return total.value;
   }
 
-  const Case& s;
+  bool has_bias(std::string_view bias) const { return bias == "bias_w" ? s.bias_w : s.bias_r; }
+
+  const RnnCase& s;
   std::map<std::string, std::vector<float>> read;
   std::vector<float> dy, dhn, dcn;
   std::map<std::string, Expected> gradients;
@@ -226,13 +153,6 @@ struct Problem {
   using Nodes = std::map<std::string, std::vector<int>>;
   using Vector = std::vector<int>;
   int zero = 0;
-
-  uint64_t place(char gate) const {
-    const bool onnx = s.order == TUFF_RNN_GATES_ONNX;
-    if (s.cell == kLstm) return std::string(onnx ? "iofg" : "ifgo").find(gate);
-    if (s.cell == kGru) return std::string(onnx ? "zrn" : "rzn").find(gate);
-    return 0;
-  }
 
   void sequence(Tape& tape, Nodes& nodes, uint64_t d, uint64_t b, const std::function<void(int, double)>& output) {
     const uint64_t row = d * s.batch + b, length = s.length(b);
@@ -246,7 +166,7 @@ struct Problem {
       const uint64_t t = backwards ? length - 1 - i : i;
       const auto first = nodes["x"].begin() + static_cast<std::ptrdiff_t>(s.x_at(t, b));
       step(tape, nodes, d, Vector(first, first + static_cast<std::ptrdiff_t>(s.inputs)), h, c);
-      for (uint64_t j = 0; j < s.width() && s.dy; ++j) output(h[j], dy[s.y_at(t, b, d) + j]);
+      for (uint64_t j = 0; j < s.width() && s.outputs; ++j) output(h[j], dy[s.y_at(t, b, d) + j]);
     }
     for (uint64_t j = 0; j < s.width() && s.finals; ++j) output(h[j], dhn[row * s.width() + j]);
     for (uint64_t j = 0; j < s.hidden && s.finals && s.cell == kLstm; ++j) output(c[j], dcn[row * s.hidden + j]);
@@ -255,10 +175,10 @@ struct Problem {
   void step(Tape& tape, Nodes& nodes, uint64_t d, const Vector& x, Vector& h, Vector& c) {
     using Terms = std::vector<Tape::Term>;
     const auto product = [&](const char* matrix, const char* bias, char gate, uint64_t j, const Vector& v) {
-      const uint64_t line = place(gate) * s.hidden + j, first = (d * s.gates() * s.hidden + line) * v.size();
+      const uint64_t line = s.place(gate) * s.hidden + j, first = (d * s.gates() * s.hidden + line) * v.size();
       Terms terms;
       for (uint64_t k = 0; k < v.size(); ++k) terms.push_back({nodes[matrix][first + k], v[k]});
-      if (s.biases) terms.push_back({nodes[bias][d * s.bias_stride() + line]});
+      if (has_bias(bias)) terms.push_back({nodes[bias][d * s.bias_stride() + line]});
       return terms;
     };
     const auto joined = [](Terms a, const Terms& b) {
@@ -326,9 +246,7 @@ struct Operands {
     read.emplace("dy", StoredTensor(context, s.dtype, p.dy, s.shift));
     read.emplace("dhn", StoredTensor(context, s.dtype, p.dhn, s.shift));
     read.emplace("dcn", StoredTensor(context, s.dtype, p.dcn, s.shift));
-    Bytes bytes(std::max<size_t>(s.lengths.size(), 1) * 4);
-    for (size_t i = 0; i < s.lengths.size(); ++i) set_element(TUFF_I32, bytes, i, s.lengths[i]);
-    lengths.emplace_back(context, TUFF_I32, bytes);
+    lengths.emplace_back(context, TUFF_I32, lengths_bytes(s.lengths));
   }
 
   tuff_rnn_backward_desc desc() const {
@@ -341,12 +259,13 @@ struct Operands {
     d.batch = s.batch, d.steps = s.steps, d.input_size = s.inputs, d.hidden_size = s.hidden, d.proj_size = s.proj;
     d.clip = s.clip;
     d.x = in("x"), d.w = in("w"), d.r = in("r");
-    if (s.biases) d.bias_w = in("bias_w"), d.bias_r = in("bias_r");
+    if (s.bias_w) d.bias_w = in("bias_w");
+    if (s.bias_r) d.bias_r = in("bias_r");
     if (s.peepholes) d.peepholes = in("peepholes");
     if (s.proj != 0) d.projection = in("projection"), d.dprojection = out("projection");
     if (!s.lengths.empty()) d.lengths = lengths.front();
     if (s.initial) d.h0 = in("h0");
-    if (s.dy) d.dy = in("dy");
+    if (s.outputs) d.dy = in("dy");
     if (s.finals) d.dhn = in("dhn");
     d.dx = out("x"), d.dw = out("w"), d.dr = out("r"), d.dbias_w = out("bias_w"), d.dbias_r = out("bias_r");
     d.dh0 = s.in_place ? in("dhn") : out("h0");
@@ -355,7 +274,7 @@ struct Operands {
       if (s.finals) d.dcn = in("dcn");
       d.dpeepholes = out("peepholes"), d.dc0 = s.in_place ? in("dcn") : out("c0");
     }
-    if (s.rows != Rows::dense) {
+    if (s.rows != RnnRows::dense) {
       std::ranges::copy(s.x_strides(), d.x_strides);
       std::ranges::copy(s.x_strides(), d.dx_strides);
       std::ranges::copy(s.y_strides(), d.dy_strides);
@@ -364,54 +283,27 @@ struct Operands {
     return d;
   }
 
-  const Case& s;
+  const RnnCase& s;
   std::map<std::string, StoredTensor> read, written;
   std::vector<TypedTensor> lengths;
 };
 
-// Those of `rows` of `count` elements; what lies between keeps the poison.
-void expect_rows(const std::vector<float>& got, const Expected& expected, const std::vector<uint64_t>& rows,
-                 uint64_t count, int32_t dtype) {
-  std::vector<float> values;
-  Expected wanted;
-  std::vector<bool> of_row(got.size());
-  for (const uint64_t first : rows) {
-    for (uint64_t at = first; at < first + count; ++at) {
-      of_row[at] = true;
-      values.push_back(got[at]);
-      wanted.value.push_back(expected.value[at]), wanted.bound.push_back(expected.bound[at]);
-    }
-  }
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (!of_row[i]) {
-      EXPECT_EQ(bits(got[i]), kPoison) << "element " << i << " lies between rows";
-    }
-  }
-  if (dtype != TUFF_F32) add_storage(wanted, dtype);
-  expect_matches(values, wanted);
-}
-
-std::vector<Case> cases() {
-  std::vector<Case> all;
-  const auto cells = [&](Case row) {
-    for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
-      row.cell = cell;
-      all.push_back(row);
-      if (cell != kGru) continue;
-      row.linear_before_reset = true;
-      all.push_back(row);
-      row.linear_before_reset = false;
-    }
+std::vector<RnnCase> cases() {
+  std::vector<RnnCase> all;
+  const auto add = [&](RnnCase row) {
+    row.gradients = true;
+    all.push_back(row);
   };
+  const auto cells = [&](const RnnCase& row) { each_cell(row, add); };
   for (const int32_t direction : {kForward, kReverse, kBoth}) {
     cells({.direction = direction});
     cells({.direction = direction,
-           .order = TUFF_RNN_GATES_ONNX,
+           .order = kOnnx,
            .batch = 3,
            .steps = 5,
            .lengths = {5, 0, 2},
-           .rows = Rows::padded});
-    cells({.direction = direction, .batch = 3, .lengths = {-7, 3, 9}, .rows = Rows::batch_first, .in_place = true});
+           .rows = RnnRows::padded});
+    cells({.direction = direction, .batch = 3, .lengths = {-7, 3, 9}, .rows = RnnRows::batch_first, .in_place = true});
   }
   // Sizes around those of blocks and workgroups.
   for (const uint64_t hidden : {1, 4, 17}) {
@@ -424,27 +316,27 @@ std::vector<Case> cases() {
   cells({.batch = 0});
   cells({.direction = kBoth, .steps = 0});
   cells({.steps = 0, .finals = true, .in_place = true});
-  cells({.biases = false, .initial = false, .dy = false});
+  cells({.bias_w = false, .bias_r = false, .initial = false, .outputs = false});
   cells({.direction = kBoth, .finals = false});
   for (const int32_t direction : {kForward, kReverse, kBoth}) {
-    all.push_back({.direction = direction, .peepholes = true});
-    all.push_back({.direction = direction, .order = TUFF_RNN_GATES_ONNX, .clip = 0.4, .peepholes = true, .shift = 1});
-    all.push_back({.direction = direction, .batch = 3, .proj = 4, .lengths = {1, 4, 2}});
-    all.push_back({.direction = direction, .hidden = 9, .proj = 13, .peepholes = true, .rows = Rows::padded});
+    add({.direction = direction, .peepholes = true});
+    add({.direction = direction, .order = kOnnx, .clip = 0.4, .peepholes = true, .shift = 1});
+    add({.direction = direction, .batch = 3, .proj = 4, .lengths = {1, 4, 2}});
+    add({.direction = direction, .hidden = 9, .proj = 13, .peepholes = true, .rows = RnnRows::padded});
   }
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
     cells({.direction = kBoth, .batch = 3, .dtype = dtype, .lengths = {4, 1, 3}, .shift = 1});
-    cells({.inputs = 9, .hidden = 11, .dtype = dtype, .rows = Rows::padded});
+    cells({.inputs = 9, .hidden = 11, .dtype = dtype, .rows = RnnRows::padded});
     cells({.steps = 0, .dtype = dtype});
-    all.push_back({.direction = kBoth, .proj = 3, .dtype = dtype, .peepholes = true, .in_place = true});
+    add({.direction = kBoth, .proj = 3, .dtype = dtype, .peepholes = true, .in_place = true});
   }
   return all;
 }
 
-using RnnBackward = Table<Case>;
+using RnnBackward = Table<RnnCase>;
 
 TEST_P(RnnBackward, Matches) {
-  const Case& s = row();
+  const RnnCase& s = row();
   Problem problem(s);
   problem.run(true);
   const Operands on(context(), problem);
@@ -458,10 +350,9 @@ TEST_P(RnnBackward, Matches) {
   const auto got = [&](const char* name) { return on.written.at(name).read(); };
   expect_rows(got("x"), problem.gradients["x"], of_x, s.inputs, s.dtype);
   // Without biases these are the gradients by zeros.
-  if (s.biases) {
-    for (const char* name : {"bias_w", "bias_r"}) {
-      expect_rows(got(name), problem.gradients[name], of_bias, s.gates() * s.hidden, s.dtype);
-    }
+  for (const char* name : {"bias_w", "bias_r"}) {
+    if (!problem.has_bias(name)) continue;
+    expect_rows(got(name), problem.gradients[name], of_bias, s.gates() * s.hidden, s.dtype);
   }
   const auto dense = [&](const StoredTensor& tensor, Expected wanted) {
     if (s.dtype != TUFF_F32) add_storage(wanted, s.dtype);
@@ -477,14 +368,14 @@ TEST_P(RnnBackward, Matches) {
   if (s.cell == kLstm && s.peepholes) dense(on.written.at("peepholes"), problem.gradients["peepholes"]);
   for (const char* name : kReads) on.read.at(name).expect_unchanged(problem.read[name]);
 }
-TUFF_TABLE(RnnBackward, Case, cases());
+TUFF_TABLE(RnnBackward, RnnCase, cases());
 
 // Differences of the tape's own sums: its gradients do not depend on what this file says about slopes.
 TEST(RnnBackwardTape, MatchesFiniteDifferences) {
-  for (const Case& s :
-       {Case{.peepholes = true}, Case{.direction = kBoth, .proj = 3, .lengths = {4, 2}},
-        Case{.cell = kGru, .direction = kReverse}, Case{.cell = kGru, .linear_before_reset = true, .clip = 0.8},
-        Case{.cell = kTanh, .clip = 0.5}, Case{.cell = kRelu, .direction = kBoth}}) {
+  for (const RnnCase& s :
+       {RnnCase{.peepholes = true}, RnnCase{.direction = kBoth, .proj = 3, .lengths = {4, 2}},
+        RnnCase{.cell = kGru, .direction = kReverse}, RnnCase{.cell = kGru, .linear_before_reset = true, .clip = 0.8},
+        RnnCase{.cell = kTanh, .clip = 0.5}, RnnCase{.cell = kRelu, .direction = kBoth}}) {
     Problem problem(s);
     problem.run(true);
     for (const char* name : kReads) {
@@ -512,7 +403,7 @@ class RnnBackwardOnce : public OnBackend {};
 // Numbers beyond the end of a sequence, and gradients there, have no effect.
 TEST_P(RnnBackwardOnce, NansBeyondTheEndHaveNoEffect) {
   for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
-    const Case s{.cell = cell, .direction = kBoth, .batch = 2, .steps = 3, .lengths = {3, 1}};
+    const RnnCase s{.cell = cell, .direction = kBoth, .batch = 2, .steps = 3, .lengths = {3, 1}};
     Problem problem(s);
     problem.run(true);
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -531,7 +422,7 @@ TEST_P(RnnBackwardOnce, NansBeyondTheEndHaveNoEffect) {
 TEST_P(RnnBackwardOnce, NansOfSequencesWithoutStepsHaveNoEffect) {
   for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
     for (const float number : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-      const Case s{.cell = cell, .direction = kBoth, .batch = 2, .steps = 3, .lengths = {3, 0}};
+      const RnnCase s{.cell = cell, .direction = kBoth, .batch = 2, .steps = 3, .lengths = {3, 0}};
       Problem problem(s);
       problem.run(true);
       for (uint64_t d = 0; d < 2; ++d) {
@@ -549,7 +440,7 @@ TEST_P(RnnBackwardOnce, NansOfSequencesWithoutStepsHaveNoEffect) {
 
 // Each gradient alone is what it is among the others.
 TEST_P(RnnBackwardOnce, AnySubset) {
-  const Case s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true};
+  const RnnCase s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true};
   const Problem problem(s);
   const Operands all(context(), problem), single(context(), problem);
   const tuff_rnn_backward_desc desc = all.desc(), every = single.desc();
@@ -571,7 +462,7 @@ TEST_P(RnnBackwardOnce, AnySubset) {
 }
 
 TEST_P(RnnBackwardOnce, Misuse) {
-  const Case s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true, .lengths = {1, 2}};
+  const RnnCase s{.direction = kBoth, .batch = 2, .steps = 3, .proj = 4, .peepholes = true, .lengths = {1, 2}};
   const Problem problem(s);
   const Operands on(context(), problem);
   const auto wrong = [&](const std::function<void(tuff_rnn_backward_desc&)>& change, const char* word,
@@ -619,7 +510,7 @@ TEST_P(RnnBackwardOnce, Misuse) {
 // A graph computes the same, from what its operands have when it runs.
 TEST_P(RnnBackwardOnce, InAGraph) {
   if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
-  const Case s{.direction = kBoth, .batch = 2, .steps = 5, .in_place = true};
+  const RnnCase s{.direction = kBoth, .batch = 2, .steps = 5, .in_place = true};
   const Problem problem(s);
   const Operands captured(context(), problem), eager(context(), problem);
   const tuff_rnn_backward_desc desc = captured.desc(), again = eager.desc();

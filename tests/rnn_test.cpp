@@ -1,95 +1,16 @@
 // Layers of recurrent networks against their equations in double, where each number carries the error that f32 and the
 // functions of tuff.h may have caused up to it; and exactly, where all sums are of small integers.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "support/bounds.hpp"
-#include "support/stored.hpp"
+#include "support/rnn_problem.hpp"
 
 namespace tuff_test::rnn_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int32_t kLstm = TUFF_RNN_CELL_LSTM, kGru = TUFF_RNN_CELL_GRU, kTanh = TUFF_RNN_CELL_TANH,
-                  kRelu = TUFF_RNN_CELL_RELU;
-constexpr int32_t kForward = TUFF_RNN_DIRECTION_FORWARD, kReverse = TUFF_RNN_DIRECTION_REVERSE,
-                  kBoth = TUFF_RNN_DIRECTION_BOTH;
-constexpr int32_t kTorch = TUFF_RNN_GATES_TORCH, kOnnx = TUFF_RNN_GATES_ONNX;
-
-enum class Rows : uint8_t { dense, batch_first, padded };
-
-struct RnnCase {
-  int32_t cell = kLstm, direction = kForward, order = kTorch;
-  bool linear_before_reset = false;
-  uint64_t batch = 2, steps = 4, inputs = 5, hidden = 6, proj = 0;
-  int32_t dtype = TUFF_F32;
-  double clip = 0;
-  bool bias_w = true, bias_r = true, peepholes = false, initial = true;
-  std::vector<int32_t> lengths{};
-  Rows rows = Rows::dense;
-  bool outputs = true, finals = true, in_place = false;
-  uint64_t shift = 0;
-  bool whole = false;  // small integers, for which relu is exact
-
-  uint64_t directions() const { return direction == kBoth ? 2 : 1; }
-  uint64_t gates() const { return cell == kLstm ? 4 : cell == kGru ? 3 : 1; }
-  uint64_t width() const { return proj != 0 ? proj : hidden; }
-  std::array<uint64_t, 2> x_strides() const {
-    const uint64_t row = inputs + (rows == Rows::padded ? 3 : 0);
-    if (rows == Rows::batch_first) return {row, steps * row};
-    return {batch * row + (rows == Rows::padded ? 2 : 0), row};
-  }
-  std::array<uint64_t, 3> y_strides() const {
-    const uint64_t row = directions() * width();
-    if (rows == Rows::batch_first) return {row, steps * row, width()};
-    // As ONNX has it: [steps][directions][batch][width].
-    if (rows == Rows::padded) return {directions() * (batch * width() + 1), width(), batch * width() + 1};
-    return {batch * row, row, width()};
-  }
-  uint64_t x_elements() const {
-    if (batch == 0 || steps == 0) return 0;
-    return (steps - 1) * x_strides()[0] + (batch - 1) * x_strides()[1] + inputs;
-  }
-  uint64_t y_elements() const {
-    if (batch == 0 || steps == 0) return 0;
-    return (steps - 1) * y_strides()[0] + (batch - 1) * y_strides()[1] + (directions() - 1) * y_strides()[2] + width();
-  }
-  uint64_t bias_stride() const { return gates() * hidden + (rows == Rows::padded ? 5 : 0); }
-
-  std::string name() const {
-    static const char* const kCells[] = {"lstm", "gru", "tanh", "relu"};
-    std::string text = kCells[cell];
-    text += direction == kBoth ? "_both" : direction == kReverse ? "_reverse" : "";
-    text += (order == kOnnx ? "_onnx" : "") + std::string(linear_before_reset ? "_linear" : "");
-    for (const uint64_t size : {batch, steps, inputs, hidden}) text += "_" + std::to_string(size);
-    if (proj != 0) text += "_to" + std::to_string(proj);
-    text += std::string("_") + name_of(dtype) + (clip > 0 ? "_clip" : "") + (bias_w ? "" : "_no_bw");
-    text += std::string(bias_r ? "" : "_no_br") + (peepholes ? "_peep" : "") + (initial ? "" : "_zeros");
-    text += std::string(lengths.empty() ? "" : "_lengths") + (rows == Rows::batch_first ? "_first" : "");
-    text += std::string(rows == Rows::padded ? "_padded" : "") + (outputs ? "" : "_no_y") + (finals ? "" : "_no_n");
-    return text + (in_place ? "_in_place" : "") + (shift != 0 ? "_shift" : "") + (whole ? "_whole" : "");
-  }
-  double work() const {
-    return static_cast<double>(directions() * batch * steps * gates() * hidden * (inputs + width()));
-  }
-};
-
-// A number with a bound of its error.
-struct Number {
-  double value = 0, error = 0;
-};
-Number operator+(Number a, Number b) {
-  const double value = a.value + b.value;
-  return {value, a.error + b.error + kU * (std::fabs(value) + a.error + b.error)};
-}
-Number operator*(Number a, Number b) {
-  const double value = a.value * b.value;
-  const double error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
-  return {value, error + kU * (std::fabs(value) + error)};
-}
 // Functions of at most 4 ULP (docs/accuracy.md), each at most 2 u of the value; the derivatives are at most 1/4 and 1,
 // and values between 0 and 1, and between -1 and 1.
 Number sigma(Number x) {
@@ -149,19 +70,13 @@ struct Problem {
     }
     return {value, error + gamma(static_cast<double>(v.size()) + 3) * magnitude};
   }
-  // Where each order has a gate.
-  uint64_t place(char gate) const {
-    if (s.cell == kLstm) return std::string(s.order == kOnnx ? "iofg" : "ifgo").find(gate);
-    if (s.cell == kGru) return std::string(s.order == kOnnx ? "zrn" : "rzn").find(gate);
-    return 0;
-  }
   Number of_input(uint64_t d, char gate, uint64_t j, const Vector& v) const {
-    const uint64_t row = place(gate) * s.hidden + j;
+    const uint64_t row = s.place(gate) * s.hidden + j;
     const Number bias{s.bias_w ? bias_w[d * s.bias_stride() + row] : 0};
     return dot(&w[(d * s.gates() * s.hidden + row) * s.inputs], v) + bias;
   }
   Number of_state(uint64_t d, char gate, uint64_t j, const Vector& v) const {
-    const uint64_t row = place(gate) * s.hidden + j;
+    const uint64_t row = s.place(gate) * s.hidden + j;
     const Number bias{s.bias_r ? bias_r[d * s.bias_stride() + row] : 0};
     return dot(&r[(d * s.gates() * s.hidden + row) * s.width()], v) + bias;
   }
@@ -210,22 +125,20 @@ struct Problem {
     const uint64_t row = d * s.batch + b;
     for (uint64_t j = 0; j < s.width() && s.initial; ++j) h[j].value = h0[row * s.width() + j];
     for (uint64_t j = 0; j < s.hidden && s.initial; ++j) c[j].value = c0[row * s.hidden + j];
-    const auto steps = static_cast<int64_t>(s.steps);
-    const int64_t length = s.lengths.empty() ? steps : std::min<int64_t>(std::max(s.lengths[b], 0), steps);
+    const uint64_t length = s.length(b);
     const bool backwards = s.direction == kReverse || d == 1;
-    const auto put = [&](int64_t t, uint64_t j, Number n) {
-      const uint64_t at = static_cast<uint64_t>(t) * s.y_strides()[0] + b * s.y_strides()[1] + d * s.y_strides()[2] + j;
+    const auto put = [&](uint64_t t, uint64_t j, Number n) {
+      const uint64_t at = s.y_at(t, b, d) + j;
       y.value[at] = n.value, y.bound[at] = s.whole ? 0 : n.error;
     };
-    for (int64_t i = 0; i < length; ++i) {
-      const int64_t t = backwards ? length - 1 - i : i;
+    for (uint64_t i = 0; i < length; ++i) {
+      const uint64_t t = backwards ? length - 1 - i : i;
       Vector in(s.inputs);
-      const uint64_t at = static_cast<uint64_t>(t) * s.x_strides()[0] + b * s.x_strides()[1];
-      for (uint64_t j = 0; j < s.inputs; ++j) in[j].value = x[at + j];
+      for (uint64_t j = 0; j < s.inputs; ++j) in[j].value = x[s.x_at(t, b) + j];
       step(d, in, h, c);
       for (uint64_t j = 0; j < s.width(); ++j) put(t, j, h[j]);
     }
-    for (int64_t t = length; t < steps; ++t) {
+    for (uint64_t t = length; t < s.steps; ++t) {
       for (uint64_t j = 0; j < s.width(); ++j) put(t, j, {});
     }
     for (uint64_t j = 0; j < s.width(); ++j) {
@@ -253,13 +166,7 @@ struct Operands {
         y(context, s.dtype, p.y.value.size(), s.shift),
         hn(context, s.dtype, p.hn.value.size(), s.shift),
         cn(context, s.dtype, p.cn.value.size(), s.shift),
-        lengths(context, TUFF_I32, length_bytes(s.lengths)) {}
-
-  static Bytes length_bytes(const std::vector<int32_t>& lengths) {
-    Bytes bytes(std::max<size_t>(lengths.size(), 1) * 4);
-    for (size_t i = 0; i < lengths.size(); ++i) set_element(TUFF_I32, bytes, i, lengths[i]);
-    return bytes;
-  }
+        lengths(context, TUFF_I32, lengths_bytes(s.lengths)) {}
 
   tuff_rnn_desc desc() const {
     tuff_rnn_desc d{};
@@ -279,7 +186,7 @@ struct Operands {
     if (s.outputs) d.y = y;
     if (s.finals) d.hn = s.in_place ? h0 : hn;
     if (s.finals && s.cell == kLstm) d.cn = s.in_place ? c0 : cn;
-    if (s.rows != Rows::dense) {
+    if (s.rows != RnnRows::dense) {
       std::ranges::copy(s.x_strides(), d.x_strides);
       std::ranges::copy(s.y_strides(), d.y_strides);
       d.bias_stride = s.bias_stride();
@@ -292,50 +199,19 @@ struct Operands {
   TypedTensor lengths;
 };
 
-// Elements of y between its rows keep what they were.
-void expect_rows(const RnnCase& s, const std::vector<float>& got, Expected expected) {
-  std::vector<float> rows;
-  Expected wanted;
-  const auto strides = s.y_strides();
-  std::vector<bool> of_row(got.size());
-  for (uint64_t t = 0; t < s.steps; ++t) {
-    for (uint64_t b = 0; b < s.batch; ++b) {
-      for (uint64_t d = 0; d < s.directions(); ++d) {
-        for (uint64_t j = 0; j < s.width(); ++j) {
-          const uint64_t at = t * strides[0] + b * strides[1] + d * strides[2] + j;
-          of_row[at] = true;
-          rows.push_back(got[at]);
-          wanted.value.push_back(expected.value[at]), wanted.bound.push_back(expected.bound[at]);
-        }
-      }
-    }
-  }
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (of_row[i]) continue;
-    EXPECT_EQ(bits(got[i]), kPoison) << "element " << i << " lies between rows";
-  }
-  if (s.dtype != TUFF_F32) add_storage(wanted, s.dtype);
-  expect_matches(rows, wanted);
-}
-
 std::vector<RnnCase> cases() {
   std::vector<RnnCase> all;
-  const auto add = [&](RnnCase row) { all.push_back(row); };
-  const auto cells = [&](RnnCase row) {
-    for (const int32_t cell : {kLstm, kGru, kTanh, kRelu}) {
-      row.cell = cell;
-      add(row);
-      if (cell == kGru) {
-        row.linear_before_reset = true;
-        add(row);
-        row.linear_before_reset = false;
-      }
-    }
-  };
+  const auto add = [&](const RnnCase& row) { all.push_back(row); };
+  const auto cells = [&](const RnnCase& row) { each_cell(row, add); };
   for (const int32_t direction : {kForward, kReverse, kBoth}) {
     cells({.direction = direction});
-    cells({.direction = direction, .order = kOnnx, .batch = 3, .steps = 5, .lengths = {5, 0, 2}, .rows = Rows::padded});
-    cells({.direction = direction, .batch = 3, .steps = 4, .lengths = {-7, 3, 9}, .rows = Rows::batch_first});
+    cells({.direction = direction,
+           .order = kOnnx,
+           .batch = 3,
+           .steps = 5,
+           .lengths = {5, 0, 2},
+           .rows = RnnRows::padded});
+    cells({.direction = direction, .batch = 3, .steps = 4, .lengths = {-7, 3, 9}, .rows = RnnRows::batch_first});
   }
   // Sizes around those of blocks and workgroups.
   for (const uint64_t hidden : {1, 3, 4, 8, 17, 64}) {
@@ -345,18 +221,19 @@ std::vector<RnnCase> cases() {
   cells({.batch = 70, .steps = 3, .inputs = 20, .hidden = 37});
   // Enough steps and sequences for weights that are packed once.
   cells({.batch = 70, .steps = 5, .inputs = 20, .hidden = 37, .shift = 1});
-  cells({.direction = kBoth, .batch = 9, .steps = 4, .inputs = 16, .hidden = 130, .rows = Rows::batch_first});
+  cells({.direction = kBoth, .batch = 9, .steps = 4, .inputs = 16, .hidden = 130, .rows = RnnRows::batch_first});
   cells({.batch = 8, .steps = 4, .inputs = 3, .hidden = 300, .bias_w = false, .lengths = {4, 0, 1, 2, 3, 4, 9, -1}});
   cells({.direction = kBoth, .batch = 6, .steps = 5, .hidden = 8, .dtype = TUFF_F16});
   add({.direction = kBoth, .batch = 17, .steps = 4, .hidden = 21, .proj = 9});
   add({.cell = kRelu, .batch = 20, .steps = 4, .hidden = 16, .whole = true});
   cells({.batch = 1, .steps = 40, .inputs = 12, .hidden = 13, .clip = 0.6});
-  cells({.direction = kBoth, .batch = 9, .steps = 3, .inputs = 100, .hidden = 130, .rows = Rows::batch_first});
-  // Enough steps for a kernel that computes many: with one, two and four units of an invocation, and several workgroups.
+  cells({.direction = kBoth, .batch = 9, .steps = 3, .inputs = 100, .hidden = 130, .rows = RnnRows::batch_first});
+  // Enough steps for a kernel that computes many: with one, two and four units of an invocation, and several
+  // workgroups.
   cells({.direction = kBoth, .batch = 7, .steps = 9, .inputs = 5, .hidden = 64, .lengths = {9, 0, 3, 8, 12, 1, -1}});
-  cells({.direction = kBoth, .batch = 3, .steps = 8, .inputs = 3, .hidden = 30, .rows = Rows::padded, .shift = 1});
+  cells({.direction = kBoth, .batch = 3, .steps = 8, .inputs = 3, .hidden = 30, .rows = RnnRows::padded, .shift = 1});
   cells({.direction = kReverse, .batch = 130, .steps = 10, .inputs = 4, .hidden = 9, .dtype = TUFF_F16});
-  cells({.batch = 5, .steps = 8, .inputs = 6, .hidden = 126, .rows = Rows::batch_first});
+  cells({.batch = 5, .steps = 8, .inputs = 6, .hidden = 126, .rows = RnnRows::batch_first});
   // Nothing to do, and only the state.
   cells({.batch = 0});
   cells({.direction = kBoth, .steps = 0});
@@ -372,17 +249,17 @@ std::vector<RnnCase> cases() {
     add({.direction = direction, .peepholes = true});
     add({.direction = direction, .order = kOnnx, .clip = 0.4, .peepholes = true, .shift = 1});
     add({.direction = direction, .batch = 3, .proj = 4, .lengths = {1, 4, 2}});
-    add({.direction = direction, .order = kOnnx, .hidden = 21, .proj = 33, .peepholes = true, .rows = Rows::padded});
+    add({.direction = direction, .order = kOnnx, .hidden = 21, .proj = 33, .peepholes = true, .rows = RnnRows::padded});
   }
   add({.batch = 1, .steps = 9, .hidden = 30, .proj = 1, .in_place = true});
   for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
     cells({.direction = kBoth, .batch = 3, .dtype = dtype, .lengths = {4, 1, 3}, .shift = 1});
-    cells({.order = kOnnx, .inputs = 16, .hidden = 32, .dtype = dtype, .rows = Rows::padded});
+    cells({.order = kOnnx, .inputs = 16, .hidden = 32, .dtype = dtype, .rows = RnnRows::padded});
     add({.direction = kBoth, .proj = 3, .dtype = dtype, .peepholes = true, .in_place = true});
   }
   // Exactly: sums of integers, of which relu makes larger ones, below 2^24.
   add({.cell = kRelu, .direction = kBoth, .batch = 3, .steps = 5, .hidden = 9, .lengths = {5, 2, 4}, .whole = true});
-  add({.cell = kRelu, .batch = 33, .steps = 3, .inputs = 64, .hidden = 48, .rows = Rows::padded, .whole = true});
+  add({.cell = kRelu, .batch = 33, .steps = 3, .inputs = 64, .hidden = 48, .rows = RnnRows::padded, .whole = true});
   return all;
 }
 
@@ -395,7 +272,13 @@ TEST_P(Rnn, Matches) {
   const tuff_rnn_desc desc = on.desc();
   ASSERT_OK(tuff_rnn(context(), &desc));
   if (s.outputs) {
-    expect_rows(s, on.y.read(), problem.y);
+    std::vector<uint64_t> rows;
+    for (uint64_t t = 0; t < s.steps; ++t) {
+      for (uint64_t b = 0; b < s.batch; ++b) {
+        for (uint64_t d = 0; d < s.directions(); ++d) rows.push_back(s.y_at(t, b, d));
+      }
+    }
+    expect_rows(on.y.read(), problem.y, rows, s.width(), s.dtype);
   } else if (s.y_elements() != 0) {
     EXPECT_EQ(bits(on.y.read()[0]), kPoison);
   }
