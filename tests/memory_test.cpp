@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "support/stream.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test::memory_test {
@@ -93,6 +94,39 @@ TEST_P(Memory, WhatIsKeptIsAHit) {
     if (vulkan()) {
       EXPECT_EQ(after.bytes_reserved, before.bytes_reserved) << bytes;
     }
+  }
+}
+
+// Freed while the device has yet to compute what is in it, and used again: the order of the stream keeps all apart, and
+// the memory does not grow with the number of calls that wait.
+TEST_P(Memory, WhatIsFreedInFlightIsUsedAgain) {
+  const OwnContext own(GetParam());
+  constexpr uint64_t kCount = 5 << 20;  // 20 MiB
+  const Tensor x(own, std::vector<float>(kCount, 1.0f)), sum(own, std::vector<float>(kCount, 0.0f));
+  ASSERT_OK(tuff_synchronize(own));
+  const tuff_memory_stats before = memory_of(own);
+  constexpr int kSteps = 40;
+  for (int step = 0; step < kSteps; ++step) {
+    const OwnBuffer y(own, kCount * 4);
+    ASSERT_OK(tuff_binary(own, TUFF_F32, TUFF_BINARY_MUL, x, x, y, kCount));
+    ASSERT_OK(tuff_binary(own, TUFF_F32, TUFF_BINARY_ADD, sum, y, sum, kCount));
+  }
+  // A second stream and the host find such memory in use.
+  OwnBuffer last(own, kCount * 4);
+  const OwnStream stream = make_stream(own);
+  fill(stream, last, kCount, 3.0f);
+  const std::vector<float> threes = read(stream, last, kCount);
+  last.free();
+  const OwnBuffer uploaded(own, kCount * 4);
+  const std::vector<float> twos(kCount, 2.0f);
+  ASSERT_OK(tuff_copy_htod(own, uploaded, 0, twos.data(), kCount * 4));
+  EXPECT_EQ(sum.read(), std::vector<float>(kCount, static_cast<float>(kSteps)));
+  EXPECT_EQ(threes, std::vector<float>(kCount, 3.0f));
+  EXPECT_EQ(read(own, uploaded, kCount), twos);
+  const tuff_memory_stats after = memory_of(own);
+  expect_consistent(after);
+  if (vulkan()) {
+    EXPECT_LE(after.blocks, before.blocks + 3);
   }
 }
 

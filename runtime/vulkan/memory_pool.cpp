@@ -119,23 +119,37 @@ void MemoryPool::check_limit(uint64_t bytes) {
                        bytes, in_use_ - (limit_ - bytes));
 }
 
-MemoryRange MemoryPool::allocate(const MemoryRequest& request) {
+MemoryRange MemoryPool::allocate(const MemoryRequest& request, Use* before) {
   const std::lock_guard lock(mutex_);
   const uint64_t bytes = request.bytes;
   const uint64_t most = max_block_bytes(device_->physical);
   if (bytes > most) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were requested, the device allocates at most {} at once", bytes, most);
   }
-  if (request.limited) check_limit(bytes);
-  make_room();
   const uint32_t size_class = request.exportable ? kOwnBlock : class_of(bytes);
   const bool own = size_class == kOwnBlock;
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kBlockGranule : kAlignment);
+  make_room();
   MemoryRange range;
-  if (!request.exportable) range = take_best_fit(size, request, size_class);
+  const auto take_free = [&] {
+    if (!request.exportable && range.block == nullptr) range = take_best_fit(size, request, size_class);
+  };
+  const bool within = !request.limited || limit_ == 0 || (bytes <= limit_ && in_use_ <= limit_ - bytes);
+  if (within) take_free();
   if (range.block == nullptr) {
     reclaim();
-    if (!request.exportable) range = take_best_fit(size, request, size_class);
+    if (within) take_free();
+    const bool shares = before != nullptr && own && !request.exportable && !request.mapped && timelines_->single();
+    if (shares && range.block == nullptr) {
+      range = take_pending(size, request, *before);
+      if (range.block != nullptr) {
+        ++hits_;
+        ++allocations_;
+        return range;
+      }
+    }
+    if (request.limited) check_limit(bytes);
+    take_free();
   }
   if (range.block != nullptr) {
     ++hits_;
@@ -192,6 +206,22 @@ MemoryRange MemoryPool::take_best_fit(uint64_t size, const MemoryRequest& reques
   // A block of the class kOwnBlock may be reused for a slightly smaller request, but not for a much smaller one.
   if (best == nullptr || (own && best->size > size + size / 4)) return {};
   return take(*best, best_range, own ? best->size : size);
+}
+
+// A released block that the device still uses. It stays in use: what it counts for does not change.
+MemoryRange MemoryPool::take_pending(uint64_t size, const MemoryRequest& request, Use& before) noexcept {
+  for (auto i = pending_.begin(); i != pending_.end(); ++i) {
+    const MemoryRange range = i->range;
+    const MemoryBlock& block = *range.block;
+    if (block.kind != request.kind || block.size_class != kOwnBlock || block.outside()) continue;
+    if (range.size < size || range.size > size + size / 4) continue;
+    const Use use = i->uses.only();
+    if (use.submission == 0) continue;
+    before = use;
+    pending_.erase(i);
+    return range;
+  }
+  return {};
 }
 
 // With n ranges in use there can be at most n + 1 free ranges: releasing must find room for all of them.

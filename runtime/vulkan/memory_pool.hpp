@@ -2,9 +2,10 @@
 //
 // Requests up to kSmallLimit are allocated from shared blocks by best fit. The smallest requests have a size class with
 // blocks of its own, so that they do not fragment the others' blocks. Larger requests get a block each. A released
-// range that the device may still use is kept, with the number of its last submission, until that has finished. Empty
-// blocks are kept for later requests, up to a share of the heap, and freed when the device runs out of memory. The
-// functions lock; none waits for the device.
+// range that the device may still use is kept, with the number of its last submission, until that has finished; in a
+// context with one stream, whose order protects it, a block of its own is passed on before. Empty blocks are kept for
+// later requests, up to a share of the heap, and freed when the device runs out of memory. The functions lock; none
+// waits for the device.
 #pragma once
 
 #include <array>
@@ -46,8 +47,9 @@ class MemoryPool {
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   // Throws LIMIT_EXCEEDED beyond the device's or the caller's limit or the heap's budget, and OUT_OF_DEVICE_MEMORY; as
-  // a MemoryShortage if freeing something could help.
-  MemoryRange allocate(const MemoryRequest& request);
+  // a MemoryShortage if freeing something could help. With `before`, the range may be one that the device still uses:
+  // *before is then the last use, which every other stream and the host have to wait for.
+  MemoryRange allocate(const MemoryRequest& request, Use* before = nullptr);
   MemoryRange allocate(uint64_t bytes, MemoryKind kind) {
     return allocate({.bytes = bytes, .kind = kind, .limited = kind == MemoryKind::device});
   }
@@ -108,6 +110,7 @@ class MemoryPool {
   void give_outside(MemoryBlock& block) noexcept;
   MemoryRange take(MemoryBlock& block, size_t which, uint64_t size);
   MemoryRange take_best_fit(uint64_t size, const MemoryRequest& request, uint32_t size_class);
+  MemoryRange take_pending(uint64_t size, const MemoryRequest& request, Use& before) noexcept;
   void give_back(const MemoryRange& range) noexcept;
   void reclaim() noexcept;
   void trim_to(uint64_t keep_bytes) noexcept;
@@ -134,7 +137,9 @@ class VulkanAllocation final : public Allocation {
  public:
   // Allocates the range in the constructor, so that an object to release it always exists.
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, const MemoryRequest& request)
-      : pool_(std::move(pool)), range_(pool_->allocate(request)) {}
+      : pool_(std::move(pool)), range_(pool_->allocate(request, &filled)) {
+    if (filled.submission != 0) uses = LastUses(filled);
+  }
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, uint64_t bytes, MemoryKind kind)
       : pool_(std::move(pool)), range_(pool_->allocate(bytes, kind)) {}
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, OwnBlock block)
@@ -148,7 +153,9 @@ class VulkanAllocation final : public Allocation {
 
   // Under the context's lock, or once nothing else refers to the allocation.
   LastUses uses;
-  Use filled;  // when finished, what the host put into the memory (zeros or an upload) is there
+  // When finished, what the host put into the memory (zeros or an upload) is there, and nothing uses it that did so
+  // before it was allocated.
+  Use filled;
 
  private:
   std::shared_ptr<MemoryPool> pool_;

@@ -49,6 +49,8 @@ class Timelines {
     }
     return true;
   }
+  // Whether the context has never had a second stream.
+  bool single() const noexcept { return count_.load(std::memory_order_relaxed) <= 1; }
   // The last recorded submission of every stream.
   std::vector<Use> all() const {
     std::vector<Use> uses;
@@ -94,6 +96,8 @@ class LastUses {
   void each(const Visit& visit) const {
     std::for_each(uses_.begin(), uses_.begin() + count_, visit);
   }
+  // The use, if there is exactly one; otherwise submission 0.
+  Use only() const noexcept { return count_ == 1 && !more_ ? uses_[0] : Use{}; }
   // True if there are more streams than are stored.
   bool more() const noexcept { return more_; }
 
@@ -117,6 +121,8 @@ class FinalUses {
     if (!uses_.more() || all_.empty()) return uses_.done(timelines);
     return std::all_of(all_.begin(), all_.end(), [&](Use use) { return timelines.done(use); });
   }
+  // The use, if it is known to be the only one; otherwise submission 0.
+  Use only() const noexcept { return uses_.only(); }
 
  private:
   LastUses uses_;

@@ -79,6 +79,54 @@ TEST_F(Pool, RangesInFlightAreNotUsedAgain) {
   EXPECT_EQ(pool_->counters().in_use, 0u) << "finished work holds nothing";
 }
 
+TEST_F(Pool, BlocksInFlightArePassedOnInTheOrderOfTheOnlyStream) {
+  constexpr uint64_t kBytes = 40ull << 20;
+  pool_->timelines().record(0, 7);
+  const MemoryRequest request{.bytes = kBytes, .limited = true};
+  const MemoryRange first = pool_->allocate(request);
+  pool_->release(first, LastUses(Use{0, 7}));  // submission 7 has not finished
+  const MemoryRange other = pool_->allocate(request);
+  EXPECT_NE(other.block, first.block) << "nobody said that it would wait";
+  pool_->release(other, LastUses(Use{0, 8}));
+  const auto refused = [&](MemoryRequest asked, const char* why) {
+    Use before;
+    const MemoryRange range = pool_->allocate(asked, &before);
+    EXPECT_TRUE(range.block != first.block && range.block != other.block) << why;
+    EXPECT_EQ(before.submission, 0u) << why;
+    pool_->release(range, {});
+    pool_->trim();
+  };
+  refused({.bytes = 2 * kBytes, .limited = true}, "larger");
+  refused({.bytes = 20ull << 20, .limited = true}, "much smaller");
+  refused({.bytes = kBytes, .limited = true, .mapped = true}, "the host may write without waiting");
+  refused({.bytes = kBytes, .kind = MemoryKind::readback, .limited = true}, "other memory");
+  refused({.bytes = 1000, .limited = true}, "shares a block");
+
+  // What is passed on needs nothing of the limit.
+  const MemoryPool::Counters counted = pool_->counters();
+  pool_->set_limit(counted.in_use);
+  Use before;
+  const MemoryRange again = pool_->allocate({.bytes = kBytes - 5000, .limited = true}, &before);
+  EXPECT_EQ(again.block, first.block);
+  EXPECT_EQ(before.stream, 0u);
+  EXPECT_EQ(before.submission, 7u);
+  const MemoryPool::Counters now = pool_->counters();
+  EXPECT_EQ(now.in_use, counted.in_use);
+  EXPECT_EQ(now.live, counted.live);
+  EXPECT_EQ(now.reserved, counted.reserved);
+  EXPECT_EQ(now.allocations, counted.allocations + 1);
+  EXPECT_EQ(now.hits, counted.hits + 1);
+  pool_->set_limit(0);
+
+  // With a second stream, the next user may be in another order.
+  pool_->timelines().record(1, 0);
+  refused({.bytes = kBytes, .limited = true}, "two streams");
+  pool_->release(again, LastUses(Use{0, 9}));
+  pool_->timelines().complete(0, 9);
+  pool_->completed();
+  EXPECT_EQ(pool_->counters().in_use, 0u);
+}
+
 // Of more ranges than the pool has room for at first; half of them leave holes.
 TEST_F(Pool, ReleasingNeedsNoMemory) {
   if (!tuff_test::counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
