@@ -85,6 +85,9 @@ std::vector<SortCase> cases() {
     add({{3, 5'001}, 1, 4}, TUFF_F32, k);
     add({{5'001, 2}, 0, 0}, TUFF_I8, k);
     add({{2, 30'000}, 1, 0}, TUFF_F64, k);
+    // What GPUs read once, keeping the best: with their fill in every order, in one segment and in several.
+    add({{2'000, 1'300}, 1, 0}, TUFF_F32, k);
+    for (int fill = 0; fill < 12; fill += 2) add({{200'001}, 0, 0}, TUFF_F32, k), turn += 1;
   }
   return all;
 }

@@ -11,7 +11,7 @@
 //   counters  how many elements of a subgroup have a digit; then how many of earlier subgroups
 //   shifts    from an element's slot in the sorted tile to its place in the row
 //
-//# TUFF_SUBGROUPS = 1 : 1..8 : subgroups of a workgroup
+//# TUFF_SUBGROUPS = 1 : 1..16 : subgroups of a workgroup
 //# TUFF_THREADS = 0 : 0..1024 : invocations of a workgroup, without TUFF_LANES
 //# TUFF_NARROW = 0 : 0|1 : 1: subgroups have at most 32 invocations
 //# TUFF_ITEMS = 1 : 1..32 : elements of an invocation in a tile, without TUFF_LANES
@@ -163,9 +163,8 @@ void main() {
     HELD bits[TUFF_ITEMS];
     uint digit[TUFF_ITEMS], slot[TUFF_ITEMS];
     [[unroll]] for (uint j = 0; j < TUFF_ITEMS; ++j) {
-      const uint i = first + j * step;
-      bits[j] = HELD(0);
-      if (i < end) bits[j] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
+      const uint i = min(first + j * step, end - 1);
+      bits[j] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
       digit[j] = digit_of(key_of(bits[j], flip, infinity), shift);
     }
     for (uint d = thread; d < TUFF_SUBGROUPS * DIGITS; d += TUFF_THREADS) counters[d] = 0;

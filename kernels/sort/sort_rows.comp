@@ -7,9 +7,15 @@
 // segment of its own, in a column of shared memory: blocks of 16 items in registers, which it merges. It drops what is
 // beyond `keep`.
 //
+// With TUFF_ITEMS a workgroup has a segment that is longer than its shared memory, of push.segment items, of which it
+// wants few. It sorts the first TUFF_LENGTH items. Then it reads the others once, TUFF_ITEMS for each invocation at a
+// time, and appends those to its `keep` best that come before the last of them. Whenever the shared memory is full, it
+// sorts it and continues with the best. Of items in no special order few are appended.
+//
 //# TUFF_LANES : 0..128 : 0: a workgroup shares a segment; otherwise each invocation has one, and this is the size of workgroups
 //# TUFF_TILE = 0 : 0..4096 : without TUFF_LANES: items of a workgroup, at least TUFF_LENGTH
 //# TUFF_LENGTH : 2..4096 : items of a segment: a power of two
+//# TUFF_ITEMS = 0 : 0..16 : 0: segments have TUFF_LENGTH items; otherwise push.segment of them, see above, without TUFF_LANES and TUFF_CANDIDATES
 //# TUFF_CANDIDATES : 0|1 : 1: items are candidates; 0: elements
 //# TUFF_LAST : 0|1 : 1: stores elements, indices or both; 0: stores candidates [row][segment][keep]
 //# TUFF_VALUES : 0|1 : with TUFF_LAST: 1: elements are stored
@@ -24,6 +30,7 @@ layout(push_constant, std430) uniform Push {
   uint segments;          // of a row
   uint items;             // of a row
   uint keep;              // of each segment
+  uint segment;           // with TUFF_ITEMS: items of a segment
   uint extent;            // elements of a row
   uint first_row, inner;  // rows: see first_of()
   uint flip, infinity;
@@ -51,11 +58,17 @@ struct Segment {
   TUFF_INDEX base, to;     // of the row's first element, and of the results
 };
 
+#if TUFF_ITEMS
+#define SEGMENT push.segment
+#else
+#define SEGMENT uint(TUFF_LENGTH)
+#endif
+
 Segment segment_of(uint piece) {
   Segment s;
   s.row = piece / push.segments;
-  s.first = (piece - s.row * push.segments) * TUFF_LENGTH;
-  s.count = min(uint(TUFF_LENGTH), push.items - s.first);
+  s.first = (piece - s.row * push.segments) * SEGMENT;
+  s.count = min(SEGMENT, push.items - s.first);
   s.base = first_of(push.first_row + s.row, push.extent, push.inner);
 #if TUFF_LAST
   s.to = first_of(push.first_row + s.row, push.keep, push.inner);
@@ -198,35 +211,35 @@ void main() {
 shared KEY keys[TUFF_TILE];
 shared uint numbers[TUFF_TILE];
 
-void main() {
-  const uint thread = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x;
-  const uint first = tuff_group() * (TUFF_TILE / TUFF_LENGTH);  // piece
-  for (uint e = thread; e < TUFF_TILE; e += threads) {
-    const uint piece = first + e / TUFF_LENGTH, item = e % TUFF_LENGTH;
-    KEY key = LAST_KEY;
-    uint number = item | 0x80000000u;
-    if (piece < push.pieces) {
-      const Segment s = segment_of(piece);
-      const uint index = item < s.count ? index_of(s, item) : NONE;
-      if (index != NONE) {
-        key = load_key(s, index);
-        number = item;
-      }
-    }
-    keys[e] = key;
-    numbers[e] = number;
+bool comes_before(KEY a, uint x, KEY b, uint y) { return BEFORE(a, b) || (a == b && x < y); }
+
+// Takes item `item` of a segment, or what follows all items if it is missing.
+void take(uint e, Segment s, uint item, bool there) {
+  KEY key = LAST_KEY;
+  uint number = item | 0x80000000u;
+  const uint index = there && item < s.count ? index_of(s, item) : NONE;
+  if (index != NONE) {
+    key = load_key(s, index);
+    number = item;
   }
-  for (uint size = 2; size <= TUFF_LENGTH; size *= 2) {
+  keys[e] = key;
+  numbers[e] = number;
+}
+
+// Sorts each sequence of `length` items among the first `all`, which are powers of two. All have been taken before the
+// next barrier.
+void sort_sequences(uint length, uint all) {
+  const uint thread = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x;
+  for (uint size = 2; size <= length; size *= 2) {
     for (uint apart = size / 2; apart > 0; apart /= 2) {
       barrier();
-      for (uint e = thread; e < TUFF_TILE / 2; e += threads) {
+      for (uint e = thread; e < all / 2; e += threads) {
         const uint i = 2 * e - (e & (apart - 1u)), j = i + apart;
         // The last sequence of a segment ascends; earlier ones alternate.
-        const bool down = size < TUFF_LENGTH && (i & size) != 0u;
+        const bool down = size < length && (i & size) != 0u;
         const KEY a = keys[i], b = keys[j];
         const uint x = numbers[i], y = numbers[j];
-        const bool swapped = BEFORE(b, a) || (b == a && y < x);
-        if (swapped != down) {
+        if (comes_before(b, y, a, x) != down) {
           keys[i] = b, keys[j] = a;
           numbers[i] = y, numbers[j] = x;
         }
@@ -234,11 +247,82 @@ void main() {
     }
   }
   barrier();
-  for (uint e = thread; e < TUFF_TILE; e += threads) {
-    const uint piece = first + e / TUFF_LENGTH, place = e % TUFF_LENGTH;
-    if (piece < push.pieces && place < push.keep) {
-      store(segment_of(piece), place, (numbers[e] & 0x80000000u) != 0u ? NONE : numbers[e]);
+}
+
+void store_sorted(Segment s, uint e, uint place) {
+  store(s, place, (numbers[e] & 0x80000000u) != 0u ? NONE : numbers[e]);
+}
+
+#if TUFF_ITEMS
+shared uint held;  // items in shared memory
+
+void main() {
+  const uint thread = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x, piece = tuff_group();
+  if (piece >= push.pieces) return;
+  const Segment s = segment_of(piece);
+  for (uint e = thread; e < TUFF_TILE; e += threads) take(e, s, e, true);
+  sort_sequences(TUFF_TILE, TUFF_TILE);
+  KEY last = keys[push.keep - 1];
+  uint last_number = numbers[push.keep - 1];
+  if (thread == 0) held = push.keep;
+  barrier();
+  for (uint base = TUFF_TILE; base < s.count; base += TUFF_ITEMS * threads) {
+    KEY key[TUFF_ITEMS];
+    [[unroll]] for (uint u = 0; u < TUFF_ITEMS; ++u) {
+      key[u] = load_key(s, s.first + min(base + u * threads + thread, s.count - 1));
+    }
+    uint wanted = 0;  // a bit for each
+    [[unroll]] for (uint u = 0; u < TUFF_ITEMS; ++u) {
+      const uint item = base + u * threads + thread;
+      if (item < s.count && comes_before(key[u], item, last, last_number)) wanted |= 1u << u;
+    }
+    while (true) {
+      [[unroll]] for (uint u = 0; u < TUFF_ITEMS; ++u) {
+        if ((wanted >> u & 1u) != 0u) {
+          const uint place = atomicAdd(held, 1u);
+          if (place < TUFF_TILE) {
+            keys[place] = key[u];
+            numbers[place] = base + u * threads + thread;
+            wanted &= ~(1u << u);
+          }
+        }
+      }
+      barrier();
+      const uint now = held;
+      barrier();
+      if (now < TUFF_TILE) break;
+      sort_sequences(TUFF_TILE, TUFF_TILE);
+      last = keys[push.keep - 1];
+      last_number = numbers[push.keep - 1];
+      if (thread == 0) held = push.keep;
+      barrier();
+      [[unroll]] for (uint u = 0; u < TUFF_ITEMS; ++u) {
+        if (!comes_before(key[u], base + u * threads + thread, last, last_number)) wanted &= ~(1u << u);
+      }
     }
   }
+  uint length = 2;
+  while (length < held) length *= 2;
+  for (uint e = held + thread; e < length; e += threads) {
+    keys[e] = LAST_KEY;
+    numbers[e] = NONE;
+  }
+  sort_sequences(length, length);
+  for (uint e = thread; e < push.keep; e += threads) store_sorted(s, e, e);
 }
+#else
+void main() {
+  const uint thread = gl_LocalInvocationID.x, threads = gl_WorkGroupSize.x;
+  const uint first = tuff_group() * (TUFF_TILE / TUFF_LENGTH);  // piece
+  for (uint e = thread; e < TUFF_TILE; e += threads) {
+    const uint piece = first + e / TUFF_LENGTH;
+    take(e, segment_of(min(piece, push.pieces - 1)), e % TUFF_LENGTH, piece < push.pieces);
+  }
+  sort_sequences(TUFF_LENGTH, TUFF_TILE);
+  for (uint e = thread; e < TUFF_TILE; e += threads) {
+    const uint piece = first + e / TUFF_LENGTH, place = e % TUFF_LENGTH;
+    if (piece < push.pieces && place < push.keep) store_sorted(segment_of(piece), e, place);
+  }
+}
+#endif
 #endif

@@ -1,7 +1,8 @@
 // Planner of sorts. The axis is viewed as (outer, extent, inner), whose outer * inner rows are sorted independently:
 //
 //   rows that fit shared memory    sort_rows, in one dispatch
-//   the first k, few, of a row     sort_rows keeps the first k of each segment, until what is left fits
+//   the first k, few, of a row     sort_rows keeps the first k of each segment, until what is left fits. On GPUs the
+//                                  first segments are long, and read once
 //   longer rows                    a radix sort from the lowest digit of 8 bits to the highest (radix.glsl): for each
 //                                  digit, counts in each chunk, their running sums, and the move
 //
@@ -27,11 +28,15 @@ namespace {
 
 constexpr uint64_t kBatch = 1u << 26;        // elements whose rows are sorted at a time, if a row is not longer
 constexpr uint64_t kMaxExtent = 0xffc00000;  // ends of chunks are computed in 32 bits
-constexpr uint32_t kDigitBits = 8, kDigits = 1u << kDigitBits;
-constexpr uint32_t kSubgroups = 8;         // of a workgroup that shares a chunk
+constexpr uint32_t kDigitBits = 8;           // of a radix sort; booleans have 1
+// A workgroup's subgroups and an invocation's elements in a tile. With indices, which are stored too, larger tiles are
+// better (H200): more of what is stored side by side.
+constexpr uint32_t kSubgroups = 8, kSubgroupsWithIndices = 16;
+constexpr int64_t kItems = 16, kItemsWithIndices = 14, kItemsOf8Bytes = 8;
 constexpr uint64_t kPiecesPerCore = 64;    // chunks that GPUs need for full use: more only add counters
 constexpr uint64_t kShortestChunk = 2048;  // of an invocation: three loops over the counters should cost less
-constexpr uint64_t kLongestChunk = kMaxLoopIterationsCpu - 3 * kDigits;
+constexpr uint64_t kLongestChunk = kMaxLoopIterationsCpu - (3u << kDigitBits);
+constexpr uint64_t kStreamItems = 8, kLeastTile = 256, kSegmentsPerCore = 8;  // of long segments
 constexpr double kFlops = 20;  // rough operations for an element and a pass
 
 // How a kernel makes keys of elements: TUFF_FORM, and the largest magnitude that is no NaN.
@@ -66,6 +71,8 @@ struct Sort {
   uint32_t flip;
 
   uint64_t index_bytes() const { return args.indices != nullptr ? dtype_size(args.index_type) : 0; }
+  uint32_t digit_bits() const { return args.dtype == TUFF_BOOL ? 1 : kDigitBits; }
+  uint32_t digits() const { return 1u << digit_bits(); }
 };
 
 // Rows first_row … first_row + rows - 1 of the slabs outer … outer + outers - 1. Several slabs are taken as a whole.
@@ -103,9 +110,10 @@ uint64_t longest_segment(const Sort& sort) {
   return std::min<uint64_t>(std::bit_floor(bytes / item), sort.unit == 8 ? 1024 : 2048);
 }
 
-// One dispatch of sort_rows: of each row's `items` items, keeps `keep` of every segment of `length`.
+// One dispatch of sort_rows: of each row's `items` items, keeps `keep` of every segment of `length`. Segments longer
+// than the tile, a power of two, are read once.
 struct Stage {
-  uint64_t items, length, keep;
+  uint64_t items, length, tile, keep;
   const Buffer* scratch;
   uint64_t candidates, results;  // offsets in scratch; unused where the stage is the first or the last
   bool first, last;
@@ -119,15 +127,18 @@ void dispatch_rows(const Sort& sort, const Batch& batch, const Stage& stage) {
   const uint64_t segments = ceil_div(stage.items, stage.length), pieces = batch.rows * segments;
   // A lane of a workgroup that shares segments compares at least one pair of items.
   const uint64_t most = std::bit_floor(traits.shared_bytes / (std::max<uint64_t>(sort.unit, 4) + 4));
-  const uint64_t tile = std::max(stage.length, std::min<uint64_t>(std::bit_floor(2 * workgroup), most));
+  const bool streams = stage.length > stage.tile;
+  const uint64_t tile =
+      streams ? stage.tile : std::max(stage.tile, std::min<uint64_t>(std::bit_floor(2 * workgroup), most));
   const bool values = stage.last && args.values != nullptr;
   const uint64_t index = stage.last ? sort.index_bytes() : 4;
   KernelRequest kernel = shaders::SortRows::request({.candidates = !stage.first,
                                                      .form = sort.key.form,
                                                      .index_bytes = stage.last ? index : 0,
+                                                     .items = streams ? static_cast<int64_t>(kStreamItems) : 0,
                                                      .lanes = sort.device.cpu ? workgroup : 0,
                                                      .last = stage.last,
-                                                     .length = stage.length,
+                                                     .length = stage.tile,
                                                      .tile = sort.device.cpu ? 0 : static_cast<int64_t>(tile),
                                                      .unit = sort.unit,
                                                      .values = values});
@@ -136,6 +147,7 @@ void dispatch_rows(const Sort& sort, const Batch& batch, const Stage& stage) {
                                      .segments = static_cast<uint32_t>(segments),
                                      .items = static_cast<uint32_t>(stage.items),
                                      .keep = static_cast<uint32_t>(stage.keep),
+                                     .segment = static_cast<uint32_t>(stage.length),
                                      .extent = static_cast<uint32_t>(sort.view.axis),
                                      .first_row = static_cast<uint32_t>(batch.first_row),
                                      .inner = static_cast<uint32_t>(sort.view.inner),
@@ -153,29 +165,42 @@ void dispatch_rows(const Sort& sort, const Batch& batch, const Stage& stage) {
   }
   const double elements = static_cast<double>(batch.rows * stage.items);
   dispatch.push(push)
-      .groups_linear(ceil_div(pieces, sort.device.cpu ? workgroup : tile / stage.length), traits)
-      .work(elements * static_cast<double>(2 * sort.unit), elements * kFlops * std::bit_width(stage.length));
+      .groups_linear(ceil_div(pieces, sort.device.cpu ? workgroup : tile / stage.tile), traits)
+      .work(elements * static_cast<double>(2 * sort.unit), elements * kFlops * std::bit_width(stage.tile));
   log(TUFF_LOG_DISPATCH, "sort {}: {} segments of {} items, {} kept of each, groups of {}", dtype_name(args.dtype),
       pieces, stage.length, stage.keep, workgroup);
   sort.recorder.dispatch(kernel, dispatch);
 }
 
+// The length of a GPU's first segments of rows of which it keeps few elements: one for each row, or so many that the
+// device is full. 0 if rows are too short.
+uint64_t streamed_length(const Sort& sort, uint64_t rows, uint64_t tile) {
+  const uint64_t items = sort.view.axis;
+  if (sort.device.cpu || items <= 2 * tile) return 0;
+  const uint64_t wanted = ceil_div(kSegmentsPerCore * sort.device.cores, rows);
+  return ceil_div(items, std::clamp<uint64_t>(wanted, 1, ceil_div(items, 4 * tile)));
+}
+
 // Sorts the rows of a batch whose rows fit, or finds their first k by stages.
 void sort_rows(const Sort& sort, const Batch& batch, uint64_t longest) {
-  uint64_t items = sort.view.axis;
+  const uint64_t tile = std::clamp<uint64_t>(std::bit_ceil(4 * sort.k), std::min(kLeastTile, longest), longest);
+  const uint64_t streamed = streamed_length(sort, batch.rows, tile);
+  const auto kept = [&](uint64_t items, uint64_t length) { return ceil_div(items, length) * sort.k; };
+  uint64_t items = sort.view.axis, length = streamed != 0 ? streamed : longest;
   const Buffer* scratch = nullptr;
-  const uint64_t first_bytes = round_up(batch.rows * ceil_div(items, longest) * sort.k * 4, 256);
-  if (items > longest) {
-    const uint64_t second = ceil_div(ceil_div(items, longest) * sort.k, longest) * sort.k;
+  const uint64_t first_bytes = round_up(batch.rows * kept(items, length) * 4, 256);
+  if (items > length) {
+    const uint64_t second = kept(kept(items, length), longest);
     scratch = &sort.recorder.scratch(first_bytes + batch.rows * second * 4, Scratch::outer);
   }
   uint64_t from = first_bytes, into = 0;
   for (bool first = true;; first = false) {
-    const bool last = items <= longest;
-    const uint64_t length = last ? std::max<uint64_t>(std::bit_ceil(items), 2) : longest;
-    dispatch_rows(sort, batch, {items, length, sort.k, scratch, from, into, first, last});
+    const bool last = items <= length, streams = first && streamed != 0;
+    const uint64_t whole = last && !streams ? std::max<uint64_t>(std::bit_ceil(items), 2) : length;
+    dispatch_rows(sort, batch, {items, whole, streams ? tile : whole, sort.k, scratch, from, into, first, last});
     if (last) return;
-    items = ceil_div(items, longest) * sort.k;
+    items = kept(items, length);
+    length = longest;
     std::swap(from, into);
   }
 }
@@ -198,12 +223,16 @@ struct Chunks {
 shaders::RadixMove::SharedBytes tile_of(const Sort& sort) {
   const DeviceTraits& traits = sort.recorder.traits();
   const uint32_t subgroup = sort.device.subgroup;
-  shaders::RadixMove::SharedBytes tile{.bits = kDigitBits,
-                                       .items = sort.unit == 8 ? 8 : 16,
+  const bool indices = sort.args.indices != nullptr;
+  const uint32_t most = indices ? kSubgroupsWithIndices : kSubgroups;
+  shaders::RadixMove::SharedBytes tile{.bits = sort.digit_bits(),
+                                       .items = sort.unit == 8 ? kItemsOf8Bytes
+                                                : indices      ? kItemsWithIndices
+                                                               : kItems,
                                        .subgroups = 1,
                                        .threads = 1,
                                        .unit = static_cast<int64_t>(sort.unit)};
-  for (uint32_t subgroups = std::min(kSubgroups, std::max(max_along_x(traits) / subgroup, 1u));; subgroups /= 2) {
+  for (uint32_t subgroups = std::min(most, std::max(max_along_x(traits) / subgroup, 1u));; subgroups /= 2) {
     tile.subgroups = subgroups;
     tile.threads = subgroups * subgroup;
     if (subgroups == 1 || shaders::RadixMove::shared_bytes(tile) <= traits.shared_bytes) return tile;
@@ -227,7 +256,7 @@ Chunks cut_rows(const Sort& sort, uint64_t rows) {
   const uint64_t wanted = ceil_div(4 * device.cores * device.workgroup, rows);
   const uint64_t size = std::clamp(ceil_div(extent, wanted), kShortestChunk, kLongestChunk);
   // Each has a column of counters in shared memory.
-  const uint64_t column = 4 * kDigits;
+  const uint64_t column = 4 * sort.digits();
   const auto lanes =
       static_cast<uint32_t>(std::clamp<uint64_t>(sort.recorder.traits().shared_bytes / column, 1, device.workgroup));
   return {ceil_div(extent, size), size, lanes, lanes, 1, 1};
@@ -238,7 +267,7 @@ void count_digits(const Sort& sort, const Batch& batch, const Place& from, const
   const DeviceTraits& traits = sort.recorder.traits();
   const uint64_t pieces = batch.rows * chunks.count;
   KernelRequest kernel = shaders::RadixCount::request(
-      {.bits = kDigitBits, .form = sort.key.form, .lanes = chunks.lanes, .unit = sort.unit});
+      {.bits = sort.digit_bits(), .form = sort.key.form, .lanes = chunks.lanes, .unit = sort.unit});
   kernel.streaming()
       .constant(0, chunks.workgroup)
       .wide(needs_wide(std::max(from.element_bytes / sort.unit, counts.bytes / 4)));
@@ -266,7 +295,7 @@ void move_elements(const Sort& sort, const Batch& batch, const Place& from, cons
   const DeviceTraits& traits = sort.recorder.traits();
   const uint64_t pieces = batch.rows * chunks.count;
   const int carry = to.indices == nullptr ? 0 : from.indices == nullptr ? 1 : 2;
-  KernelRequest kernel = shaders::RadixMove::request({.bits = kDigitBits,
+  KernelRequest kernel = shaders::RadixMove::request({.bits = sort.digit_bits(),
                                                       .carry = carry,
                                                       .form = sort.key.form,
                                                       .index_bytes = index,
@@ -312,7 +341,7 @@ void radix_sort(const Sort& sort, const Batch& batch) {
   const SortArgs& args = sort.args;
   const uint64_t elements = batch.rows * sort.view.axis, index = sort.index_bytes();
   const Chunks chunks = cut_rows(sort, batch.rows);
-  const uint64_t counters = batch.rows * kDigits * chunks.count;
+  const uint64_t counters = batch.rows * sort.digits() * chunks.count;
   const uint32_t passes = args.dtype == TUFF_BOOL ? 1 : static_cast<uint32_t>(sort.unit);
   // Scratch: the counters, then up to two places for elements and indices.
   const uint64_t counter_bytes = round_up(counters * 4, 256), element_bytes = elements * sort.unit;

@@ -108,6 +108,19 @@ def _numbered(key: object, shape: Tuple[int, ...], axis: int, x: Array) -> List[
     return searching.coordinates(searching.true_places(key.ravel()), key.shape)
 
 
+def _merged(x: Array, keys: List[object]) -> Tuple[Array, List[object]]:
+    """An array and a key, in which a mask of several axes is one of their elements: dense memory need not know them."""
+    axis = 0
+    for place, key in enumerate(keys):
+        masks = isinstance(key, (Storage, np.ndarray)) and key.dtype == BOOL
+        if masks and key.ndim > 1 and not isinstance(x, Strided) and key.shape == x.shape[axis : axis + key.ndim]:
+            x = x.reshape((*x.shape[:axis], key.size, *x.shape[axis + key.ndim :]))
+            keys = [*keys[:place], key.reshape(key.size), *keys[place + 1 :]]
+            key = keys[place]
+        axis += key.ndim if masks else key is not None
+    return x, keys
+
+
 class _Selection(NamedTuple):
     """What masks and arrays of integers select: places along `count` axes of a view, from `axis` on."""
 
@@ -138,7 +151,8 @@ def _select(x: Array, keys: Tuple[object, ...]) -> _Selection:
     # Each part of the key as it is, with masks as one array for each of their axes.
     parts: List[object] = []
     axis = 0
-    for key in _expanded(keys, x.ndim):
+    x, expanded = _merged(x, list(_expanded(keys, x.ndim)))
+    for key in expanded:
         if _is_indices(key):
             numbered = _numbered(key, x.shape, axis, x)
             parts += numbered

@@ -23,9 +23,9 @@ constexpr uint64_t kMaxLength = uint64_t{1} << 31;         // of k
 constexpr uint64_t kShortLength = 2048;
 constexpr uint64_t kMinRows = 256, kMinLength = 256, kMinMeasured = 64;
 // With at most kFew rows, elements of the long operand from which this is better than `skinny`; with more than kMany,
-// elements and k up to which it is better than wgmma (H200).
-constexpr uint64_t kFew = 4, kMany = 32, kHugeLength = 8192;
-constexpr double kLarge = 0x1p21, kHuge = 0x1p26;
+// tiles of wgmma with 64 columns are as fast, or much faster if k is short (H200).
+constexpr uint64_t kFew = 4, kMany = 32;
+constexpr double kLarge = 0x1p21;
 // In bytes of the long operand that a multiprocessor reads while all of them do (H200): a byte of the short operand,
 // which comes from the L2 cache; the share of time that is lost if nearly all multiprocessors are idle; what a block
 // needs for a byte of either operand if it has all of the memory's rate; a second pass.
@@ -143,8 +143,7 @@ double time_of(const DeviceTraits& traits, const GemmArgs& args, const NarrowVar
 bool suits(const GemmArgs& args) {
   const uint64_t few = std::min(args.m, args.n), many = std::max(args.m, args.n);
   const double elements = static_cast<double>(many) * static_cast<double>(args.k * args.batch_count);
-  return many >= kMinRows && args.k >= kMinLength && (few > kFew || elements >= kLarge) &&
-         (few <= kMany || (elements <= kHuge && args.k <= kHugeLength));
+  return many >= kMinRows && args.k >= kMinLength && (few > kFew || elements >= kLarge) && few <= kMany;
 }
 
 }  // namespace
