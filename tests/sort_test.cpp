@@ -87,7 +87,11 @@ std::vector<SortCase> cases() {
     add({{2, 30'000}, 1, 0}, TUFF_F64, k);
     // What GPUs read once, keeping the best: with their fill in every order, in one segment and in several.
     add({{2'000, 1'300}, 1, 0}, TUFF_F32, k);
-    for (int fill = 0; fill < 12; fill += 2) add({{200'001}, 0, 0}, TUFF_F32, k), turn += 1;
+    for (const Values fill : {Values::bits, Values::few, Values::ascending, Values::equal}) {
+      add({{200'001}, 0, 0}, TUFF_F32, k);
+      all.back().fill = fill;
+      all.back().descending = (k & 1) != 0;
+    }
   }
   return all;
 }
