@@ -33,8 +33,15 @@ class Writer {
     twiddle(x, "fft_unit({}u)");
     text_ += "#endif\n";
     const Numbers y = transform(x);
+    text_ += "#if TUFF_STORE == 4\n";
+    for (uint32_t k = 0; k <= radix; ++k) {
+      const auto angle = std::numbers::pi_v<long double> * k / radix;
+      text_ += fmt::format("  fft_store({}u, fft_join(v{}, v{}, NUMBER({:.20e}{}, {:.20e}{})));\n", k, y[k % radix],
+                           y[(radix - k) % radix], std::cos(angle), suffix_, -std::sin(angle), suffix_);
+    }
+    text_ += "#else\n";
     for (uint32_t k = 0; k < radix; ++k) text_ += fmt::format("  fft_store({}u, v{});\n", k, y[k]);
-    return text_ + "}\n";
+    return text_ + "#endif\n}\n";
   }
 
   std::string write_steps(std::span<const uint32_t> radices) {
@@ -42,9 +49,9 @@ class Writer {
     for (const uint32_t radix : radices) size *= radix;
     const uint32_t line = fft::line_of(size);
     text_ = fmt::format(
-        "shared NUMBER fft_number[TUFF_COLUMNS * {0}u];\nuint fft_at(uint i) {{ return fft_line * {0}u + i + i / 16u; "
+        "shared NUMBER fft_number[TUFF_COLUMNS * {0}u];\nuint fft_at(uint i) {{ return fft_line * {0}u + i + i / {1}u; "
         "}}\n",
-        line);
+        line, radices[0] == 32 ? 32 : 16);
     std::string calls = "  fft_take(bool(TUFF_READ_ACROSS));\n";
     uint32_t passed = 1;
     for (uint32_t step = 0; step < radices.size(); ++step) {
@@ -54,6 +61,17 @@ class Writer {
       write_step(step, size, radices[step], passed, last);
       passed *= radices[step];
     }
+    // Numbers k and size - k of a transform of real numbers come from the same two.
+    calls += fmt::format(
+        "#if TUFF_STORE == 4\n"
+        "  for (uint k = fft_lane; k <= {1}u; k += TUFF_LANES) {{\n"
+        "    const NUMBER a = fft_number[fft_at(k)], b = fft_number[fft_at(k == 0 ? 0 : {0}u - k)];\n"
+        "    const NUMBER root = fft_real_root(k);\n"
+        "    fft_store(k, fft_join(a, b, root));\n"
+        "    if (2 * k != {0}u) fft_store({0}u - k, fft_join(b, a, NUMBER(-root.x, root.y)));\n"
+        "  }}\n"
+        "#endif\n",
+        size, size / 2);
     return text_ + "void fft_transform() {\n" + calls + "}\n";
   }
 
@@ -81,14 +99,18 @@ class Writer {
       twiddle(x, "fft_root({}u * place, " + root_arguments(passed * radix) + ")");
     }
     const Numbers y = transform(x);
-    if (step != 0 && !last) text_ += "  barrier();\n";
+    if (last) {
+      text_ += fmt::format("#if TUFF_STORE != 4\n  if (fft_lane < {}u) {{\n", columns);
+      for (uint32_t k = 0; k < radix; ++k) text_ += fmt::format("    fft_store(j + {}u, v{});\n", k * columns, y[k]);
+      text_ += "  }\n#else\n";
+    }
+    if (step != 0) text_ += "  barrier();\n";
     text_ += fmt::format("  if (fft_lane < {}u) {{\n", columns);
     for (uint32_t k = 0; k < radix; ++k) {
-      text_ += last ? fmt::format("    fft_store(j + {}u, v{});\n", k * columns, y[k])
-                    : fmt::format("    fft_number[fft_at((j - place) * {}u + place + {}u)] = v{};\n", radix, k * passed,
-                                  y[k]);
+      text_ += fmt::format("    fft_number[fft_at((j - place) * {}u + place + {}u)] = v{};\n", radix, k * passed, y[k]);
     }
-    text_ += last ? "  }\n}\n" : "  }\n  barrier();\n}\n";
+    text_ += "  }\n  barrier();\n";
+    text_ += last ? "#endif\n}\n" : "}\n";
   }
 
   // The arguments of fft_root for this span, but the first.
@@ -115,22 +137,27 @@ class Writer {
     sum += fmt::format("{}{} * {}", sign, of, literal(std::fabs(factor)));
   }
 
-  // The factors exp(-2 pi i r place / span) of a later pass. `unit` computes those of r below a power of two and of its
-  // multiples; the others are products of two.
+  // The factors exp(-2 pi i r place / span) of a later pass. `unit` computes those of 1 and of a power of two near the
+  // square root of the radix; the others are products of these, of at most five.
   void twiddle(Numbers& x, const std::string& unit) {
     const auto radix = static_cast<uint32_t>(x.size());
     uint32_t low = 1;
     while (low * low < radix) low *= 2;
+    const auto product = [&](uint32_t r, uint32_t a, uint32_t b) {
+      text_ += fmt::format("  const NUMBER w{} = fft_product(w{}, w{});\n", r, a, b);
+    };
     for (uint32_t r = 1; r < radix; ++r) {
-      if (r < low || r % low == 0) {
+      if (r == 1 || r == low) {
         text_ += fmt::format("  const NUMBER w{} = {};\n", r, fmt::format(fmt::runtime(unit), r));
+      } else if (r < low) {
+        product(r, r / 2, r - r / 2);
+      } else if (r % low == 0) {
+        product(r, r / low / 2 * low, r - r / low / 2 * low);
+      } else {
+        product(r, r % low, r / low * low);
       }
     }
-    for (uint32_t r = 1; r < radix; ++r) {
-      const std::string factor = r < low || r % low == 0 ? fmt::format("w{}", r)
-                                                         : fmt::format("fft_product(w{}, w{})", r % low, r / low * low);
-      text_ += fmt::format("  v{0} = fft_product(v{0}, {1});\n", x[r], factor);
-    }
+    for (uint32_t r = 1; r < radix; ++r) text_ += fmt::format("  v{0} = fft_product(v{0}, w{1});\n", x[r], r);
   }
 
   // v * exp(-2 pi i e / n)

@@ -19,12 +19,14 @@
 //
 // In Bluestein's algorithm (1970) n numbers become a convolution of M >= 2 n - 1, with the chirp
 // c[j] = exp(-pi i j^2 / n): X[k] = c[k] sum of (x[j] c[j]) conj(c[k - j]).
+// A line of n real numbers, n even, is a line of n / 2 complex ones, whose transform Z gives the first half of X (and the way
+// back): X[k] = (Z[k] + conj(Z[n/2 - k])) / 2 + exp(-2 pi i k / n) (Z[k] - conj(Z[n/2 - k])) / 2i.
 //# TUFF_INPUT : 1..4 : element type of the input, as in tuff.h
 //# TUFF_OUTPUT : 1..4 : that of the output
 //# TUFF_INPUT_PAIRS : 0..2 : a complex number is read as 0: two elements; 1: one aligned pair; 2: f32 alone, 64 bits
 //# TUFF_OUTPUT_PAIRS : 0..2 : the same for the output
-//# TUFF_LOAD : 0..4 : 0: numbers; 1: real numbers; 2: numbers that mirror each other, from the first half of them; 3: conj(c) in a circle, without an input; 4: conj(input * factor)
-//# TUFF_STORE : 0..2 : 0: numbers; 1: the first half of them; 2: their real parts
+//# TUFF_LOAD : 0..7 : 0: numbers; 1: real numbers; 2: numbers that mirror each other, from the first half of them; 3: conj(c) in a circle, without an input; 4: conj(input * factor); 5: pairs of real numbers; 6: Z, from the first half of X; 7: X, from Z
+//# TUFF_STORE : 0..4 : 0: numbers; 1: the first half of them; 2: their real parts; 3: pairs of real numbers; 4: the first half of X, from Z
 //# TUFF_CHIRP : 0..2 : 1: the first n numbers are read and multiplied by c, the others are 0; 2: the conjugates of the results are multiplied by c, and the first n written
 //# TUFF_TWIDDLES : 0|1 : 0: P is 1
 //# TUFF_LANES = 0 : 0..1024 : lanes of a column; 0: one, which has all its numbers in registers
@@ -104,7 +106,7 @@ TUFF_WRITE(1, Y, TUFF_STORED(TUFF_OUTPUT), TUFF_BYTES(TUFF_OUTPUT))
 #if TUFF_LOAD == 4
 TUFF_READ(2, Factor, NUMBER, 2 * TUFF_VALUE_BYTES)
 #endif
-// Strides are two words each, low and high: those of r and of k, and of the line in the input; then for each axis of
+// Strides are two words each, low and high: those of r and of k, and of the line in both operands; then for each axis of
 // lanes, innermost first, its size, the multiplier and the shift that divide by it, and its strides in both operands.
 TUFF_READ(3, Table, uint, 4)
 
@@ -167,6 +169,16 @@ bool fft_exists;  // the lane's column
 
 NUMBER fft_unit(uint r) { return fft_root(r * fft_place, push.span, push.quarter, ANGLE(push.angle)); }
 
+#if TUFF_LOAD == 6 || TUFF_LOAD == 7 || TUFF_STORE == 4
+// exp(-2 pi i k / n)
+NUMBER fft_real_root(uint k) { return fft_root(2 * k, 2 * push.n, push.chirp_quarter, ANGLE(push.chirp_angle)); }
+// X[k] of Z[k] and Z[n / 2 - k].
+NUMBER fft_join(NUMBER a, NUMBER b, NUMBER root) {
+  const NUMBER v = fft_product(root, NUMBER(a.x - b.x, a.y + b.y));
+  return TUFF_VALUE(0.5) * NUMBER(a.x + b.x + v.y, a.y - b.y - v.x);
+}
+#endif
+
 #if TUFF_CHIRP != 0 || TUFF_LOAD == 3
 // c[j]: the angle is that of j^2 modulo 2 n.
 NUMBER fft_chirp(uint j) {
@@ -198,6 +210,27 @@ NUMBER fft_load(uint r) {
   NUMBER v = fft_chirp(distance);
   v.y = -v.y;
   return v;
+#elif TUFF_LOAD == 5
+#if TUFF_INPUT_PAIRS
+  return LOAD_PAIR(fft_input_at / 2 + at);
+#else
+  const TUFF_INDEX pair = fft_input_at + TUFF_INDEX(2 * at) * fft_input_step;
+  return NUMBER(LOAD_ONE(pair), LOAD_ONE(pair + fft_input_step));
+#endif
+#elif TUFF_LOAD == 6
+  const uint half_n = push.n / 2;
+  NUMBER a = LOAD_PAIR(fft_input_at + TUFF_INDEX(at) * fft_input_step);
+  NUMBER b = LOAD_PAIR(fft_input_at + TUFF_INDEX(half_n - at) * fft_input_step);
+  if (at == 0) a.y = TUFF_ZERO, b.y = TUFF_ZERO;
+  a.y *= TUFF_VALUE(push.input_sign);
+  b.y *= -TUFF_VALUE(push.input_sign);
+  const NUMBER v = fft_product(fft_real_root(at), a - b);
+  return NUMBER(a.x + b.x - v.y, a.y + b.y + v.x);
+#elif TUFF_LOAD == 7
+  const uint half_n = push.n / 2;
+  const NUMBER a = LOAD_PAIR(fft_input_at + TUFF_INDEX(at == half_n ? 0 : at) * fft_input_step);
+  const NUMBER b = LOAD_PAIR(fft_input_at + TUFF_INDEX(at == 0 ? 0 : half_n - at) * fft_input_step);
+  return fft_join(a, b, fft_real_root(at));
 #else
 #if TUFF_CHIRP == 1
   if (at >= push.n) return NUMBER(0);
@@ -245,6 +278,11 @@ void fft_store(uint k, NUMBER v) {
   const TUFF_INDEX to = fft_output_at + TUFF_INDEX(k) * fft_output_step;
 #if TUFF_STORE == 2
   STORE_ONE(to, v.x);
+#elif TUFF_STORE == 3 && TUFF_OUTPUT_PAIRS
+  STORE_PAIR(to / 2, v);
+#elif TUFF_STORE == 3
+  STORE_ONE(to, v.x);
+  STORE_ONE(to + STRIDE(6), v.y);
 #else
   v.y *= TUFF_VALUE(push.output_sign);
   STORE_PAIR(to, v);
@@ -255,7 +293,7 @@ void fft_store(uint k, NUMBER v) {
 void fft_find(uint lane) {
   fft_input_at = 0, fft_output_at = 0;
   fft_column = 0, fft_place = 0;
-  uint word = 6;
+  uint word = 8;
   for (uint d = 0; d < push.rank; ++d, word += 7) {
     uint along = lane;
     if (d + 1 < push.rank) {
@@ -285,7 +323,7 @@ void fft_take(bool across) {
 TUFF_BODY
 
 void main() {
-#if TUFF_LOAD == 2
+#if TUFF_LOAD == 2 || TUFF_LOAD >= 5
   fft_input_step = STRIDE(4);
 #else
   fft_input_step = STRIDE(0);

@@ -1,9 +1,12 @@
 // Planner of Fourier transforms: along one axis after the other, passes of fft_pass.comp.
 //
 //   direct      A size whose prime factors are at most 31 is cut into the fewest radices of at most 64 on CPU devices,
-//               16 elsewhere. On CPU devices each takes a pass. Elsewhere the lanes of a workgroup exchange numbers
-//               through shared memory, so that a pass has several: all of a line of at most 4,096 numbers, those of a
-//               product of at most 256 of a longer one.
+//               elsewhere of 16, or of 32 for f32 and up to 4,096 numbers. On CPU devices each takes a pass. Elsewhere
+//               the lanes of a workgroup exchange numbers through shared memory, so that a pass has several: all of a
+//               line of at most 4,096 numbers, those of a product of at most 256 of a longer one.
+//   real        Real numbers of an even size n are the transform of n / 2 complex ones and a step that separates them:
+//   on
+//               GPUs a part of the only pass, if there is one; to real numbers a part of the first pass.
 //   Bluestein   Other sizes n become a circular convolution of a power of two, m >= 2 n - 1: the passes of a transform
 //               of m numbers, those of the inverse, and once for all lines those of the chirp.
 //
@@ -40,8 +43,8 @@ constexpr uint64_t kAlignment = 256;      // of the parts of scratch memory
 constexpr uint64_t kPiece = 1u << 25, kPieceCpu = 1u << 17;
 
 // As in fft_pass.comp.
-enum class Load : uint8_t { numbers, real, mirrored, chirp, product };
-enum class Store : uint8_t { numbers, half, real };
+enum class Load : uint8_t { numbers, real, mirrored, chirp, product, pairs, from_half, from_pairs };
+enum class Store : uint8_t { numbers, half, real, pairs, half_of_pairs };
 enum class Chirp : uint8_t { none, read, written };
 
 // How a pass of several radices uses a workgroup: the lanes of a column, and its columns.
@@ -94,7 +97,12 @@ class Planner {
   }
 
  private:
-  uint32_t most() const { return device_.cpu ? fft::kMaxRadix : 16; }
+  // With 32 numbers of f32 in registers, lines of 257 to 1,024 numbers take two steps in shared memory instead of
+  // three.
+  uint32_t largest_radix(uint64_t n) const {
+    if (device_.cpu) return fft::kMaxRadix;
+    return value_ != TUFF_F64 && n > 32 && n <= kTogetherNumbers ? 32 : 16;
+  }
   uint64_t number_bytes() const { return 2 * dtype_size(value_); }
   bool transforms(uint32_t axis) const { return (shape_.axes >> axis & 1) != 0; }
   static uint64_t circle_of(uint64_t n) { return std::bit_ceil(2 * n - 1); }
@@ -110,7 +118,7 @@ class Planner {
       radices.radix[radices.count++] = 1;
       return radices;
     }
-    uint32_t largest = most();
+    uint32_t largest = largest_radix(n);
     for (uint32_t p = largest + 1; p <= fft::kMaxPrime; ++p) {
       if (n % p == 0 && is_prime(p)) largest = p;
     }
@@ -185,14 +193,39 @@ class Planner {
       if (!last) pass.written = whole.length, pass.store = Store::numbers, pass.scale = 1;
       if (whole.chirp == (first ? Chirp::written : Chirp::read) && !only) pass.chirp = Chirp::none;
       if (!first && !last) pass.chirp = Chirp::none;
+      const bool separates = last && !only && whole.store == Store::half_of_pairs;
+      if (separates) pass.written = whole.length, pass.store = Store::numbers;
       passed *= pass.radix;
       add(pass);
+      if (separates) add_separation(whole);
     }
+  }
+  // The first half of a transform of n real numbers, from that of n / 2 complex ones.
+  void add_separation(const Pass& whole) {
+    constexpr uint32_t kOne[] = {1};
+    Pass pass = whole;
+    pass.radix = 1, pass.passed = 1;
+    pass.read = whole.length, pass.length = pass.written = whole.length + 1;
+    pass.load = Load::from_pairs, pass.store = Store::numbers;
+    pass.body = &fft::codelet(kOne, value_ == TUFF_F64);
+    add(pass);
   }
 
   void add_axis(uint32_t axis) {
     const uint64_t n = args_.shape[axis];
     const bool ends = axis == shape_.last;
+    const bool real = args_.kind == TUFF_FFT_REAL;
+    const uint64_t half = n / 2;
+    // A pass that only separates costs a CPU device more than half of the transform.
+    const bool separates = real && device_.cpu && half > fft::kMaxRadix;
+    if (ends && args_.kind != TUFF_FFT_COMPLEX && n % 2 == 0 && n > 2 && fft::is_direct(half) && !separates) {
+      if (real) {
+        add_passes({axis, 0, 0, half, n, n, half + 1, Load::pairs, Store::half_of_pairs, Chirp::none, 1, 0});
+      } else {
+        add_passes({axis, 0, 0, half, n, half + 1, n, Load::from_half, Store::pairs, Chirp::none, 1, 0});
+      }
+      return;
+    }
     const Load load = ends && args_.kind == TUFF_FFT_REAL      ? Load::real
                       : ends && args_.kind == TUFF_FFT_TO_REAL ? Load::mirrored
                                                                : Load::numbers;
@@ -356,7 +389,7 @@ class Planner {
     bool column, place;
   };
   struct Table {
-    std::array<uint32_t, 6 + 7 * 10> words;
+    std::array<uint32_t, 8 + 7 * 10> words;
     uint32_t count = 0;
     void add(uint32_t word) { words[count++] = word; }
     void add64(uint64_t value) { add(static_cast<uint32_t>(value)), add(static_cast<uint32_t>(value >> 32)); }
@@ -370,10 +403,20 @@ class Planner {
     return span;
   }
 
-  // How pairs are accessed: as in fft_pass.comp.
-  int pairs_of(const Place& place) const {
+  // Whether real numbers that are side by side in lines lie so in memory, and each pair at a multiple of its size.
+  bool are_pairs(const Place& place, uint32_t line) const {
+    if (place.first % 2 != 0 || place.strides[line] != 1) return false;
+    for (uint32_t axis = 0; axis < args_.rank; ++axis) {
+      if (axis != line && args_.shape[axis] > 1 && place.strides[axis] % 2 != 0) return false;
+    }
+    return true;
+  }
+  // How pairs are accessed: as in fft_pass.comp. `line` is the axis whose real numbers are taken as pairs, if there is
+  // one.
+  int pairs_of(const Place& place, bool real_pairs, uint32_t line) const {
     const uint64_t pair = 2 * dtype_size(place.dtype);
-    if (place.elements == 1 || place.buffer == nullptr || place.buffer->offset % pair != 0) return 0;
+    if (place.buffer == nullptr || place.buffer->offset % pair != 0) return 0;
+    if (place.elements == 1 && !(real_pairs && are_pairs(place, line))) return 0;
     const DeviceTraits& traits = recorder_.traits();
     return place.dtype == TUFF_F32 ? vector_mode(traits, true) : 1;
   }
@@ -402,7 +445,8 @@ class Planner {
   Lanes lanes_of(const Pass& pass, const Place& input, const Place& output,
                  const std::array<uint64_t, 8>& sizes) const {
     const uint64_t columns = pass.length / pass.radix;
-    const uint64_t input_stride = input.strides[pass.axis], output_stride = output.strides[pass.axis];
+    const uint64_t input_stride = input.strides[pass.axis];
+    const uint64_t output_stride = output.strides[pass.axis] * (pass.store == Store::pairs ? 2 : 1);
     Lanes lanes;
     std::array<Axis, 10> axes{};
     const auto append = [&](const Axis& axis) {
@@ -411,8 +455,9 @@ class Planner {
     for (uint32_t i = 0; i < args_.rank; ++i) {
       if (i != pass.axis) append({sizes[i], input.strides[i], output.strides[i], 0, false, false});
     }
-    // The mirrored half is not at its column's place.
-    const uint64_t step = pass.load == Load::mirrored ? 0 : input_stride;
+    // What is read is not at its column's place.
+    const bool elsewhere = pass.load == Load::mirrored || pass.load >= Load::pairs;
+    const uint64_t step = elsewhere ? 0 : input_stride;
     append({columns / pass.passed, pass.passed * step, pass.passed * pass.radix * output_stride, 0, true, false});
     append({pass.passed, step, output_stride, 0, false, true});
     for (uint32_t i = 0; i < lanes.rank; ++i) {
@@ -424,6 +469,7 @@ class Planner {
     table.add64(columns * input_stride);
     table.add64(pass.passed * output_stride);
     table.add64(input_stride);
+    table.add64(output.strides[pass.axis]);
     lanes.rank = merge(axes, lanes.rank);
     for (uint32_t i = 0; i < lanes.rank; ++i) {
       const Axis& axis = axes[i];
@@ -473,19 +519,20 @@ class Planner {
     const bool read_across = several && lanes.input < columns * input.strides[pass.axis];
     const bool write_across = several && lanes.output < pass.passed * output.strides[pass.axis];
     const uint32_t workgroup = group.lanes != 0 ? group.lanes * group.columns : device_.workgroup;
-    KernelRequest kernel = shaders::FftPass::request({.chirp = static_cast<int>(pass.chirp),
-                                                      .columns = group.columns,
-                                                      .input = input.dtype,
-                                                      .input_pairs = pairs_of(input),
-                                                      .lanes = group.lanes,
-                                                      .load = static_cast<int>(pass.load),
-                                                      .output = output.dtype,
-                                                      .output_pairs = pairs_of(output),
-                                                      .read_across = read_across,
-                                                      .run = device_.fixed_run(run),
-                                                      .store = static_cast<int>(pass.store),
-                                                      .twiddles = pass.passed > 1,
-                                                      .write_across = write_across});
+    KernelRequest kernel =
+        shaders::FftPass::request({.chirp = static_cast<int>(pass.chirp),
+                                   .columns = group.columns,
+                                   .input = input.dtype,
+                                   .input_pairs = pairs_of(input, pass.load == Load::pairs, pass.axis),
+                                   .lanes = group.lanes,
+                                   .load = static_cast<int>(pass.load),
+                                   .output = output.dtype,
+                                   .output_pairs = pairs_of(output, pass.store == Store::pairs, pass.axis),
+                                   .read_across = read_across,
+                                   .run = device_.fixed_run(run),
+                                   .store = static_cast<int>(pass.store),
+                                   .twiddles = pass.passed > 1,
+                                   .write_across = write_across});
     kernel.streaming()
         .constant(0, workgroup)
         .wide(needs_wide(std::max(read * input.elements, written * output.elements)))
