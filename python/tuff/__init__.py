@@ -10,7 +10,7 @@
 
 import builtins as _builtins
 
-from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, linalg, raw, sparse
+from . import _attention, _convolution, _dlpack, _einsum, _elementwise, _expression, _functions, _indexing, _namespace, _norms, _operations, _pool, _position, _quantisation, _random, _recurrent, _reductions, _resize, _searching, _shape, _sorting, _views, fft, gguf, linalg, raw, sparse
 from ._array import Array
 from ._attention import *  # noqa: F403
 from ._buffer import Buffer
@@ -86,6 +86,7 @@ __all__ = [
     "devices",
     "sensors",
     "fft",
+    "gguf",
     "grad",  # noqa: F405 (__getattr__ loads it)
     "last_error",
     "lib",
