@@ -239,6 +239,23 @@ void Context::forget(uint64_t handle) {
   owned_.erase(handle);
 }
 
+// The lock keeps other threads from making handles, so that what else refers to a buffer's memory can be told from
+// them.
+void Context::compact(CompactionStep& step) {
+  std::unordered_map<const Allocation*, size_t> known;
+  std::vector<OwnedMemory> memory;
+  const std::lock_guard lock(mutex_);
+  if (closed_) fail(TUFF_ERROR_INVALID_HANDLE, "context was destroyed during the call");
+  for (const BufferObject* buffer = first_; buffer != nullptr; buffer = buffer->next_) {
+    const auto& allocation = buffer->buffer_.allocation;
+    if (allocation == nullptr) continue;
+    const auto [place, fresh] = known.try_emplace(allocation.get(), memory.size());
+    if (fresh) memory.push_back({allocation, 0});
+    ++memory[place->second].handles;
+  }
+  backend().compact(memory, step);
+}
+
 Ref<BufferObject> Context::find_pinned(const void* memory, uint64_t bytes) {
   const auto* first = static_cast<const std::byte*>(memory);
   const std::lock_guard lock(mutex_);

@@ -197,6 +197,9 @@ class Context final : public HandleObject {
   std::string list_ops() const;  // their signatures, in the order of their names
   void forget_op(const std::string& name, tuff_op op);
 
+  // Moves live buffers together, by one step.
+  void compact(CompactionStep& step);
+
   // To be called once the context's handle is removed from the table: waits for its work and frees its buffers.
   void close() noexcept;
   bool closed() const;

@@ -40,6 +40,14 @@ struct Released<tuff_memory_stats> {
   static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.7.0
 };
 template <>
+struct Released<tuff_compact_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {24};  // 0.9.0
+};
+template <>
+struct Released<tuff_compaction> {
+  static constexpr std::array<uint32_t, 1> sizes = {64};  // 0.9.0
+};
+template <>
 struct Released<tuff_memory_pressure> {
   static constexpr std::array<uint32_t, 1> sizes = {24};  // 0.7.0
 };

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,21 @@ struct KernelOptions {
   CompileLimits limits{};  // for untrusted source
 };
 
+// A buffer's memory, and how many handles refer to it.
+struct OwnedMemory {
+  std::shared_ptr<Allocation> allocation;
+  long handles = 0;
+};
+
+// One step of moving live memory together.
+struct CompactionStep {
+  uint64_t max_bytes = 0;  // to move
+  uint64_t bytes = 0;      // moved
+  uint64_t buffers = 0;    // moved
+  uint64_t fixed = 0;      // which have to stay where they are
+  uint64_t waiting = 0;    // which could not be moved now: the device uses them, or they are beyond max_bytes
+};
+
 class ComputeBackend {
  public:
   virtual ~ComputeBackend() = default;
@@ -68,6 +84,8 @@ class ComputeBackend {
   virtual void memory(tuff_memory_stats& memory) const = 0;  // all fields but struct_size
   virtual void trim() = 0;
   virtual void reset_peak() = 0;
+  // Moves some of this memory. The caller holds the lock that keeps handles from being made.
+  virtual void compact(std::span<const OwnedMemory> memory, CompactionStep& step) = 0;
   virtual MemoryPressure& pressure() noexcept { return pressure_; }
 
   virtual Buffer alloc(const AllocOptions& options) = 0;

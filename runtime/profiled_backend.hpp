@@ -32,6 +32,7 @@ class ProfiledBackend final : public ComputeBackend {
   void memory(tuff_memory_stats& memory) const override { inner_.memory(memory); }
   void trim() override { inner_.trim(); }
   void reset_peak() override { inner_.reset_peak(); }
+  void compact(std::span<const OwnedMemory> memory, CompactionStep& step) override { inner_.compact(memory, step); }
   MemoryPressure& pressure() noexcept override { return inner_.pressure(); }
   Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override {
     return inner_.import_host(memory, bytes, std::move(owner));

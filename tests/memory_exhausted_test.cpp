@@ -1,6 +1,7 @@
 // Allocations of the library that fail (defect 16 of 0.8.0). unit.allocations makes each of them fail by chance; these
 // are the four that once ended the process or left something behind, and their siblings. Only allocations by
 // operator new in the calling thread fail.
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -186,6 +187,40 @@ TEST_P(MemoryExhausted, BuffersThatGetNoHandleAreFreed) {
       ASSERT_EQ(after.bytes_in_use, before.bytes_in_use);
     });
   }
+}
+
+// Moving buffers together copies one after the other: one that could not be copied stays, and none is lost.
+TEST_P(MemoryExhausted, CompactionLosesNothing) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend moves nothing";
+  constexpr size_t kWords = 5000, kBuffers = 40;
+  const OwnContext own(GetParam());
+  std::vector<OwnBuffer> buffers;
+  const auto punch_holes = [&] {
+    buffers.clear();
+    std::vector<OwnBuffer> between;
+    for (size_t i = 0; i < kBuffers; ++i) {
+      const auto word = static_cast<uint32_t>(i + 1);
+      buffers.emplace_back(own, 4 * kWords);
+      between.emplace_back(own, 4 * kWords);
+      ASSERT_OK(tuff_fill(own, buffers.back(), 0, 4 * kWords, &word, 4));
+    }
+    ASSERT_OK(tuff_synchronize(own));
+  };
+  tuff_compaction report{};
+  report.struct_size = sizeof report;
+  punch_holes();
+  size_t failures = 0;
+  each_allocation([&] { return tuff_context_compact(own, nullptr, &report); },
+                  [&](bool failed) {
+                    failures += failed;
+                    std::vector<uint32_t> words(kWords);
+                    for (size_t i = 0; i < kBuffers; ++i) {
+                      ASSERT_OK(tuff_copy_dtoh(own, words.data(), buffers[i], 0, 4 * kWords));
+                      ASSERT_EQ(std::count(words.begin(), words.end(), i + 1), static_cast<ptrdiff_t>(kWords));
+                    }
+                    punch_holes();
+                  });
+  EXPECT_GT(failures, kBuffers / 2) << "each move allocates";
 }
 
 // --- siblings ------------------------------------------------------------------------------------------------------

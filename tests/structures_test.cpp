@@ -112,6 +112,11 @@ TEST_P(Structures, OutputStructures) {
                  [&](tuff_stats* stats) { return tuff_context_stats(context(), stats); }, {120, 152});
   expect_checked("tuff_context_memory", sized<tuff_memory_stats>(), true,
                  [&](tuff_memory_stats* stats) { return tuff_context_memory(context(), stats); });
+  expect_checked("tuff_context_compact", sized<tuff_compaction>(), true,
+                 [&](tuff_compaction* report) { return tuff_context_compact(context(), nullptr, report); });
+  auto report = sized<tuff_compaction>();
+  expect_checked("tuff_context_compact", sized<tuff_compact_desc>(), false,
+                 [&](const tuff_compact_desc* desc) { return tuff_context_compact(context(), desc, &report); });
   expect_checked("tuff_context_usage", sized<tuff_usage>(), true,
                  [&](tuff_usage* usage) { return tuff_context_usage(context(), usage); });
   if (devices > 0) {

@@ -845,6 +845,39 @@ TUFF_API tuff_status tuff_context_memory(tuff_context context, tuff_memory_stats
  * allocations are slower. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_trim(tuff_context context);
 
+/* Limits of tuff_context_compact(). Since 0.9.0. */
+typedef struct tuff_compact_desc {
+  uint32_t struct_size;
+  uint32_t reserved;         /* zero */
+  uint64_t max_bytes;        /* to move; 0: no limit. A buffer is moved as a whole, or not */
+  uint64_t max_milliseconds; /* after which no more is moved; 0: no limit. It is looked at after every 16 MiB */
+} tuff_compact_desc;
+
+/* What tuff_context_compact() has done. Since 0.9.0. */
+typedef struct tuff_compaction {
+  uint32_t struct_size;
+  int32_t done;                 /* 1: no buffer can be moved closer to others; 0: another call may move more */
+  uint64_t bytes_moved;
+  uint64_t buffers_moved;       /* views of one memory count as one */
+  uint64_t buffers_fixed;       /* buffers that have to stay where they are */
+  uint64_t largest_free_before; /* tuff_memory_stats.bytes_largest_free, before and after */
+  uint64_t largest_free_after;
+  double fragmentation_before;  /* tuff_memory_stats.fragmentation, likewise */
+  double fragmentation_after;
+} tuff_compaction;
+
+/* Moves live buffers together, so that what is free is in few large ranges, and blocks become empty, which
+ * tuff_context_trim() then gives back to the device. Handles, views and contents stay as they are. The call waits for all
+ * work submitted to the context so far, and for its own copies; other threads may use the context meanwhile. These
+ * buffers stay where they are: mapped ones; exportable and imported ones; pinned ones and others in memory of the host;
+ * those that a graph has captured, or a stream is capturing; and those of more than 16 MiB, which have memory of their
+ * own. Buffers that other threads use in the meantime are left for another call.
+ *   desc         limits; NULL: none
+ *   compaction   compaction->struct_size must be set
+ * The host backend and plug-ins have a piece of memory for each buffer, and move nothing. Since 0.9.0. */
+TUFF_API tuff_status tuff_context_compact(tuff_context context, const tuff_compact_desc* desc,
+                                          tuff_compaction* compaction);
+
 /* Resets bytes_peak, here and in tuff_stats, to the current bytes_in_use. Since 0.7.0. */
 TUFF_API tuff_status tuff_context_reset_peak(tuff_context context);
 

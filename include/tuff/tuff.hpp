@@ -186,6 +186,7 @@ using Limits = tuff_limits;
 using KernelProperties = tuff_kernel_properties;
 using MemoryStats = tuff_memory_stats;
 using MemoryFd = tuff_memory_fd;
+using Compaction = tuff_compaction;
 using Usage = tuff_usage;
 using DeviceSensors = tuff_device_sensors;
 using QueueFamily = tuff_queue_family;
@@ -1275,6 +1276,14 @@ class Context : public Operations<tuff_context_destroy> {
   }
   // Releases unused memory to the device.
   Outcome trim() { return detail::finish(tuff_context_trim(handle())); }
+  // Moves live buffers together, within these limits; struct_size is set here.
+  Returned<Compaction> compact(tuff_compact_desc limits = {}) {
+    Compaction compaction = {};
+    compaction.struct_size = sizeof(compaction);
+    limits.struct_size = sizeof(limits);
+    const tuff_status status = tuff_context_compact(handle(), &limits, &compaction);
+    return detail::give(status, std::move(compaction));
+  }
   Outcome reset_peak() { return detail::finish(tuff_context_reset_peak(handle())); }
   // Sets a callback that is invoked before an allocation fails; null: none.
   Outcome set_memory_callback(tuff_memory_callback callback, void* user) {

@@ -193,3 +193,21 @@ def test_sensors():
         assert all(value is None or value >= 0 for name, value in found.items() if name in ("power_watts", "busy"))
     with pytest.raises(tuff.TuffError, match="index"):
         tuff.sensors(tuff.device_count())
+
+
+def test_compact(vulkan):
+    with tuff.Context() as ctx:
+        arrays = [ctx.array(np.full(10000, i, dtype=np.float32)) for i in range(1200)]
+        arrays = arrays[::5]
+        ctx.synchronize()
+        part = ctx.compact(max_bytes=100000)
+        assert 0 < part["bytes_moved"] <= 100000 and part["done"] == 0
+        whole = ctx.compact()
+        assert whole["done"] == 1 and whole["bytes_moved"] > 0
+        assert whole["fragmentation_before"] == part["fragmentation_after"]
+        for i, array in enumerate(arrays):
+            assert (array.numpy() == 5 * i).all()
+        assert ctx.compact(max_seconds=1)["bytes_moved"] == 0
+        for wrong, error in [({"max_bytes": -1}, ValueError), ({"max_bytes": 1.5}, TypeError), ({"max_seconds": -1}, ValueError), ({"max_seconds": float("nan")}, ValueError)]:
+            with pytest.raises(error):
+                ctx.compact(**wrong)

@@ -524,6 +524,33 @@ class MemoryStats(Structure):
     ]
 
 
+class CompactDesc(Structure):
+    """tuff_compact_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("max_bytes", c_uint64),
+        ("max_milliseconds", c_uint64),
+    ]
+
+
+class Compaction(Structure):
+    """tuff_compaction"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("done", c_int32),
+        ("bytes_moved", c_uint64),
+        ("buffers_moved", c_uint64),
+        ("buffers_fixed", c_uint64),
+        ("largest_free_before", c_uint64),
+        ("largest_free_after", c_uint64),
+        ("fragmentation_before", c_double),
+        ("fragmentation_after", c_double),
+    ]
+
+
 class MemoryPressure(Structure):
     """tuff_memory_pressure"""
 
@@ -1910,6 +1937,7 @@ FUNCTIONS = {
     # Memory
     "tuff_context_memory": (c_int32, [c_uint64, POINTER(MemoryStats)]),
     "tuff_context_trim": (c_int32, [c_uint64]),
+    "tuff_context_compact": (c_int32, [c_uint64, POINTER(CompactDesc), POINTER(Compaction)]),
     "tuff_context_reset_peak": (c_int32, [c_uint64]),
     "tuff_context_set_memory_callback": (c_int32, [c_uint64, MemoryCallback, c_void_p]),
     "tuff_buffer_import_host": (c_int32, [c_uint64, c_void_p, c_uint64, POINTER(c_uint64)]),

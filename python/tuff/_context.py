@@ -18,7 +18,7 @@ from . import raw
 from ._array import Array, as_dtype, as_natural, as_numpy, as_shape
 from ._buffer import Buffer
 from ._core import allocate
-from ._checked import I32, U32, OnDevice, element, host_array, is_complex_number, is_whole, text, whole
+from ._checked import I32, U32, OnDevice, element, host_array, is_complex_number, is_whole, real, text, whole
 from ._error import check, text_of
 from ._handle import Session
 from ._kernel import Kernel
@@ -328,6 +328,17 @@ class Context(OnDevice):
     def trim(self) -> None:
         """Releases unused memory to the device. Memory of unfinished work is released only after synchronize()."""
         check(raw.tuff_context_trim(self.handle))
+
+    def compact(self, max_bytes: int = 0, max_seconds: float = 0) -> Dict[str, Union[int, float]]:
+        """Moves live buffers together, so that free memory is in few large ranges, and returns what it has done by the
+        names in tuff_compaction. 0: no limit."""
+        milliseconds = 1000 * real(max_seconds, "max_seconds")
+        if not 0 <= milliseconds < 2**63:
+            raise ValueError(f"max_seconds is {max_seconds!r}")
+        limits = raw.CompactDesc(max_bytes=whole(max_bytes, "max_bytes"), max_milliseconds=math.ceil(milliseconds))
+        report = raw.Compaction()
+        check(raw.tuff_context_compact(self.handle, limits, report))
+        return {name: getattr(report, name) for name, _ in raw.Compaction._fields_ if name != "struct_size"}
 
     def reset_peak(self) -> None:
         """Resets the peak to the current bytes_in_use."""

@@ -1,6 +1,8 @@
 #include "runtime/vulkan/memory_pool.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "planning/log.hpp"
 #include "runtime/memory_pressure.hpp"
@@ -239,6 +241,59 @@ MemoryRange MemoryPool::take(MemoryBlock& block, size_t which, uint64_t size) {
   return {&block, offset, size};
 }
 
+bool MemoryPool::may_move(const MemoryRange& range) noexcept {
+  const MemoryBlock& block = *range.block;
+  return block.kind == MemoryKind::device && block.size_class != kOwnBlock && !block.outside();
+}
+
+void MemoryPool::sort_to_move(std::vector<MemoryRange>& ranges) {
+  const std::lock_guard lock(mutex_);
+  const auto key = [](const MemoryRange& range) {
+    const MemoryBlock& block = *range.block;
+    return std::tuple(block.size - block.free_bytes, ~block.id, ~range.offset);
+  };
+  std::sort(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+}
+
+// Blocks are ordered by the bytes in use, and by age where these are equal. A move goes to a block further up, which
+// makes the two more unequal, or down within its block: so moving comes to an end.
+MemoryRange MemoryPool::take_closer(const MemoryRange& now, const std::vector<const MemoryBlock*>& not_in) {
+  const std::lock_guard lock(mutex_);
+  make_room();
+  reclaim();
+  const auto rank = [](const MemoryBlock& block) { return std::pair(block.size - block.free_bytes, ~block.id); };
+  const MemoryBlock& own = *now.block;
+  MemoryBlock* best = nullptr;
+  size_t best_range = 0;
+  for (const auto& block : blocks_) {
+    const bool same = block.get() == &own;
+    if (block->kind != own.kind || block->size_class != own.size_class || block->type != own.type) continue;
+    if (block->outside() || block->free_bytes < now.size) continue;
+    if (!same && (rank(*block) <= rank(own) || std::find(not_in.begin(), not_in.end(), block.get()) != not_in.end())) {
+      continue;
+    }
+    if (best != nullptr && rank(*block) <= rank(*best)) continue;
+    // The smallest that it fits into; of its own block's the first.
+    size_t found = block->free_ranges.size();
+    for (size_t i = 0; i < block->free_ranges.size(); ++i) {
+      const FreeRange& free = block->free_ranges[i];
+      if (free.size < now.size || (same && free.offset > now.offset)) continue;
+      if (found == block->free_ranges.size() || (!same && free.size < block->free_ranges[found].size)) found = i;
+    }
+    if (found == block->free_ranges.size()) continue;
+    best = block.get();
+    best_range = found;
+  }
+  if (best == nullptr) return {};
+  const MemoryRange range = take(*best, best_range, now.size);
+  // Not an allocation of the caller's: neither the peak nor the counts of allocations change, and moved() ends what is
+  // counted twice here.
+  ++ranges_;
+  ++live_;
+  in_use_ += range.size;
+  return range;
+}
+
 // Reserves everything that releasing a range needs, before the range is taken, so that releasing cannot fail.
 void MemoryPool::make_room() {
   if (pending_.capacity() <= ranges_) pending_.reserve(2 * ranges_ + 1);
@@ -268,7 +323,7 @@ void MemoryPool::give_outside(MemoryBlock& block) noexcept {
   std::erase_if(blocks_, [&](const auto& other) { return other.get() == &block; });
 }
 
-void MemoryPool::give_back(const MemoryRange& range) noexcept {
+void MemoryPool::give_back(const MemoryRange& range, bool counted) noexcept {
   MemoryBlock& block = *range.block;
   --ranges_;
   if (block.outside()) {
@@ -292,19 +347,26 @@ void MemoryPool::give_back(const MemoryRange& range) noexcept {
   }
   --block.taken;
   block.free_bytes += range.size;
+  if (!counted) return;
   in_use_ -= range.size;
   --live_;
 }
 
-void MemoryPool::release(const MemoryRange& range, const LastUses& uses) noexcept {
+void MemoryPool::release(const MemoryRange& range, const LastUses& uses, bool counted) noexcept {
   const std::lock_guard lock(mutex_);
   if (uses.done(*timelines_)) {
-    give_back(range);
+    give_back(range, counted);
     show_usage();
     return;
   }
-  pending_.push_back({range, FinalUses(uses, *timelines_)});  // make_room() has reserved room
+  pending_.push_back({range, FinalUses(uses, *timelines_), counted});  // make_room() has reserved room
   pending_outside_ = pending_outside_ || range.block->outside();
+}
+
+void MemoryPool::moved(const MemoryRange& from) noexcept {
+  const std::lock_guard lock(mutex_);
+  in_use_ -= from.size;
+  --live_;
 }
 
 void MemoryPool::completed() noexcept {
@@ -315,7 +377,7 @@ void MemoryPool::completed() noexcept {
 void MemoryPool::reclaim() noexcept {
   const auto done = std::partition(pending_.begin(), pending_.end(),
                                    [this](const Pending& pending) { return !pending.uses.done(*timelines_); });
-  for (auto i = done; i != pending_.end(); ++i) give_back(i->range);
+  for (auto i = done; i != pending_.end(); ++i) give_back(i->range, i->counted);
   pending_.erase(done, pending_.end());
   pending_outside_ = std::any_of(pending_.begin(), pending_.end(),
                                  [](const Pending& pending) { return pending.range.block->outside(); });

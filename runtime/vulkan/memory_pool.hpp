@@ -56,7 +56,18 @@ class MemoryPool {
   // Adds a block of imported memory and returns its whole range.
   MemoryRange adopt(OwnBlock block);
   // The range becomes free once its uses have finished. Allocates nothing: room was reserved when the range was taken.
-  void release(const MemoryRange& range, const LastUses& uses) noexcept;
+  // `counted`: not yet by moved().
+  void release(const MemoryRange& range, const LastUses& uses, bool counted = true) noexcept;
+  // For moving live memory together (compaction.cpp).
+  // Whether a range may lie elsewhere: device memory in a block that others share and that nobody outside knows.
+  static bool may_move(const MemoryRange& range) noexcept;
+  // Sorts ranges by the order in which to move them: from blocks of which little is in use, and there from the end.
+  void sort_to_move(std::vector<MemoryRange>& ranges);
+  // Takes a range of the same kind and size where that memory would lie closer to others: in a block of which more is
+  // in use but none of `not_in`, or earlier in its own. Empty if there is none.
+  MemoryRange take_closer(const MemoryRange& now, const std::vector<const MemoryBlock*>& not_in);
+  // What was in this range is in one of take_closer() now. It counts as free from here on, and will be released.
+  void moved(const MemoryRange& from) noexcept;
   // Call it when a stream's work has finished.
   void completed() noexcept;
   Timelines& timelines() const { return *timelines_; }
@@ -83,6 +94,7 @@ class MemoryPool {
   struct Pending {
     MemoryRange range;
     FinalUses uses;
+    bool counted;
   };
 
   // Memory types in the order in which they are tried; kNoType where there are fewer.
@@ -111,7 +123,7 @@ class MemoryPool {
   MemoryRange take(MemoryBlock& block, size_t which, uint64_t size);
   MemoryRange take_best_fit(uint64_t size, const MemoryRequest& request, uint32_t size_class);
   MemoryRange take_pending(uint64_t size, const MemoryRequest& request, Use& before) noexcept;
-  void give_back(const MemoryRange& range) noexcept;
+  void give_back(const MemoryRange& range, bool counted) noexcept;
   void reclaim() noexcept;
   void trim_to(uint64_t keep_bytes) noexcept;
   void show_usage() noexcept;
@@ -144,12 +156,29 @@ class VulkanAllocation final : public Allocation {
       : pool_(std::move(pool)), range_(pool_->allocate(bytes, kind)) {}
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, OwnBlock block)
       : pool_(std::move(pool)), range_(pool_->adopt(std::move(block))) {}
-  ~VulkanAllocation() override { pool_->release(range_, uses); }
+  // Without memory yet, for take_closer().
+  explicit VulkanAllocation(std::shared_ptr<MemoryPool> pool) : pool_(std::move(pool)) {}
+  ~VulkanAllocation() override {
+    if (range_.block != nullptr) pool_->release(range_, uses, counted_);
+  }
 
   std::byte* host() const noexcept override {
     return range_.block->host == nullptr ? nullptr : range_.block->host + range_.offset;
   }
   const MemoryRange& range() const noexcept { return range_; }
+
+  // Takes memory that is closer to others than `other`'s is. False if there is none. See MemoryPool::take_closer().
+  bool take_closer(const VulkanAllocation& other, const std::vector<const MemoryBlock*>& not_in) {
+    range_ = pool_->take_closer(other.range_, not_in);
+    return range_.block != nullptr;
+  }
+  // Gives `other` its memory for that which it has taken by take_closer(). Under the context's lock, while nothing else
+  // refers to the memory of either.
+  void move_to_memory_of(VulkanAllocation& other) noexcept {
+    std::swap(range_, other.range_);
+    pool_->moved(other.range_);
+    other.counted_ = false;
+  }
 
   // Under the context's lock, or once nothing else refers to the allocation.
   LastUses uses;
@@ -160,6 +189,7 @@ class VulkanAllocation final : public Allocation {
  private:
   std::shared_ptr<MemoryPool> pool_;
   MemoryRange range_;
+  bool counted_ = true;  // in bytes_in_use
 };
 
 // A position in a buffer, as its place in device memory.

@@ -104,7 +104,8 @@ void Transfer::upload(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t
 
 bool Transfer::write_mapped(std::unique_lock<Mutex>& lock, const Buffer& dst, uint64_t offset, const std::byte* src,
                             uint64_t bytes) {
-  std::byte* mapped = dst.allocation->host();
+  const std::shared_ptr<Allocation> stays = dst.allocation;  // its memory is not moved (compaction.cpp)
+  std::byte* mapped = stays->host();
   if (mapped == nullptr || all_staged_) return false;
   const bool fast = locate(dst, 0).block->cached;
   if (!fast && bytes > kMaxMapped) return false;
@@ -154,7 +155,8 @@ void Transfer::download(std::unique_lock<Mutex>& lock, void* dst, const Buffer& 
 
 bool Transfer::read_mapped(std::unique_lock<Mutex>& lock, std::byte* dst, const Buffer& src, uint64_t offset,
                            uint64_t bytes) {
-  const std::byte* mapped = src.allocation->host();
+  const std::shared_ptr<Allocation> stays = src.allocation;  // likewise
+  const std::byte* mapped = stays->host();
   if (mapped == nullptr || all_staged_ || !locate(src, 0).block->cached) return false;
   wait_unlocked(lock, recorder_, recorder_.submit(true));
   // Another thread may have recorded new work on this memory in the meantime.

@@ -244,8 +244,12 @@ Buffer VulkanBackend::import_fd(const tuff_memory_fd& info) {
 
 void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
   require(buffer.allocation != nullptr, "buffer holds 0 bytes, there is nothing to export");
-  const DeviceLocation at = locate(buffer, 0);
-  require(at.block->exportable, "buffer was allocated without TUFF_ALLOC_EXPORTABLE");
+  const DeviceLocation at = [&] {
+    const std::lock_guard lock(mutex_);  // other memory may be moved
+    const DeviceLocation found = locate(buffer, 0);
+    require(found.block->exportable, "buffer was allocated without TUFF_ALLOC_EXPORTABLE");
+    return found;
+  }();
   // All work recorded for it, including its clearing, must be done before another process or API uses it.
   wait_for_everything(false);
   tuff::export_fd(*device_, *at.block, info);

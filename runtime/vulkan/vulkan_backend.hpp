@@ -30,6 +30,7 @@ class VulkanBackend final : public ComputeBackend {
   void memory(tuff_memory_stats& memory) const override;
   void trim() override;
   void reset_peak() override;
+  void compact(std::span<const OwnedMemory> memory, CompactionStep& step) override;
   Buffer alloc(const AllocOptions& options) override;
   Buffer import_host(void* memory, uint64_t bytes, std::shared_ptr<void> owner) override;
   void export_fd(const Buffer& buffer, tuff_memory_fd& info) override;

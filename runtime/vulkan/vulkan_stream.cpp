@@ -151,8 +151,9 @@ void VulkanStream::copy_async(const Buffer& dst, uint64_t dst_offset, const Buff
 
 void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern,
                         uint64_t pattern_bytes) {
-  // The device fills whole words; the range may start and end within one.
-  const uint64_t start = locate(dst, offset).offset;
+  // The device fills whole words; the range may start and end within one. Where the allocation lies does not matter,
+  // and it may be moved until the lock is held.
+  const uint64_t start = dst.offset + offset;
   const uint64_t head = std::min(bytes, (4 - start % 4) % 4);
   const uint64_t middle = (bytes - head) / 4 * 4;
   const uint64_t tail = bytes - head - middle;

@@ -192,6 +192,7 @@ void memory(tuff::Context& context) {
   pinned.reset();
   DONE(context.reset_peak());
   EXPECT(TAKE(context.memory()).bytes_peak == before.bytes_in_use);
+  EXPECT(TAKE(context.compact()).done == 1);
   DONE(context.trim());
 
   alignas(4096) static float host[1024] = {1, 2, 3};

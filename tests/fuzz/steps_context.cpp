@@ -13,6 +13,14 @@ void of_context(Step& s, const char* function) {
   s.run(call, {});
 }
 
+// Whatever is moved, later comparisons find every byte where it belongs.
+void compact(Step& s) {
+  Call call(function_of("tuff_context_compact"));
+  call.set("context", reference(0));
+  call.set("max_bytes", s.draw.of<uint64_t>({0, 1, 10000, 1 << 20}));
+  s.run(call, {});
+}
+
 void no_arguments(Step& s, const char* function) {
   Call call(function_of(function));
   call.set("status", s.draw.below(20) - 15);
@@ -227,6 +235,7 @@ constexpr StepOf kSteps[] = {
     {"tuff_context_set_limits", set_limits},
     {"tuff_context_set_tuning", set_tuning},
     {"tuff_context_memory", [](Step& s) { of_context(s, "tuff_context_memory"); }},
+    {"tuff_context_compact", compact},
     {"tuff_context_usage", [](Step& s) { of_context(s, "tuff_context_usage"); }},
     {"tuff_device_read_sensors", [](Step& s) { of_device(s, "tuff_device_read_sensors"); }},
     {"tuff_context_trim", [](Step& s) { of_context(s, "tuff_context_trim"); }},
