@@ -50,9 +50,11 @@ struct Merge {
   double alpha, beta;
 };
 
-// How the merge path is cut.
+// How the merge path is cut: a part is a lane's (sparse_merge.comp) or a workgroup's (sparse_rows.comp, for CPU devices;
+// sparse_tiles.comp, for few columns on GPUs).
+enum class Share : uint8_t { lanes, rows, tiles };
 struct MergeCut {
-  bool by_rows;      // sparse_rows.comp: a part is a workgroup's, otherwise a lane's
+  Share share;
   uint64_t width;    // columns of a part
   uint64_t blocks;   // of these, of the whole batch
   uint64_t at_once;  // blocks of one dispatch

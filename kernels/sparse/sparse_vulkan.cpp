@@ -1,7 +1,7 @@
 // Planner of products of sparse matrices with dense ones: the merge path in chunks (sparse_merge.comp; on CPU devices
-// sparse_rows.comp), then the partial sums of rows that several chunks share, list by list (sparse_fold.comp). Where
-// the product needs the columns of a matrix in CSR as rows, its entries are sorted by column first, and read through
-// the permutation.
+// sparse_rows.comp; on GPUs sparse_tiles.comp for few columns), then the partial sums of rows that several chunks
+// share, list by list (sparse_fold.comp; after sparse_tiles.comp by sparse_runs.comp). Where the product needs the
+// columns of a matrix in CSR as rows, its entries are sorted by column first, and read through the permutation.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -16,6 +16,8 @@
 #include "shaders/sparse_merge.hpp"
 #include "shaders/sparse_offsets.hpp"
 #include "shaders/sparse_rows.hpp"
+#include "shaders/sparse_runs.hpp"
+#include "shaders/sparse_tiles.hpp"
 
 namespace tuff {
 namespace sparse {
@@ -26,6 +28,8 @@ namespace {
 constexpr uint64_t kShortest = 64, kLongest = 4096;
 // Of a workgroup's share in sparse_rows.comp, whose loops run at most twice for each step.
 constexpr uint64_t kShortestShare = 512, kLongestShare = 16384;
+// Columns up to which workgroups have a column each and read the entries for each; steps of their invocations.
+constexpr uint64_t kTileColumns = 8, kTileItems = 8;
 constexpr uint64_t kShortestGpu = 16, kLongestGpu = 1u << 20;
 constexpr uint64_t kFoldChunk = 64;      // entries of a list that a lane adds
 constexpr uint64_t kMaxLast = 256;       // entries of the last list, which one lane adds
@@ -55,7 +59,7 @@ struct List {
   uint64_t entries;
 };
 
-// SparseMerge and SparseRows have the same operands and parameters.
+// SparseMerge, SparseRows and SparseTiles have the same operands and parameters.
 template <typename Shader>
 void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
                     const List& list, KernelRequest kernel) {
@@ -88,18 +92,32 @@ void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut,
                                   .chunk = static_cast<uint32_t>(cut.chunk),
                                   .alpha = {alpha[0], alpha[1]},
                                   .beta = {beta[0], beta[1]}})
-      .groups_linear(cut.by_rows ? lanes : ceil_div(lanes, device.workgroup), recorder.traits())
+      .groups_linear(cut.share != Share::lanes ? lanes : ceil_div(lanes, device.workgroup), recorder.traits())
       .work(static_cast<double>(merge.nnz * (size + merge.index_bytes) + (merge.nnz + merge.rows) * count * size),
             2.0 * static_cast<double>(merge.nnz) * static_cast<double>(cut.columns(count)));
   log(TUFF_LOG_DISPATCH, "{} {}: {} chunks of {} steps, {} blocks of {} columns, groups of {}{}", merge.label,
-      dtype_name(merge.dtype), cut.parts, cut.chunk, count, cut.width, device.workgroup, cut.by_rows ? " by rows" : "");
+      dtype_name(merge.dtype), cut.parts, cut.chunk, count, cut.width, device.workgroup,
+      cut.share == Share::rows    ? " by rows"
+      : cut.share == Share::tiles ? " by tiles"
+                                  : "");
   recorder.dispatch(kernel, dispatch);
 }
 
 void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
                     const List& list) {
   const bool empty = merge.nnz == 0, sums = merge.b == nullptr, permuted = merge.permutation != nullptr && !empty;
-  if (!cut.by_rows) {
+  if (cut.share == Share::tiles) {
+    const uint64_t threads = device_of(recorder).workgroup;
+    return dispatch_parts<shaders::SparseTiles>(recorder, merge, cut, first, count, list,
+                                                shaders::SparseTiles::request({.empty = empty,
+                                                                               .index_bytes = merge.index_bytes,
+                                                                               .items = cut.chunk / threads,
+                                                                               .permuted = permuted,
+                                                                               .sums = sums,
+                                                                               .threads = threads,
+                                                                               .type = merge.dtype}));
+  }
+  if (cut.share == Share::lanes) {
     return dispatch_parts<shaders::SparseMerge>(recorder, merge, cut, first, count, list,
                                                 shaders::SparseMerge::request({.empty = empty,
                                                                                .index_bytes = merge.index_bytes,
@@ -152,6 +170,35 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
   recorder.dispatch(kernel, dispatch);
 }
 
+// The only list after sparse_tiles.comp.
+void dispatch_runs(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
+                   const List& list) {
+  const StreamDevice device = device_of(recorder);
+  const uint64_t lanes = cut.parts * count, size = dtype_size(merge.dtype),
+                 offsets = (merge.rows + 1) * merge.index_bytes;
+  KernelRequest kernel = shaders::SparseRuns::request({.index_bytes = merge.index_bytes, .type = merge.dtype});
+  kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
+  const Table table = table_of(merge);
+  const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
+  Dispatch dispatch(merge.label);
+  dispatch.operand(merge.offsets, 0, offsets, Access::read)
+      .operand(&list.keys, 0, list.entries * 4, Access::read)
+      .operand(&list.values, 0, list.entries * count * list_bytes(merge), Access::read)
+      .operand(merge.c, 0, merge.c_span * size, Access::read_write)
+      .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read)
+      .push(shaders::SparseRuns::Push{.lanes = static_cast<uint32_t>(lanes),
+                                      .parts = static_cast<uint32_t>(cut.parts),
+                                      .columns = static_cast<uint32_t>(count),
+                                      .first = static_cast<uint32_t>(first),
+                                      .matrix_blocks = static_cast<uint32_t>(merge.n),
+                                      .chunk = static_cast<uint32_t>(cut.chunk),
+                                      .alpha = {alpha[0], alpha[1]},
+                                      .beta = {beta[0], beta[1]}})
+      .groups_linear(ceil_div(lanes, device.workgroup), recorder.traits())
+      .work(static_cast<double>(lanes * (8 + 2 * list_bytes(merge))), static_cast<double>(2 * lanes));
+  recorder.dispatch(kernel, dispatch);
+}
+
 }  // namespace
 
 std::array<uint32_t, 2> scalar_words(double value, int32_t dtype) {
@@ -185,21 +232,43 @@ bool can_by_rows(const Recorder& recorder, const Merge& merge) {
          traits.subgroup_shuffle && traits.subgroup_ballot && !needs_wide(most);
 }
 
+// Steps of a workgroup of sparse_tiles.comp: fewer where they leave multiprocessors without work. 0 if the device
+// cannot.
+uint64_t tile_steps(const Recorder& recorder, const Merge& merge) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = device_of(recorder);
+  if (device.cpu || merge.n > kTileColumns || merge.nnz == 0 || device.workgroup % device.subgroup != 0) return 0;
+  if (!traits.subgroup_arithmetic || !traits.subgroup_shuffle || !traits.subgroup_ballot) return 0;
+  const uint64_t threads = device.workgroup, wanted = 4 * device.cores;
+  uint64_t items = kTileItems;
+  while (items > 1 && (merge.rows + merge.nnz) / (threads * items) * merge.n * merge.batch_count < wanted) items /= 2;
+  const auto fits = [&] {
+    return shaders::SparseTiles::shared_bytes(
+               {.items = static_cast<int64_t>(items), .threads = static_cast<int64_t>(threads), .type = merge.dtype}) <=
+           traits.shared_bytes;
+  };
+  while (items > 1 && !fits()) items /= 2;
+  return fits() ? threads * items : 0;
+}
+
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   const StreamDevice device = device_of(recorder);
   MergeCut cut{};
-  cut.by_rows = can_by_rows(recorder, merge);
+  const uint64_t tile = tile_steps(recorder, merge);
+  cut.share = can_by_rows(recorder, merge) ? Share::rows : tile != 0 ? Share::tiles : Share::lanes;
   // More columns share the loads of an entry; fewer keep a GPU's neighbouring lanes on neighbouring elements.
-  cut.width = merge.n == 1 || (!device.cpu && merge.n < 64) ? 1 : merge.n < 4 ? 2 : 4;
+  cut.width = cut.share == Share::tiles ? 1 : merge.n == 1 || (!device.cpu && merge.n < 64) ? 1 : merge.n < 4 ? 2 : 4;
   cut.blocks = checked_mul(ceil_div(merge.n, cut.width), merge.batch_count, "n");
   if (cut.blocks > kMost)
     fail(TUFF_ERROR_UNSUPPORTED, "{} columns of {} matrices are too many", merge.n, merge.batch_count);
   const uint64_t steps = checked_add(merge.rows, merge.nnz, "nnz");
-  const uint64_t wanted = device.cpu ? 8 * device.cores * (cut.by_rows ? 1 : device.workgroup) : uint64_t{1} << 18;
+  const uint64_t wanted =
+      device.cpu ? 8 * device.cores * (cut.share == Share::rows ? 1 : device.workgroup) : uint64_t{1} << 18;
   const uint64_t parts = std::max<uint64_t>(wanted / cut.blocks, 1), chunk = ceil_div(steps, parts);
-  cut.chunk = cut.by_rows  ? std::clamp(chunk, kShortestShare, kLongestShare)
-              : device.cpu ? std::clamp(chunk, kShortest, kLongest)
-                           : std::clamp(chunk, kShortestGpu, kLongestGpu);
+  cut.chunk = cut.share == Share::tiles  ? tile
+              : cut.share == Share::rows ? std::clamp(chunk, kShortestShare, kLongestShare)
+              : device.cpu               ? std::clamp(chunk, kShortest, kLongest)
+                                         : std::clamp(chunk, kShortestGpu, kLongestGpu);
   cut.parts = ceil_div(steps, cut.chunk);
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
   const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);
@@ -213,6 +282,7 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
 }
 
 std::array<uint64_t, 3> list_sizes(const MergeCut& cut) {
+  if (cut.share == Share::tiles) return {first_list(cut), 0, 0};
   const uint64_t first = first_list(cut), second = next_list(first);
   return {first, second, next_list(second)};
 }
@@ -240,6 +310,10 @@ void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, c
     const uint64_t count = std::min(cut.at_once, cut.blocks - first);
     dispatch_merge(recorder, merge, cut, first, count, lists[0]);
     if (cut.parts == 1) continue;  // all rows are complete
+    if (cut.share == Share::tiles) {
+      dispatch_runs(recorder, merge, cut, first, count, lists[0]);
+      continue;
+    }
     // The first list, then two in turn.
     size_t from = 0;
     for (uint64_t n = most[0];;) {
