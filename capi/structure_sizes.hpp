@@ -220,6 +220,14 @@ struct Released<tuff_rnn_backward_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {312};  // 0.9.0
 };
 template <>
+struct Released<tuff_optimizer_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.9.0
+};
+template <>
+struct Released<tuff_gradient_norm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
+};
+template <>
 struct Released<tuff_spmm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
 };

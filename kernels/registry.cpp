@@ -13,6 +13,7 @@
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/optimizer/optimizer.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/quant/quant.hpp"
@@ -78,6 +79,8 @@ const OperationInfo* const kOperations[] = {
     &operations::fft.info(),
     &operations::rnn.info(),
     &operations::rnn_backward.info(),
+    &operations::optimizer_step.info(),
+    &operations::gradient_norm.info(),
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
     &operations::sddmm.info(),

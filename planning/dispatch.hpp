@@ -1,6 +1,7 @@
 // One launch of a kernel: its operands with their byte ranges, its parameters and its workgroup counts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +28,11 @@ class Dispatch {
     uint64_t offset;       // bytes, relative to the buffer
     uint64_t bytes;        // the range that may be accessed, for hazards and descriptors; 0 without a buffer
     Access access;
-    const Buffer* const* each = nullptr;  // if not null: one buffer per matrix of a batch, in place of `buffer`
+    const Buffer* const* each = nullptr;   // if not null: one buffer per matrix of a batch, in place of `buffer`
+    const uint64_t* each_bytes = nullptr;  // if not null: the range of each of them, of which `bytes` is the largest
+
+    // The range that may be accessed of the buffer of matrix i.
+    uint64_t bytes_of(uint32_t i) const { return each_bytes != nullptr ? each_bytes[i] : bytes; }
   };
 
   explicit Dispatch(const char* label) : label_(label) {}
@@ -41,17 +46,13 @@ class Dispatch {
   // An operand with one buffer per matrix, each accessed in its first `bytes`. `count` is the same for all such
   // operands of a dispatch and at most kMaxEach. The kernel request needs define_each(); prelude.glsl describes the
   // shader side.
-  static constexpr uint32_t kMaxEach = 8192, kMaxEachOperands = 4;
+  static constexpr uint32_t kMaxEach = 8192, kMaxEachOperands = 5;
   Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, uint64_t bytes, Access access) {
-    require_room(operand_count_, kMaxOperands, "operands");
-    require_room(each_operands_++, kMaxEachOperands, "operands with one buffer per matrix");
-    if (count > kMaxEach)
-      fail(TUFF_ERROR_INTERNAL, "{} has {} matrices, at most {} are allowed", label_, count, kMaxEach);
-    each_ |= 1u << operand_count_;
-    each_count_ = static_cast<uint32_t>(count);
-    operands_[operand_count_++] = {nullptr, 0, bytes, access, buffers};
-    far_ = far_ || bytes > kFar;
-    return *this;
+    return operand_each(buffers, count, bytes, nullptr, access);
+  }
+  // The same with a range for each buffer, none of them empty.
+  Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, const uint64_t* bytes, Access access) {
+    return operand_each(buffers, count, *std::max_element(bytes, bytes + count), bytes, access);
   }
   template <typename T>
   Dispatch& push(const T& parameters) {
@@ -100,6 +101,19 @@ class Dispatch {
 
  private:
   static constexpr uint64_t kFar = uint64_t{1} << 32;
+
+  Dispatch& operand_each(const Buffer* const* buffers, uint64_t count, uint64_t bytes, const uint64_t* each_bytes,
+                         Access access) {
+    require_room(operand_count_, kMaxOperands, "operands");
+    require_room(each_operands_++, kMaxEachOperands, "operands with one buffer per matrix");
+    if (count > kMaxEach)
+      fail(TUFF_ERROR_INTERNAL, "{} has {} matrices, at most {} are allowed", label_, count, kMaxEach);
+    each_ |= 1u << operand_count_;
+    each_count_ = static_cast<uint32_t>(count);
+    operands_[operand_count_++] = {nullptr, 0, bytes, access, buffers, each_bytes};
+    far_ = far_ || bytes > kFar;
+    return *this;
+  }
 
   const char* label_;
   const char* variant_ = "";

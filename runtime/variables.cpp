@@ -62,6 +62,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_FFT_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_LINALG_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_NORM_VARIANT", kKind, is_kind, nullptr},
+    {"TUFF_OPTIMIZER_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_POOL_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_QUANT_VARIANT", kKind, is_kind, nullptr},
     {"TUFF_RANDOM_VARIANT", kKind, is_kind, nullptr},

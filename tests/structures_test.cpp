@@ -383,6 +383,17 @@ TEST_P(Structures, OperationStructures) {
   rnn_backward.input_size = rnn_backward.hidden_size = 1;
   expect_checked("tuff_rnn_backward", rnn_backward, false,
                  [&](const tuff_rnn_backward_desc* d) { return tuff_rnn_backward(context(), d); });
+  tuff_optimizer_desc optimizer{};
+  optimizer.struct_size = sizeof optimizer;
+  optimizer.dtype = TUFF_F32;
+  expect_checked("tuff_optimizer_step", optimizer, false,
+                 [&](const tuff_optimizer_desc* d) { return tuff_optimizer_step(context(), d); });
+  const OwnBuffer norm(context(), 4);
+  tuff_gradient_norm_desc gradient_norm{};
+  gradient_norm.struct_size = sizeof gradient_norm;
+  gradient_norm.dtype = TUFF_F32, gradient_norm.norm = norm;
+  expect_checked("tuff_gradient_norm", gradient_norm, false,
+                 [&](const tuff_gradient_norm_desc* d) { return tuff_gradient_norm(context(), d); });
   auto quantize = operation(tuff_quantize_desc{});
   quantize.format = TUFF_QUANT_I8, quantize.rank = 2, quantize.shape[1] = 1;
   expect_checked("tuff_quantize", quantize, false,

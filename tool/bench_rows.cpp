@@ -401,6 +401,42 @@ void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_
                             }));
 }
 
+// AdamW for a few tensors, and the norm of their gradients.
+void add_optimizer_rows(std::vector<Row>& all, uint64_t size) {
+  constexpr size_t kTensors = 4;
+  const std::array<uint64_t, kTensors> sizes = {size, size, size, size};
+  const std::vector<uint64_t> gradients(kTensors, size), all_of_a_step(4 * kTensors, size);
+  const std::string shape = fmt::format("{} x {}", kTensors, size);
+  const auto handles = [](Buffers& b, size_t first) {
+    std::array<tuff_buffer, kTensors> of{};
+    for (size_t i = 0; i < kTensors; ++i) of[i] = b[first + i].handle();
+    return of;
+  };
+  all.push_back(memory_row("optimizer_step", "optimizer_step", "adamw, " + shape, 28 * kTensors * size, all_of_a_step,
+                           [=](const tuff::Context& context, Buffers& b) {
+                             const auto w = handles(b, 0), g = handles(b, kTensors), m = handles(b, 2 * kTensors),
+                                        v = handles(b, 3 * kTensors);
+                             tuff_optimizer_desc desc{};
+                             desc.dtype = TUFF_F32, desc.algorithm = TUFF_OPTIMIZER_ADAMW, desc.count = kTensors;
+                             desc.sizes = sizes.data(), desc.parameters = w.data(), desc.gradients = g.data();
+                             desc.first_moments = m.data(), desc.second_moments = v.data();
+                             desc.rate = 1e-3, desc.beta1 = 0.9, desc.beta2 = 0.999, desc.epsilon = 1e-8;
+                             desc.weight_decay = 0.01, desc.step = 1;
+                             context.optimizer_step(desc);
+                           }));
+  std::vector<uint64_t> and_norm = gradients;
+  and_norm.push_back(1);
+  all.push_back(memory_row("gradient_norm", "gradient_norm", shape, 4 * kTensors * size, and_norm,
+                           [=](const tuff::Context& context, Buffers& b) {
+                             const auto g = handles(b, 0);
+                             tuff_gradient_norm_desc desc{};
+                             desc.dtype = TUFF_F32, desc.count = kTensors, desc.sizes = sizes.data(),
+                             desc.gradients = g.data();
+                             desc.norm = b[kTensors].handle();
+                             context.gradient_norm(desc);
+                           }));
+}
+
 // The matrix of Poisson's equation on a grid of n x n points: itself and four neighbours in each row. Those beyond the
 // grid's edge have the index -1, which is ignored.
 struct Grid {
@@ -616,8 +652,10 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   }
   if (large) {
     add_rnn_rows(all, 64, 100, 1024);
+    add_optimizer_rows(all, 1 << 24);
   } else {
     add_rnn_rows(all, 8, 32, 128);
+    add_optimizer_rows(all, 1 << 20);
   }
   add_linalg_rows(all, large ? 4096 : 512);
   add_sparse_rows(all, large ? 4096 : 512);

@@ -1,4 +1,4 @@
-// GEMM, convolution, attention and recurrent layers.
+// GEMM, convolution, attention, recurrent layers and optimisers.
 #include "tool/selftest_cases.hpp"
 
 #include <fmt/format.h>
@@ -300,6 +300,53 @@ Case rnn_backward_case() {
   return within(std::move(entry), 3e-3);
 }
 
+// A step of AdamW from moments of zero: its length for each element is the rate, whatever the gradient. The direction
+// is a quotient near 1, wrong by some ten roundings, and the weight below 2.
+Case optimizer_case() {
+  constexpr uint64_t kCount = 5003;
+  Case entry{"optimizer_step", "adamw, 5003 weights", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      const uint64_t size = kCount;
+      const tuff_buffer parameters = out.handle(), gradients = in[0].handle(), masters = in[1].handle(),
+                        m = in[2].handle(), v = in[3].handle();
+      tuff_optimizer_desc desc{};
+      desc.dtype = TUFF_F32, desc.algorithm = TUFF_OPTIMIZER_ADAMW, desc.count = 1, desc.sizes = &size;
+      desc.parameters = &parameters, desc.gradients = &gradients, desc.masters = &masters;
+      desc.first_moments = &m, desc.second_moments = &v;
+      desc.rate = 0.1, desc.beta1 = 0.9, desc.beta2 = 0.999, desc.epsilon = 1e-8, desc.weight_decay = 0.1;
+      desc.step = 1;
+      context.optimizer_step(desc);
+    };
+    Problem problem{operation, shape, {}, poison(kCount), call, exact};
+    problem.inputs = {random.uniform(kCount, 0.5, 2), random.uniform(kCount, -1, 1), std::vector<float>(kCount, 0.0f),
+                      std::vector<float>(kCount, 0.0f)};
+    return problem;
+  };
+  return within(std::move(entry), 2e-6);
+}
+
+// The norm of a list, about 1: half the error of a sum with chains of some 300 additions.
+Case gradient_norm_case() {
+  constexpr uint64_t kCount = 5003;
+  Case entry{"gradient_norm", "5003 and 77 gradients", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      const uint64_t sizes[] = {kCount, 77};
+      const tuff_buffer gradients[] = {in[0].handle(), in[1].handle()};
+      tuff_gradient_norm_desc desc{};
+      desc.dtype = TUFF_F32, desc.count = 2, desc.sizes = sizes, desc.gradients = gradients, desc.norm = out.handle();
+      context.gradient_norm(desc);
+    };
+    Problem problem{operation, shape, {}, poison(1), call, exact};
+    problem.inputs = {random.uniform(kCount, -0.02, 0.02), random.uniform(77, -0.1, 0.1)};
+    return problem;
+  };
+  return within(std::move(entry), 2e-5);
+}
+
 }  // namespace
 
 void add_product_cases(std::vector<Case>& cases) {
@@ -332,6 +379,8 @@ void add_product_cases(std::vector<Case>& cases) {
   }
   cases.push_back(rnn_case());
   cases.push_back(rnn_backward_case());
+  cases.push_back(optimizer_case());
+  cases.push_back(gradient_norm_case());
 }
 
 }  // namespace tool

@@ -2294,6 +2294,110 @@ typedef struct tuff_rnn_backward_desc {
 TUFF_API tuff_status tuff_rnn_backward(tuff_stream stream, const tuff_rnn_backward_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
+ * Training: steps of optimisers. Since 0.9.0. docs/training.md has examples.
+ *
+ * Each call takes a list of tensors, as arrays of `count` handles: tensor i is at the start of parameters[i] and has
+ * sizes[i] elements, gradients[i] is its gradient, and so on. The tensors of a list share one type; a network with
+ * tensors of several types takes a call for each. TUFF_NULL_HANDLE may stand for a tensor without elements.
+ * ------------------------------------------------------------------------------------------- */
+
+/* What tuff_optimizer_step() computes. */
+typedef int32_t tuff_optimizer;
+enum {
+  TUFF_OPTIMIZER_INVALID = -1,
+  TUFF_OPTIMIZER_SGD = 0,   /* stochastic gradient descent, with momentum if that is not 0 */
+  TUFF_OPTIMIZER_ADAM = 1,  /* Adam; weight_decay is added to the gradient */
+  TUFF_OPTIMIZER_ADAMW = 2, /* Adam; weights decay by themselves */
+  TUFF_OPTIMIZER_LAMB = 3   /* Adam's direction, as long for each tensor as the tensor is */
+};
+
+/* Options of tuff_optimizer_step(). Numbers are rounded to f32 on devices; zero means zero, unless noted. */
+typedef struct tuff_optimizer_desc {
+  uint32_t struct_size;
+  int32_t dtype;         /* of the parameters: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t algorithm;     /* TUFF_OPTIMIZER_* */
+  int32_t gradient_type; /* dtype (or 0) or TUFF_F32 */
+  int32_t nesterov;      /* SGD: 1: Nesterov's momentum */
+  int32_t reserved;      /* zero */
+  uint64_t count;        /* tensors */
+  const uint64_t* sizes; /* elements of each tensor; may be NULL if count is 0 */
+  const tuff_buffer* parameters; /* in and out; with masters: out; may be NULL if count is 0 */
+  const tuff_buffer* gradients;  /* may be NULL if count is 0 */
+  const tuff_buffer* masters; /* TUFF_F32: the parameters in full precision, which steps are made on; each parameter
+                                 becomes its master, rounded. NULL: none */
+  const tuff_buffer* first_moments; /* TUFF_F32, in and out: m, or SGD's velocity; zeros before the first step. NULL:
+                                       none, for SGD without momentum */
+  const tuff_buffer* second_moments; /* TUFF_F32, in and out: v; zeros before the first step. NULL: none, for SGD */
+  double rate;           /* at least 0 */
+  double momentum;       /* SGD: at least 0 */
+  double beta1, beta2;   /* others than SGD: from 0 to below 1 */
+  double epsilon;        /* others than SGD: at least 0 */
+  double weight_decay;   /* at least 0 */
+  double gradient_scale; /* gradients are multiplied by this, as by 1 / s if the loss was multiplied by s; 0: 1 */
+  uint64_t step;         /* others than SGD: 1 for the first step, and so on; 0 with `steps` */
+  /* Numbers that the device reads when it makes the step, for graphs and for what need not be waited for. Each is one
+   * element, or TUFF_NULL_HANDLE. */
+  tuff_buffer steps;           /* TUFF_I32, in and out: the steps made so far. The call adds its own */
+  tuff_buffer rate_factor;     /* TUFF_F32: the rate is multiplied by this */
+  tuff_buffer gradient_factor; /* TUFF_F32: gradients are multiplied by this, too */
+  tuff_buffer skip;            /* TUFF_I32: unless it is 0, the call changes nothing */
+} tuff_optimizer_desc;
+
+/* Changes parameters by their gradients: one step of an optimiser, for all tensors of a list. With
+ * g = gradient * gradient_scale * gradient_factor, r = rate * rate_factor, d = weight_decay, t = step (or steps + 1):
+ *   SGD    g += d w. Without momentum w -= r g. With it v = momentum v + g, and w -= r v; with nesterov
+ *          w -= r (g + momentum v)
+ *   ADAM   g += d w; m += (1 - beta1) (g - m); v = beta2 v + (1 - beta2) g^2;
+ *          w -= r / (1 - beta1^t) * m / (sqrt(v) / sqrt(1 - beta2^t) + epsilon)
+ *   ADAMW  the same without g += d w; w is multiplied by 1 - r d first
+ *   LAMB   m and v as in ADAMW; u = m / (1 - beta1^t) / (sqrt(v) / sqrt(1 - beta2^t) + epsilon) + d w;
+ *          w -= r |w| / |u| * u, where |x| is the Euclidean norm of the tensor, and |w| / |u| is 1 if either is 0
+ * The first three are PyTorch's SGD, Adam and AdamW; LAMB is that of You et al. (arXiv:1904.00962) with their function
+ * phi(x) = x.
+ *
+ * Everything is computed in f32 (on the host backend in f64), whatever the type of parameters and gradients; what is
+ * stored is rounded once, and m and v are used as they are stored. A list takes about one dispatch for every 80 tensors
+ * and one for each very large one, three for LAMB. The norms of LAMB are sums in an order that depends on the sizes only,
+ * and leave the range of f32 only if the norm itself does.
+ *
+ * In a graph all numbers of the descriptor stay what they were when it was captured, `step` too: a graph of Adam's steps
+ * needs `steps`.
+ * Errors: INVALID_ARGUMENT for arrays that the algorithm does not use or lacks, for numbers outside their range or that
+ * are not finite in f32, for a step of 0 without `steps` (but for SGD) and one with it, and for a tensor that is written
+ * and overlaps any other operand; UNSUPPORTED for other types. */
+TUFF_API tuff_status tuff_optimizer_step(tuff_stream stream, const tuff_optimizer_desc* desc);
+
+/* Options of tuff_gradient_norm(). */
+typedef struct tuff_gradient_norm_desc {
+  uint32_t struct_size;
+  int32_t dtype;      /* of the gradients: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t accumulate; /* 1: `norm` and `found` hold those of other gradients, which are counted in */
+  int32_t reserved;   /* zero */
+  uint64_t count;     /* tensors */
+  const uint64_t* sizes;        /* elements of each tensor; may be NULL if count is 0 */
+  const tuff_buffer* gradients; /* may be NULL if count is 0 */
+  double gradient_scale; /* gradients count multiplied by this; 0: 1 */
+  double limit;          /* positive: the longest that gradients may be; 0: any */
+  /* One element each; TUFF_NULL_HANDLE: none, or not wanted. One at least of the outputs is given. */
+  tuff_buffer gradient_factor; /* TUFF_F32: gradients count multiplied by this, too */
+  tuff_buffer norm;   /* out: TUFF_F32 */
+  tuff_buffer factor; /* out: TUFF_F32: gradient_factor (or 1), times limit / norm if norm is above the limit */
+  tuff_buffer found;  /* out: TUFF_I32: 1 if a gradient is infinite or NaN, otherwise 0 */
+} tuff_gradient_norm_desc;
+
+/* The length of a list of gradients, |gradient_scale * gradient_factor * (all elements of all tensors)| by the Euclidean
+ * norm, and what follows from it: `factor` and `found` are what tuff_optimizer_step() takes as gradient_factor and skip,
+ * so that gradients are clipped, and steps with infinite gradients left out, without waiting for the device.
+ *
+ * Computed in f32 (on the host backend in f64) for all types, in an order that depends on the sizes only. Squares do not
+ * leave the range: the norm is infinite only if it is above f32's largest number. With an infinite gradient norm is
+ * infinite, and factor 0 if there is a limit; with a NaN both are NaN. Without elements the norm is 0.
+ * Errors: INVALID_ARGUMENT for a gradient_scale that is not finite in f32, for a limit that is negative or not finite in
+ * f32, if there is no output or no norm to accumulate, and for an output that overlaps any other operand; UNSUPPORTED
+ * for other types. */
+TUFF_API tuff_status tuff_gradient_norm(tuff_stream stream, const tuff_gradient_norm_desc* desc);
+
+/* ---------------------------------------------------------------------------------------------
  * Sparse matrices. Since 0.9.0. docs/sparse.md has examples.
  *
  * A sparse matrix is described by buffers. Its entries have an index of a row, one of a column and a value:

@@ -593,6 +593,92 @@ def test_optimisers_take_the_steps_of_their_formulas(host):
     assert grad.clip_norm([host.array([3.0])], 5.0)[0].item() == 3
 
 
+def _formulas(kind, w, gradients, rate, decay):
+    """Steps by the formulas of tuff.h in float64."""
+    m, v, momentum = np.zeros_like(w), np.zeros_like(w), 0.9
+    for t, g in enumerate(gradients, 1):
+        if kind in ("momentum", "nesterov"):
+            g = g + decay * w
+            v = momentum * v + g
+            w = w - rate * (g + momentum * v if kind == "nesterov" else v)
+            continue
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        u = m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.999**t)) + 1e-6)
+        if kind == "adam":
+            w = w - rate * decay * w - rate * u
+        else:
+            u = u + decay * w
+            w = w - rate * np.linalg.norm(w) / np.linalg.norm(u) * u
+    return w
+
+
+@pytest.mark.parametrize("kind", ["momentum", "nesterov", "adam", "lamb"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_optimisers_of_every_type(ctx, rng, kind, dtype):
+    """float64 is computed by formulas, the others by lists, and both are the same steps. 16-bit parameters lose digits of
+    each step: a unit of theirs."""
+    shapes = [(5, 3), (1,), (4099,)]
+    values = [rng.uniform(0.5, 2, shape).astype(dtype) for shape in shapes]
+    slopes = [[rng.uniform(-1, 1, shape).astype(dtype) for shape in shapes] for _ in range(3)]
+    parameters = {"first": ctx.array(values[0], dtype), "rest": [ctx.array(one, dtype) for one in values[1:]]}
+    optimiser = {"momentum": lambda: grad.SGD(parameters, 0.1, momentum=0.9, weight_decay=0.1),
+                 "nesterov": lambda: grad.SGD(parameters, 0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+                 "adam": lambda: grad.Adam(parameters, 0.1, epsilon=1e-6, weight_decay=0.1),
+                 "lamb": lambda: grad.LAMB(parameters, 0.1, weight_decay=0.1)}[kind]()  # fmt: skip
+    for of_step in slopes:
+        arrays = [ctx.array(2 * one, dtype) for one in of_step]
+        optimiser.step({"rest": arrays[1:], "first": arrays[0]}, scale=0.5)
+    tolerance = {np.float32: 1e-5, np.float64: 1e-12, np.float16: 4e-3}[dtype]
+    for at, one in enumerate([parameters["first"], *parameters["rest"]]):
+        wanted = _formulas(kind, values[at].astype(F64), [s[at].astype(F64) for s in slopes], 0.1, 0.1)
+        np.testing.assert_allclose(one.numpy().astype(F64), wanted, rtol=tolerance, atol=tolerance)
+
+
+def test_a_parameter_that_is_listed_twice_takes_both_steps(ctx):
+    shared = ctx.array([1.0, 2.0], np.float32)
+    grad.SGD([shared, shared], 0.5).step([ctx.array([1.0, 0.0], np.float32), ctx.array([0.0, 1.0], np.float32)])
+    assert shared.numpy().tolist() == [0.5, 1.5]
+
+
+def test_norms_of_gradients(ctx):
+    """Of arrays of several types, and what a step does with them."""
+    parts = {"a": ctx.array([3.0], np.float32), "b": [ctx.array([4.0], np.float16)], "c": ctx.array([12.0, 0.0], np.float32)}
+    norm, factor, found = grad.gradient_norm(parts)
+    assert (norm.item(), factor.item(), found.item()) == (13, 1, 0)
+    norm, factor, found = grad.gradient_norm(parts, 6.5, scale=2, factor=ctx.array([0.5], np.float32))
+    assert (norm.item(), factor.item(), found.item()) == (13, 0.25, 0)
+    w = ctx.array([1.0, 1.0], np.float32)
+    grad.SGD([w], 1.0).step([parts["c"]], factor=factor)
+    assert w.numpy().tolist() == [-2, 1]
+    parts["b"] = [ctx.array([np.inf], np.float16)]
+    found = grad.gradient_norm(parts)[2]
+    assert found.item() == 1
+    grad.SGD([w], 1.0).step([parts["c"]], skip=found)
+    assert w.numpy().tolist() == [-2, 1]
+    huge = grad.clip_norm([ctx.array([3e30, 4e30], np.float32)], 1.0)[0].numpy()
+    np.testing.assert_allclose(huge, [0.6, 0.8], rtol=1e-6)
+
+
+def test_misuse_of_optimisers(ctx):
+    w, g, wide = ctx.ones(2), ctx.ones(2), ctx.array([1.0, 2.0], F64)
+    rows = [
+        (ValueError, "nesterov needs a momentum", lambda: grad.SGD([w], 0.1, nesterov=True)),
+        (ValueError, "factor has shape .2,.", lambda: grad.SGD([w], 0.1).step([g], factor=g)),
+        (TypeError, "skip is int, not a tuff.Array", lambda: grad.SGD([w], 0.1).step([g], skip=1)),
+        (ValueError, "skip has shape .1,. and is of float32", lambda: grad.SGD([w], 0.1).step([g], skip=ctx.ones(1))),
+        (TypeError, "factor and skip are for parameters of float32", lambda: grad.SGD([wide], 0.1).step([wide], factor=ctx.ones(1))),
+        (TypeError, "a gradient is of float64", lambda: grad.gradient_norm([wide])),
+        (ValueError, "hold no array", lambda: grad.gradient_norm([])),
+        (ValueError, "betas are", lambda: grad.LAMB([w], betas=(0.9, 1.0))),
+        (tuff.TuffError, "rate is -1", lambda: grad.SGD([w], -1.0).step([g])),
+        (tuff.TuffError, "overlaps gradients", lambda: grad.SGD([w], 0.1).step([w])),
+    ]  # fmt: skip
+    for error, text, call in rows:
+        with pytest.raises(error, match=text):
+            call()
+    assert w.numpy().tolist() == [1, 1]
+
+
 def test_a_network_learns(host, rng):
     """Two moons, which no line divides."""
     angle = rng.uniform(0, math.pi, 200)

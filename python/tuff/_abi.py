@@ -324,6 +324,13 @@ PAD_REFLECT = 2
 PAD_SYMMETRIC = 3
 PAD_WRAP = 4
 
+# tuff_optimizer
+OPTIMIZER_INVALID = -1
+OPTIMIZER_SGD = 0
+OPTIMIZER_ADAM = 1
+OPTIMIZER_ADAMW = 2
+OPTIMIZER_LAMB = 3
+
 # tuff_sparse_format
 SPARSE_INVALID = -1
 SPARSE_COO = 0
@@ -1503,6 +1510,58 @@ class RnnBackwardDesc(Structure):
     ]
 
 
+class OptimizerDesc(Structure):
+    """tuff_optimizer_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("algorithm", c_int32),
+        ("gradient_type", c_int32),
+        ("nesterov", c_int32),
+        ("reserved", c_int32),
+        ("count", c_uint64),
+        ("sizes", POINTER(c_uint64)),
+        ("parameters", POINTER(c_uint64)),
+        ("gradients", POINTER(c_uint64)),
+        ("masters", POINTER(c_uint64)),
+        ("first_moments", POINTER(c_uint64)),
+        ("second_moments", POINTER(c_uint64)),
+        ("rate", c_double),
+        ("momentum", c_double),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("weight_decay", c_double),
+        ("gradient_scale", c_double),
+        ("step", c_uint64),
+        ("steps", c_uint64),
+        ("rate_factor", c_uint64),
+        ("gradient_factor", c_uint64),
+        ("skip", c_uint64),
+    ]
+
+
+class GradientNormDesc(Structure):
+    """tuff_gradient_norm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("accumulate", c_int32),
+        ("reserved", c_int32),
+        ("count", c_uint64),
+        ("sizes", POINTER(c_uint64)),
+        ("gradients", POINTER(c_uint64)),
+        ("gradient_scale", c_double),
+        ("limit", c_double),
+        ("gradient_factor", c_uint64),
+        ("norm", c_uint64),
+        ("factor", c_uint64),
+        ("found", c_uint64),
+    ]
+
+
 class SpmmDesc(Structure):
     """tuff_spmm_desc"""
 
@@ -2107,6 +2166,9 @@ FUNCTIONS = {
     # Recurrent networks
     "tuff_rnn": (c_int32, [c_uint64, POINTER(RnnDesc)]),
     "tuff_rnn_backward": (c_int32, [c_uint64, POINTER(RnnBackwardDesc)]),
+    # Training
+    "tuff_optimizer_step": (c_int32, [c_uint64, POINTER(OptimizerDesc)]),
+    "tuff_gradient_norm": (c_int32, [c_uint64, POINTER(GradientNormDesc)]),
     # Sparse matrices
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),

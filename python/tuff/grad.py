@@ -20,11 +20,13 @@ from . import _gradients, _layer_gradients, _norms, _recurrent_gradients  # noqa
 from ._array import Array
 from ._checked import is_whole, real, whole
 from ._expression import expr
-from ._optimisers import SGD, Adam, clip_norm
+from ._optimisers import LAMB, SGD, Adam, clip_norm, gradient_norm
 from ._tape import Tape, Traced, constant, dense, depth, leaves_of, with_leaves
 from ._types import is_float
 
-__all__ = ["SGD", "Adam", "clip_norm", "constant", "cross_entropy", "grad", "mean_squared_error", "value_and_grad", "vjp"]
+__all__ = [
+    "LAMB", "SGD", "Adam", "clip_norm", "constant", "cross_entropy", "grad", "gradient_norm", "mean_squared_error", "value_and_grad", "vjp",
+]  # fmt: skip
 
 
 def vjp(function: Callable[..., Array], *arguments: object) -> Tuple[Array, Callable[[Array], tuple]]:

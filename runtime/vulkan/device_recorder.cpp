@@ -63,9 +63,9 @@ Bound DeviceRecorder::find_each(const Dispatch& dispatch, const Dispatch::Operan
     if (r > first) {
       HazardTracker::Range& range = touched.ranges[r - 1];
       range.begin = std::min(range.begin, at.offset);
-      range.end = std::max(range.end, at.offset + operand.bytes);
+      range.end = std::max(range.end, at.offset + operand.bytes_of(i));
     } else if (touched.count - first < Touched::kMaxBlocks) {
-      touched.add(*at.block, at.offset, at.offset + operand.bytes, operand.access != Access::read);
+      touched.add(*at.block, at.offset, at.offset + operand.bytes_of(i), operand.access != Access::read);
     } else {
       touched.everything = true;
       return {};

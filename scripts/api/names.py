@@ -41,6 +41,10 @@ VALUES = {
     "tuff_rnn_backward_desc.direction": "tuff_rnn_direction",
     "tuff_rnn_backward_desc.gate_order": "tuff_rnn_gates",
     "tuff_rnn_backward_desc.linear_before_reset": "boolean",
+    "algorithm": "tuff_optimizer",
+    "gradient_type": "tuff_dtype",
+    "nesterov": "boolean",
+    "tuff_gradient_norm_desc.accumulate": "boolean",
     "precision": "tuff_precision",
     "tuff_device_properties.type": "tuff_device_type",
     "tuff_op_argument.kind": "tuff_op_kind",
@@ -69,6 +73,7 @@ VALUES = {
 LENGTHS = {
     **dict.fromkeys("shape start step order".split(), "rank"),
     "tuff_slice.out_shape": "rank",
+    **dict.fromkeys("parameters gradients masters first_moments second_moments".split(), "count"),
     **dict.fromkeys("inputs sizes buffers tuff_op_run.arguments tuff_op_host.arguments".split(), "count"),
     "tuff_op_operand.data": "bytes",
     **dict.fromkeys("a_array b_array c_array".split(), "batch_count"),

@@ -38,7 +38,7 @@ const std::vector<Description>& descriptions() {
     std::vector<Description> result;
     for (const std::span<const Description> family :
          {describe_products(), describe_images(), describe_rows(), describe_shapes(), describe_attention(),
-          describe_linalg(), describe_recurrent(), describe_sparse(), describe_quant()}) {
+          describe_linalg(), describe_recurrent(), describe_sparse(), describe_quant(), describe_training()}) {
       result.insert(result.end(), family.begin(), family.end());
     }
     return result;

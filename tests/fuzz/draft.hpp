@@ -133,6 +133,7 @@ std::span<const Description> describe_linalg();
 std::span<const Description> describe_recurrent();
 std::span<const Description> describe_sparse();
 std::span<const Description> describe_quant();
+std::span<const Description> describe_training();
 const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.

@@ -39,6 +39,7 @@ GROUPS = {
     ("rnn_backward", "cell"): ("tuff_rnn_cell",),
     ("rnn_backward", "direction"): ("tuff_rnn_direction",),
     ("rnn_backward", "gate_order"): ("tuff_rnn_gates",),
+    ("optimizer_step", "algorithm"): ("tuff_optimizer",),
     ("quantize", "granularity"): ("tuff_quant_granularity",),
     ("dequantize", "format"): ("tuff_quant_format",),
     ("qgemm", "format"): ("tuff_quant_format",),
@@ -56,7 +57,7 @@ GROUPS = {
     ("sparse_convert", "to_format"): ("tuff_sparse_format",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Linear algebra", "Sparse matrices", "Quantisation")
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Training", "Linear algebra", "Sparse matrices", "Quantisation")
 COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
 
 

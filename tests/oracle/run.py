@@ -37,6 +37,7 @@ import shapes  # noqa: E402, F401
 import sorting  # noqa: E402, F401
 import sparse  # noqa: E402, F401
 import quantisation  # noqa: E402, F401
+import training  # noqa: E402, F401
 import transforms  # noqa: E402, F401
 import windows  # noqa: E402, F401
 

@@ -195,6 +195,10 @@ void draw_svd(Call& call);
 void draw_rnn(Call& call);
 void draw_rnn_backward(Call& call);
 
+// operations_training.cpp
+void draw_optimizer_step(Call& call);
+void draw_gradient_norm(Call& call);
+
 // operations_sparse.cpp
 void draw_spmm(Call& call);
 void draw_sparse_convert(Call& call);

@@ -600,6 +600,8 @@ constexpr DrawnOperation kOperations[] = {
     {"fft", 6, draw_fft},
     {"rnn", 6, draw_rnn},
     {"rnn_backward", 6, draw_rnn_backward},
+    {"optimizer_step", 6, draw_optimizer_step},
+    {"gradient_norm", 3, draw_gradient_norm},
     {"quantize", 5, draw_quantize},
     {"dequantize", 5, draw_dequantize},
     {"qgemm", 5, draw_qgemm},

@@ -366,7 +366,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const Place what{name, i, whole ? 0 : kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
-        check_range(what, *operand.each[j], 0, operand.bytes, operand.access);
+        check_range(what, *operand.each[j], 0, operand.bytes_of(j), operand.access);
       }
     } else if (operand.buffer != nullptr && operand.bytes != 0) {
       if (operand.buffer->allocation == parameters_.allocation && !parameters_valid_) {
@@ -402,7 +402,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j)
-        used(name, *operand.each[j], 0, operand.bytes, operand.access);
+        used(name, *operand.each[j], 0, operand.bytes_of(j), operand.access);
     } else if (operand.buffer != nullptr) {
       used(name, *operand.buffer, operand.offset, operand.bytes, operand.access);
     }

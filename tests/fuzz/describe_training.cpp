@@ -1,0 +1,176 @@
+// Steps of optimisers and norms of gradients. Values are small integers; how far two backends may differ follows from
+// their magnitudes.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "fuzz/draft.hpp"
+#include "fuzz/numbers.hpp"
+#include "support/bounds.hpp"
+
+namespace tuff_fuzz {
+namespace {
+
+using tuff_test::gamma;
+using tuff_test::kU;
+
+// The largest magnitude of the values of all operands of this name; `otherwise` if the call has none.
+double most_of(const Draft& d, std::string_view name, double otherwise = 0) {
+  double most = -1;
+  for (const Operand& operand : d.operands) {
+    if (operand.read && operand.elements != 0 && operand.name == name) most = std::max(most, operand.seen.most);
+  }
+  return most < 0 ? otherwise : most;
+}
+
+std::vector<uint64_t> draw_sizes(Draft& d) {
+  std::vector<uint64_t> sizes(d.shape.one_in(6) ? d.shape.between(5, 9) : d.shape.between(1, 3));
+  for (uint64_t& size : sizes) size = d.extent(draw_size(d.shape, 300), 0, 60);
+  d.set("count", sizes.size());
+  d.list("sizes", sizes);
+  return sizes;
+}
+
+// Whether all contents are integers up to `most` where that matters.
+bool integral(const Draft& d, double most) {
+  for (const Operand& operand : d.operands) {
+    if (!operand.read || operand.elements == 0 || operand.dtype == TUFF_I32) continue;
+    if (!operand.seen.integral || operand.seen.most > most) return false;
+  }
+  return true;
+}
+
+void draw_optimizer_step(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), algorithm = static_cast<int32_t>(draw.below(4)),
+                gradient_type = draw.one_in(3) ? TUFF_F32 : dtype;
+  const bool sgd = algorithm == TUFF_OPTIMIZER_SGD, lamb = algorithm == TUFF_OPTIMIZER_LAMB;
+  const bool masters = draw.one_in(3), momentum = sgd && draw.one_in(2);
+  d.set("dtype", dtype), d.set("algorithm", algorithm);
+  d.set("gradient_type", gradient_type == dtype && draw.one_in(2) ? 0 : gradient_type);
+  if (momentum) d.set("nesterov", static_cast<int32_t>(draw.below(2)));
+  // Both betas are exact, so that m is, and LAMB's u is not a small difference of large numbers.
+  const double rate = d.free.of({0.5, 0.01, 0.0}), decay = lamb || draw.one_in(2) ? 0 : 0.125,
+               scale = d.free.of({1.0, 0.5, -2.0}), epsilon = sgd ? 0 : 0.5, velocity = momentum ? 0.75 : 0;
+  d.real("rate", rate), d.real("weight_decay", decay), d.real("gradient_scale", scale);
+  d.real("momentum", velocity), d.real("epsilon", epsilon);
+  if (!sgd) d.real("beta1", 0.5), d.real("beta2", 0.75);
+  const std::vector<uint64_t> sizes = draw_sizes(d);
+  uint64_t elements = 0;
+  for (const uint64_t size : sizes) elements += size;
+  const bool counted = draw.one_in(2);
+  d.set("step", counted || (sgd && d.free.one_in(2)) ? uint64_t{0} : d.free.between(1, 9));
+
+  const auto magnitudes = [&d, scale, decay] {
+    struct {
+      double w, g, m, v, rate;
+    } most{std::max(most_of(d, "parameters"), most_of(d, "masters")),
+           most_of(d, "gradients") * std::fabs(scale) * most_of(d, "gradient_factor", 1), most_of(d, "first_moments"),
+           most_of(d, "second_moments"), most_of(d, "rate_factor", 1)};
+    most.g += decay * most.w;
+    return most;
+  };
+  const auto of_first = [magnitudes, velocity, sgd](uint64_t, double) {
+    const auto most = magnitudes();
+    return 16 * kU * ((sgd ? velocity : 1) * most.m + most.g);
+  };
+  const auto of_second = [magnitudes](uint64_t, double) {
+    const auto most = magnitudes();
+    return 16 * kU * (most.v + most.g * most.g);
+  };
+  const auto n = static_cast<double>(elements);
+  const auto of_weights = [=](int32_t type) {
+    return [=](uint64_t, double value) {
+      const auto most = magnitudes();
+      const double step = rate * most.rate;
+      double error;
+      if (sgd) {
+        error = 16 * kU * (most.w + step * (most.g + (velocity + 1) * (velocity * most.m + most.g)));
+      } else {
+        // m / (1 - beta1^t) is at most twice m, sqrt(v) / sqrt(1 - beta2^t) at most twice sqrt(v). The root is off by
+        // as much as g is, and relatively; the quotient by that divided by epsilon, whose square it is divided by at
+        // most.
+        const double m = 2 * (most.m + most.g), root = 2 * (std::sqrt(most.v) + most.g);
+        const double u = m / epsilon, of_u = 32 * kU * (u + m * (root + most.g) / (epsilon * epsilon));
+        // LAMB: ratio * u is at most |w|, with norms that are off by a sum's error.
+        error =
+            lamb ? 32 * kU * most.w + step * std::sqrt(n) * (most.w + u) * (gamma(600) + 64 * kU * (1 + root / epsilon))
+                 : 32 * kU * (most.w * (1 + step * decay) + step * u) + step * of_u;
+      }
+      return error + (type == TUFF_F32 ? 0 : spacing(type, std::fabs(value) + error));
+    };
+  };
+  const auto in_out = [&](const char* name, int32_t type, Fill fill, const Allowed& allowed, bool read) {
+    d.list(name, std::vector<uint64_t>(sizes.size(), 0));
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      Operand& operand = d.output(name, type, sizes[i], static_cast<uint32_t>(i));
+      operand.read = read, operand.fill = fill, operand.allowed = allowed;
+    }
+  };
+  in_out("parameters", dtype, Fill::integers, of_weights(dtype), !masters);
+  d.list("gradients", std::vector<uint64_t>(sizes.size(), 0));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    d.input("gradients", gradient_type, sizes[i], Fill::integers, 4, static_cast<uint32_t>(i));
+  }
+  if (masters) in_out("masters", TUFF_F32, Fill::integers, of_weights(TUFF_F32), true);
+  if (!sgd || momentum) in_out("first_moments", TUFF_F32, Fill::integers, of_first, true);
+  if (!sgd) in_out("second_moments", TUFF_F32, Fill::positive, of_second, true);
+  const uint64_t one = elements != 0 ? 1 : 0;
+  if (counted) {
+    Operand& steps = d.output("steps", TUFF_I32, one);
+    steps.read = true, steps.fill = Fill::indices, steps.most = 9;
+  }
+  if (draw.one_in(3)) d.input("rate_factor", TUFF_F32, one, Fill::integers, 2);
+  if (draw.one_in(3)) d.input("gradient_factor", TUFF_F32, one, Fill::integers, 2);
+  if (draw.one_in(4)) d.input("skip", TUFF_I32, one, Fill::booleans, 1);
+  d.suits = [&d, sgd] {
+    if (!integral(d, 4)) return false;
+    for (const Operand& operand : d.operands) {
+      if (!sgd && operand.elements != 0 && std::string_view(operand.name) == "second_moments" && !operand.seen.positive)
+        return false;
+    }
+    return true;
+  };
+}
+
+void draw_gradient_norm(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  d.set("dtype", dtype);
+  const bool accumulates = draw.one_in(3), norm = accumulates || draw.one_in(2), factor = draw.one_in(2),
+             found = draw.one_in(2) || !(norm || factor);
+  d.set("accumulate", static_cast<int32_t>(accumulates));
+  d.real("gradient_scale", d.free.of({1.0, 0.25, -3.0}));
+  d.real("limit", d.free.of({0.0, 0.5, 7.0, 1e6}));
+  const std::vector<uint64_t> sizes = draw_sizes(d);
+  d.list("gradients", std::vector<uint64_t>(sizes.size(), 0));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    d.input("gradients", dtype, sizes[i], Fill::integers, 4, static_cast<uint32_t>(i));
+  }
+  if (draw.one_in(2)) d.input("gradient_factor", TUFF_F32, 1, Fill::integers, 4);
+  // Half a sum's error by the root, and a few roundings. A norm at the limit may be on either side of it, where the
+  // factor is the same.
+  const Allowed near = [](uint64_t, double value) { return std::fabs(value) * (gamma(300) + 16 * kU); };
+  if (norm) {
+    Operand& output = d.output("norm", TUFF_F32, 1);
+    output.allowed = near, output.read = accumulates;
+  }
+  if (factor) d.output("factor", TUFF_F32, 1).allowed = near;
+  if (found) {
+    Operand& output = d.output("found", TUFF_I32, 1);
+    output.read = accumulates, output.fill = Fill::booleans, output.most = 1;
+  }
+  d.suits = [&d] { return integral(d, 0x1p20); };
+}
+
+}  // namespace
+
+std::span<const Description> describe_training() {
+  static constexpr Description kAll[] = {
+      {"tuff_optimizer_step", "optimizer", draw_optimizer_step},
+      {"tuff_gradient_norm", "optimizer", draw_gradient_norm},
+  };
+  return kAll;
+}
+
+}  // namespace tuff_fuzz
