@@ -11,10 +11,11 @@ namespace {
 
 using Tensors = std::vector<const Buffer*>;
 
-// The sizes of a list: few tensors of any size, or many, most of them small.
-std::vector<uint64_t>& draw_list(Call& call) {
+// The sizes of a list: few tensors of any size, or, once in `odds` times, more than a dispatch takes, most of them small.
+// Each operand is misused beside each output, which takes time.
+std::vector<uint64_t>& draw_list(Call& call, uint64_t odds) {
   Numbers& n = call.numbers;
-  auto& sizes = call.keep(std::vector<uint64_t>(n.coin(4) ? n.below(200) : n.below(6)));
+  auto& sizes = call.keep(std::vector<uint64_t>(n.coin(odds) ? 75 + n.below(15) : n.below(6)));
   for (uint64_t& size : sizes) size = n.coin(sizes.size() > 6 ? 40 : 2) ? call.size() : n.below(3000);
   call.tell("sizes", sizes);
   return sizes;
@@ -25,7 +26,7 @@ std::vector<uint64_t>& draw_list(Call& call) {
 void draw_optimizer_step(Call& call) {
   Numbers& n = call.numbers;
   tuff::OptimizerArgs& args = call.keep(tuff::OptimizerArgs{});
-  const std::vector<uint64_t>& sizes = draw_list(call);
+  const std::vector<uint64_t>& sizes = draw_list(call, 200);
   uint64_t elements = 0;
   for (const uint64_t size : sizes) elements = plus(elements, size);
   args.sizes = sizes;
@@ -63,7 +64,7 @@ void draw_optimizer_step(Call& call) {
 void draw_gradient_norm(Call& call) {
   Numbers& n = call.numbers;
   tuff::GradientNormArgs& args = call.keep(tuff::GradientNormArgs{});
-  const std::vector<uint64_t>& sizes = draw_list(call);
+  const std::vector<uint64_t>& sizes = draw_list(call, 6);
   args.sizes = sizes;
   args.dtype = call.float_type(), args.gradient_scale = 1, args.limit = n.coin() ? 1 : 0;
   call.tell("dtype", args.dtype);
