@@ -134,11 +134,22 @@ ContextUsage context_of(const std::byte* slot, const std::string& program, int64
   return context;
 }
 
+// Threads count on meanwhile, so the copy is made by atomic loads. The lock keeps away what is no counter.
 void read_own(UsageReport& report) {
-  Publisher& all = publisher();
-  const std::lock_guard lock(all.mutex);
-  if (all.page.memory == nullptr) return;
-  parse_usage({all.page.memory, all.page.bytes}, platform::process_number(), report);
+  std::vector<std::byte> copy;
+  {
+    Publisher& all = publisher();
+    const std::lock_guard lock(all.mutex);
+    if (all.page.memory == nullptr) return;
+    static_assert(kUsagePageBytes % sizeof(uint64_t) == 0);
+    copy.resize(kUsagePageBytes);
+    for (size_t at = 0; at < copy.size(); at += sizeof(uint64_t)) {
+      std::atomic_ref word(*reinterpret_cast<uint64_t*>(all.page.memory + at));
+      const uint64_t value = word.load(std::memory_order_relaxed);
+      std::memcpy(copy.data() + at, &value, sizeof value);
+    }
+  }
+  parse_usage(copy, platform::process_number(), report);
 }
 
 }  // namespace
@@ -167,12 +178,12 @@ Usage::Usage() : slot_(&own_) {
 
 void Usage::publish(const tuff_device_properties& device) {
   if (!published()) return;
+  Publisher& all = publisher();
+  const std::lock_guard lock(all.mutex);
   copy_text(slot_->device, device.name);
   copy_text(slot_->backend, device.backend);
   std::memcpy(slot_->uuid, device.uuid, sizeof slot_->uuid);
   slot_->opened.store(platform::wall_clock(), std::memory_order_relaxed);
-  Publisher& all = publisher();
-  const std::lock_guard lock(all.mutex);
   slot_->serial.store(++all.contexts, std::memory_order_release);
 }
 

@@ -33,7 +33,8 @@ done
 
 coverage=$TUFF_ROOT/build/coverage
 targets=(tuff tuff_coverage_exit tuff_planner_cases tuff_fuzz tuff_internal_tests tuff_damaged_files tuff_hostile_kernels)
-loaders=(tuff_tests tuff_tool tuff_vulkan_faults tuff_device_losses tuff_allocation_failures tuff_variant_sweep tuff_gemm_cases)
+loaders=(tuff_tests tuff_tool tuff_vulkan_faults tuff_device_losses tuff_allocation_failures tuff_variant_sweep tuff_gemm_cases
+         tuff_test_monitored)
 [ "$tests" != build/coverage ] || targets+=("${loaders[@]}")
 
 # run "Title" command…: a failing program is reported, and its lines count all the same.
@@ -46,7 +47,7 @@ run() {
   printf '  %-46s ' "$title"
   begin=$(now_ms)
   env LD_LIBRARY_PATH="$coverage" LD_PRELOAD="$coverage/libtuff_coverage_exit.so" \
-    XDG_CACHE_HOME="$TUFF_ROOT/build/test-cache" nice "$@" >"$log" 2>&1 </dev/null || status=$?
+    XDG_CACHE_HOME="$TUFF_ROOT/build/test-cache" XDG_RUNTIME_DIR="$TUFF_ROOT/build/test-cache/runtime" nice "$@" >"$log" 2>&1 </dev/null || status=$?
   printf '%s%s\n' "$(duration $(($(now_ms) - begin)))" "$( ((status == 0)) || printf ', failed: see %s' "${log#"$TUFF_ROOT"/}")"
   ((status == 0)) || failed=1
 }
@@ -111,6 +112,7 @@ if ((!report)); then
     - "$coverage/home" "$loader"
   run "Tool, self-test" env TUFF_LOG=dispatch "$loader/tuff" selftest
   run "Tool, tune" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/tune" -P tool/tune_test.cmake
+  run "Tool, top" "$TUFF_PYTHON" tests/monitoring/monitored.py "$loader/tuff" "$loader/tuff_test_monitored"
   run "Tool, cache" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/cache" -P tool/cache_test.cmake
 fi
 "$TUFF_PYTHON" tests/coverage/report.py build/coverage --unreached build/coverage/unreached.txt

@@ -407,7 +407,8 @@ void record_eigh(Recorder& recorder, const EighArgs& args) {
   require_device(recorder, args.dtype,
                  std::max({batch.span(a, args.n, args.n), one.used(),
                            vectors.buffer != nullptr ? batch.span(vectors, args.n, args.n) : 0}));
-  log(TUFF_LOG_DISPATCH, "eigh {} n={} batch={}", dtype_name(args.dtype), args.n, args.batch_count);
+  log(TUFF_LOG_DISPATCH, "eigh {} n={} batch={}: {}", dtype_name(args.dtype), args.n, args.batch_count,
+      batch.kernels());
   const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
   for_each_part(batch, args.n * args.n, most, [&](const Batch& part, uint64_t first) {
     Layout layout(part, &scratch, most);
@@ -436,7 +437,8 @@ void record_svd(Recorder& recorder, const SvdArgs& args) {
                  std::max({batch.span(tall.a, tall.m, tall.n), one.used(),
                            tall.left.buffer != nullptr ? batch.span(tall.left, tall.m, tall.n) : 0,
                            tall.right.buffer != nullptr ? batch.span(tall.right, tall.n, tall.n) : 0}));
-  log(TUFF_LOG_DISPATCH, "svd {} {}x{} batch={}", dtype_name(args.dtype), args.m, args.n, args.batch_count);
+  log(TUFF_LOG_DISPATCH, "svd {} {}x{} batch={}: {}", dtype_name(args.dtype), args.m, args.n, args.batch_count,
+      batch.kernels());
   const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
   for_each_part(batch, tall.m * tall.n, most, [&](const Batch& part, uint64_t first) {
     Layout layout(part, &scratch, most);

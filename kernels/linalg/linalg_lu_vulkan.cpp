@@ -272,8 +272,9 @@ void record_lu(Recorder& recorder, const LuArgs& args) {
   if (empty) return record_no_failures(recorder, args.info, args.batch_count);
   const Panel panel = choose_panel(batch, args.m, steps);
   const uint64_t stride_pivots = args.batch_count > 1 ? args.stride_pivots : 0;
-  log(TUFF_LOG_DISPATCH, "lu {} {}x{} batch={}: panels of {} columns, groups of {}", dtype_name(args.dtype), args.m,
-      args.n, args.batch_count, panel.columns, panel.threads);
+  log(TUFF_LOG_DISPATCH, "lu {} {}x{} batch={}: {}, panels of {} columns{}, groups of {}", dtype_name(args.dtype),
+      args.m, args.n, args.batch_count, batch.kernels(), panel.columns, panel.held ? " in registers" : "",
+      panel.threads);
   const bool copies = panel.held && args.m >= kTall && recorder.traits().addresses;
   const uint64_t each = copies ? args.m * panel.columns : 0, most = matrices_at_once(batch, each);
   const Buffer* scratch =
@@ -299,8 +300,8 @@ void record_lu_solve(Recorder& recorder, const LuSolveArgs& args) {
                  empty ? 0 : std::max(batch.span(a, args.n, args.n), batch.span(b, args.n, args.nrhs)));
   if (empty) return;
   const uint64_t stride_pivots = args.batch_count > 1 ? args.stride_pivots : 0;
-  log(TUFF_LOG_DISPATCH, "lu_solve {} n={} nrhs={} batch={}", dtype_name(args.dtype), args.n, args.nrhs,
-      args.batch_count);
+  log(TUFF_LOG_DISPATCH, "lu_solve {} n={} nrhs={} batch={}: {}", dtype_name(args.dtype), args.n, args.nrhs,
+      args.batch_count, batch.kernels());
   for_each_part(batch, args.nrhs, [&](const Batch& part, uint64_t first) {
     const View lu = part_of(a, first), x = part_of(b, first);
     const Pivots pivots{args.pivots, first * stride_pivots, stride_pivots};

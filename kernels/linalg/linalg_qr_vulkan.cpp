@@ -262,8 +262,8 @@ void record_qr(Recorder& recorder, const QrArgs& args) {
     });
   }
   require_qr(batch, args);
-  log(TUFF_LOG_DISPATCH, "qr {} {}x{} columns of Q={} batch={}", dtype_name(args.dtype), args.m, args.n,
-      no_q ? 0 : args.q_columns, args.batch_count);
+  log(TUFF_LOG_DISPATCH, "qr {} {}x{} columns of Q={} batch={}: {}", dtype_name(args.dtype), args.m, args.n,
+      no_q ? 0 : args.q_columns, args.batch_count, batch.kernels());
   const uint64_t each = qr_memory(batch, args), most = matrices_at_once(batch, each);
   const Buffer* memory = each == 0 ? nullptr : &recorder.scratch(each * most * batch.size(), Scratch::outer);
   for_each_part(batch, std::max(args.n, args.q_columns), most, [&](const Batch& part, uint64_t first) {

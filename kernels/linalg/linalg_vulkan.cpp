@@ -259,7 +259,8 @@ void record_cholesky(Recorder& recorder, const CholeskyArgs& args) {
   require_device(recorder, args.dtype, empty ? 0 : batch.span(a, args.n, args.n));
   if (args.batch_count == 0) return;
   if (args.n == 0) return record_no_failures(recorder, args.info, args.batch_count);
-  log(TUFF_LOG_DISPATCH, "cholesky {} n={} batch={}", dtype_name(args.dtype), args.n, args.batch_count);
+  log(TUFF_LOG_DISPATCH, "cholesky {} n={} batch={}: {}", dtype_name(args.dtype), args.n, args.batch_count,
+      batch.kernels());
   const uint64_t tiles = ceil_div(args.n, block_extent());
   a.transposed = args.triangle == TUFF_TRIANGLE_UPPER;
   for_each_part(batch, tiles * tiles, [&](const Batch& part, uint64_t first) {
@@ -283,8 +284,8 @@ void record_triangular_solve(Recorder& recorder, const TriangularSolveArgs& args
   const bool upper = (args.triangle == TUFF_TRIANGLE_UPPER) != a.transposed;
   require_device(recorder, args.dtype, empty ? 0 : std::max(batch.span(a, n, n), batch.span(b, n, columns)));
   if (empty) return;
-  log(TUFF_LOG_DISPATCH, "triangular_solve {} n={} columns={} batch={}", dtype_name(args.dtype), n, columns,
-      args.batch_count);
+  log(TUFF_LOG_DISPATCH, "triangular_solve {} n={} columns={} batch={}: {}", dtype_name(args.dtype), n, columns,
+      args.batch_count, batch.kernels());
   for_each_part(batch, columns, [&](const Batch& part, uint64_t first) {
     record_solve(part, {part_of(a, first), n, upper, args.unit_diagonal}, part_of(b, first), columns);
   });
@@ -299,6 +300,8 @@ void record_lu_determinant(Recorder& recorder, const LuDeterminantArgs& args) {
   const uint64_t span = args.n == 0 || args.batch_count == 0 ? 0 : batch.span(a, args.n, args.n);
   require_device(recorder, args.dtype, span);
   if (args.batch_count == 0 || !wanted) return;
+  log(TUFF_LOG_DISPATCH, "lu_determinant {} n={} batch={}: {}", dtype_name(args.dtype), args.n, args.batch_count,
+      batch.kernels());
   // On CPU devices the loop over the diagonal is bounded (kernels/common/loop_limit.hpp).
   const uint32_t most = batch.most_threads();
   uint32_t threads = batch.threads(args.n, most);

@@ -75,7 +75,7 @@ void record(Recorder& recorder, const SddmmArgs& args) {
         .groups_linear(per_matrix * count, traits)
         .work(static_cast<double>(args.nnz * count) * static_cast<double>(2 * index_bytes + 2 * size),
               2.0 * static_cast<double>(args.nnz * count) * static_cast<double>(args.k));
-    log(TUFF_LOG_DISPATCH, "sddmm {}: {} places of {} matrices, {} each of groups of {}{}", dtype_name(args.dtype),
+    log(TUFF_LOG_DISPATCH, "sddmm {}: {} places of {} matrices, {} each, groups of {}{}", dtype_name(args.dtype),
         args.nnz, count, run, device.workgroup, shared ? ", a subgroup for each place" : "");
     recorder.dispatch(kernel, dispatch);
   }

@@ -5,12 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <random>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "platform/sensors.hpp"
 
@@ -106,6 +110,48 @@ TEST(Usage, CountsWithAndWithoutASlot) {
   tuff_usage usage{};
   fresh.describe(usage);
   EXPECT_EQ(usage.calls, 0u);
+}
+
+// A process that reads all pages reads its own from memory, while its other threads write there. Each context has a
+// name of one letter, so that half of another's name would be seen; ThreadSanitizer sees every unordered access.
+TEST(Usage, IsReadWhileContextsComeAndGo) {
+  if (!Usage().published()) GTEST_SKIP() << usage_problem();
+  constexpr size_t kNameLength = 200;
+  constexpr uint64_t kCalls = 100;
+  constexpr int kThreads = 3;
+  std::atomic<bool> done{false};
+  std::atomic<int> finished_once{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, letter = static_cast<char>('a' + thread)] {
+      tuff_device_properties device{};
+      std::memset(device.name, letter, kNameLength);
+      std::memset(device.backend, letter, sizeof device.backend - 1);
+      for (bool first = true; first || !done; first = false) {
+        Usage usage;
+        usage.publish(device);
+        for (uint64_t i = 0; i < kCalls; ++i) {
+          add_usage(usage.counters().calls, uint64_t{1});
+          add_usage(usage.counters().flops, 2.0);
+        }
+        if (first) ++finished_once;
+      }
+    });
+  }
+  size_t seen = 0;
+  for (int round = 0; round < 200 || finished_once < kThreads; ++round) {
+    for (const ContextUsage& context : read_usage().contexts) {
+      if (context.process != ::getpid() || context.device.empty() || context.device[0] > 'c') continue;
+      ++seen;
+      EXPECT_EQ(context.device, std::string(kNameLength, context.device[0]));
+      EXPECT_EQ(context.backend, std::string(sizeof(tuff_device_properties::backend) - 1, context.device[0]));
+      EXPECT_LE(context.calls, kCalls);
+      EXPECT_LE(context.flops, 2.0 * kCalls);
+    }
+  }
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(seen, 0u);
 }
 
 class Sensors : public testing::Test {

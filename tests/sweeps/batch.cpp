@@ -115,6 +115,7 @@ void Runner::hear(void* user, int32_t level, const char* message) {
   if (runner->verbose) std::printf("    %s\n", message);
   if (level != TUFF_LOG_DISPATCH) return;
   runner->dispatched_ = true;
+  runner->told_kind_ = runner->told_kind_ || tells_kind(message);
   runner->told_ = runner->told_ || tells(message, runner->forced_, runner->subgroup_);
 }
 
@@ -213,7 +214,7 @@ std::string Runner::call(Placed& placed) {
   draft.call.set("stream", uint64_t{draft.operands.size() + 1});
   if (verbose) std::printf("  %s\n", placed.text().c_str());
   std::array<tuff_fuzz::Outcome, 2> outcomes;
-  told_ = dispatched_ = false;
+  told_ = told_kind_ = dispatched_ = false;
   for (size_t s = 0; s < 2; ++s) outcomes[s] = draft.call.invoke(placed.sides[s]);
   for (size_t s = 0; s < 2; ++s) {
     const tuff_fuzz::Outcome& outcome = outcomes[s];
@@ -233,6 +234,9 @@ std::string Runner::call(Placed& placed) {
   ++tally.cases;
   tally.chosen += told_;
   tally.nothing += !dispatched_;
+  Tally::Messages& messages = tally.messages[draft.call.function().name];
+  messages.dispatched += dispatched_;
+  messages.told_kind += told_kind_;
   tally.unjudged += !placed.suits;
   note(placed);
   return "";

@@ -35,6 +35,11 @@ struct Tally {
   uint64_t unjudged = 0;  // of them, with results that no bound is known for; the memory around them is compared
   uint64_t too_large = 0;
   uint64_t refused = 0;  // by a limited device
+  // Of each function: cases with a dispatch, and of them those whose messages told the kind of kernels.
+  struct Messages {
+    uint64_t dispatched = 0, told_kind = 0;
+  };
+  std::map<std::string, Messages> messages;
 };
 
 class Runner {
@@ -85,7 +90,7 @@ class Runner {
   unsigned subgroup_ = 1;
   bool matrices_ = false;
   // What the messages of the current call said.
-  bool told_ = false, dispatched_ = false;
+  bool told_ = false, told_kind_ = false, dispatched_ = false;
 };
 
 }  // namespace tuff_sweep

@@ -181,6 +181,15 @@ int run_variant(const Options& options, const Forced& forced, double seconds) {
     }
   }
   summarise(runner, forced, since(begin), requests, options.host);
+  // Where a function's messages do not tell the kind, none of its cases would count, and most of them would not be
+  // tried.
+  for (const auto& [function, messages] : runner.tally.messages) {
+    const bool kinds = forced.variant == "cpu" || forced.variant == "gpu";
+    if (!kinds || messages.dispatched < kBatch || messages.told_kind != 0) continue;
+    std::printf("FOUND: %s: no message of %llu cases of %s tells the kind of kernels\n", forced.name().c_str(),
+                static_cast<Number>(messages.dispatched), function.c_str());
+    return kWrong;
+  }
   return (options.host ? runner.tally.cases : runner.tally.chosen) == 0 ? kUnused : kFine;
 }
 

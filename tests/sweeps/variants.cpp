@@ -41,6 +41,12 @@ unsigned workgroup_in(std::string_view message) {
   return number_at(message, " lanes", false);
 }
 
+// "cpu" or "gpu", as the message names it; empty if it does not.
+std::string_view kind_in(std::string_view message) {
+  if (message.find("kernels for CPUs") != std::string_view::npos) return "cpu";
+  return message.find("kernels for GPUs") != std::string_view::npos ? "gpu" : "";
+}
+
 bool has_word(std::string_view text, std::string_view word) {
   const auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
@@ -104,8 +110,11 @@ bool tells(std::string_view message, const Forced& forced, unsigned subgroup) {
   if (forced.variant == "matrices") return message.find("conv by cooperative matrices") != std::string_view::npos;
   if (!forced.by_variable()) return message.starts_with("conv " + forced.variant);
   if (!is_kind(forced.variant)) return has_word(message, forced.variant);
+  if (const std::string_view kind = kind_in(message); !kind.empty()) return forced.variant == kind;
   const unsigned workgroup = workgroup_in(message);
   return workgroup != 0 && (workgroup > subgroup) == (forced.variant == "gpu");
 }
+
+bool tells_kind(std::string_view message) { return workgroup_in(message) != 0 || !kind_in(message).empty(); }
 
 }  // namespace tuff_sweep
