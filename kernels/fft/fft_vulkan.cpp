@@ -24,6 +24,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/division.hpp"
+#include "kernels/common/kernels_for.hpp"
 #include "kernels/common/sort_few.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/workgroup.hpp"
@@ -557,9 +558,9 @@ class Planner {
         .groups_linear(ceil_div(lanes.count, group.lanes != 0 ? group.columns : device_.workgroup * run),
                        recorder_.traits())
         .work(numbers * static_cast<double>(input_bytes + output_bytes), 5 * numbers * std::log2(pass.radix + 1));
-    log(TUFF_LOG_DISPATCH, "fft {}: {} of {} numbers, radix {} after {}, {} columns{}", dtype_name(args_.dtype),
-        pass.chirp != Chirp::none || factors ? "Bluestein" : "direct", pass.length, pass.radix, pass.passed,
-        lanes.count,
+    log(TUFF_LOG_DISPATCH, "fft {}: {}, {} of {} numbers, radix {} after {}, {} columns{}", dtype_name(args_.dtype),
+        kernels_for(device_.cpu), pass.chirp != Chirp::none || factors ? "Bluestein" : "direct", pass.length,
+        pass.radix, pass.passed, lanes.count,
         group.lanes != 0 ? fmt::format(", {} in each workgroup", group.columns)
         : run > 1        ? fmt::format(", {} each", run)
                          : "");

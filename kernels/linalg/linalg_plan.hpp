@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "kernels/common/kernels_for.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/workgroup.hpp"
 #include "kernels/linalg/linalg.hpp"
@@ -57,8 +58,7 @@ struct Batch {
   StreamDevice device;
 
   uint64_t size() const { return dtype_size(dtype); }
-  // For messages: which kernels were chosen, or forced.
-  const char* kernels() const { return device.cpu ? "kernels for CPUs" : "kernels for GPUs"; }
+  const char* kernels() const { return kernels_for(device.cpu); }
   // Elements from the first to the last of a block of this extent, over all matrices.
   uint64_t span(const View& view, uint64_t rows, uint64_t columns) const {
     return (count - 1) * view.stride + (rows - 1) * view.row_stride() + (columns - 1) * view.column_stride() + 1;

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/kernels_for.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -132,8 +133,8 @@ void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs&
       .work(static_cast<double>(weights + scales * dtype_size(args.scale_type)),
             2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k))
       .variant("rows");
-  log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: {} rows of weights in a workgroup of {}", dtype_name(args.a_type),
-      format.name, args.m, args.n, args.k, group_rows, workgroup);
+  log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: {} rows of weights in a workgroup of {}, {}",
+      dtype_name(args.a_type), format.name, args.m, args.n, args.k, group_rows, workgroup, kernels_for(device.cpu));
   recorder.dispatch(kernel, dispatch);
 }
 
