@@ -152,8 +152,8 @@ void main() {
   }
   if (thread == 0u) long_count = 0u;
   barrier();
-  row = ends[0], entry = ends[1], last_row = ends[2];
-  // No more than the share, should offsets decrease.
+  // Should offsets decrease: not backwards, and no more than the share.
+  row = ends[0], entry = ends[1], last_row = max(ends[2], row);
   last_entry = max(min(ends[3], entry + push.chunk), entry);
   continued = row < path_rows && entry > offset(row);
   const uint count = uint(last_entry - entry);
