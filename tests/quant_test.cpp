@@ -573,7 +573,7 @@ std::vector<ProductCase> product_cases() {
   };
   const int32_t types[] = {TUFF_F32, TUFF_F16, TUFF_BF16};
   for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4, TUFF_QUANT_U4}) {
-    for (const uint64_t m : {1, 2, 3, 4, 5, 33}) {
+    for (const uint64_t m : {1, 2, 3, 4, 5, 17, 33}) {
       const int32_t type = types[m % 3];
       add({format, m, 40, 256, block, 32, false, type});
       add({format, m, 7, 264, axis, 0, false, type});
@@ -583,7 +583,7 @@ std::vector<ProductCase> product_cases() {
     }
   }
   for (const Block& block_format : kBlocks) {
-    for (const uint64_t m : {1, 2, 3, 4, 6, 20}) {
+    for (const uint64_t m : {1, 2, 3, 4, 6, 8, 20}) {
       add({block_format.format, m, 19, 2 * block_format.numbers, 0, 0, false, types[m % 3]});
       add({block_format.format, m, 3, 768, 0, 0, false, types[(m + 1) % 3], TUFF_F32});
     }
@@ -593,6 +593,19 @@ std::vector<ProductCase> product_cases() {
     row.activation = activation;
     all.push_back(row);
   }
+  // Tiles of one, two and four times the subgroup's rows of A, as large products have.
+  add({TUFF_QUANT_Q5_K, 40, 600, 1024, 0, 0, false, TUFF_F32});
+  add({TUFF_QUANT_Q4_0, 40, 1250, 2048, 0, 0, false, TUFF_F16, TUFF_F32});
+  add({TUFF_QUANT_Q4_K, 31, 64, 256, 0, 0, false, TUFF_F32});
+  add({TUFF_QUANT_Q8_0, 32, 65, 64, 0, 0, false, TUFF_F16});
+  // As many rows of A as are worth packing: weights are dequantised into panels, several pieces of k and rows in all.
+  add({TUFF_QUANT_Q4_0, 128, 256, 544, 0, 0, false, TUFF_F32});
+  add({TUFF_QUANT_Q6_K, 100, 201, 1024, 0, 0, false, TUFF_F16});
+  add({TUFF_QUANT_I4, 97, 250, 904, block, 32, false, TUFF_BF16, TUFF_F32});
+  add({TUFF_QUANT_U8, 129, 255, 520, axis, 0, false, TUFF_F32, TUFF_F16});
+  add({TUFF_QUANT_I8, 96, 2100, 248, TUFF_QUANT_PER_TENSOR, 0, false, TUFF_F32});
+  add({TUFF_QUANT_U4, 96, 100, 2100, block, 30, false, TUFF_F32});  // blocks of scales that no item may lie in
+  add({TUFF_QUANT_Q4_0, 96, 96, 2208, 0, 0, false, TUFF_F32});
   // Long sums, and more rows of weights than a dispatch's workgroups have.
   add({TUFF_QUANT_Q4_0, 1, 64, 8192, 0, 0, false, TUFF_F32});
   add({TUFF_QUANT_I4, 1, 3000, 64, block, 64, false, TUFF_F16});
@@ -688,8 +701,8 @@ class QuantProductsOnce : public OnBackend {};
 
 // Integers throughout: any order of sums is exact, and an element that is counted twice or skipped shows.
 TEST_P(QuantProductsOnce, ProductsOfIntegersAreExact) {
-  for (const uint64_t m : {1, 4, 9}) {
-    const uint64_t n = 50, k = 320;
+  for (const uint64_t m : {1, 4, 9, 40, 128}) {
+    const uint64_t n = m == 128 ? 384 : 50, k = 320;
     const std::vector<float> a = integers(m * k, 8, 31);
     const Bytes q = random_bytes(n * k / 2, 32);
     const Tensor ta(context(), a), scale(context(), std::vector<float>{2.0f}), c(context(), m * n);

@@ -16,6 +16,8 @@
 
 namespace tuff::gemm {
 
+class PanelSource;
+
 enum class Kind : uint8_t { tiny, skinny, native, narrow, dmma, matrices, panels, tiles };
 
 // When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
@@ -138,6 +140,7 @@ struct Plan {
   void operand_b(Dispatch& dispatch) const;
   void operand_out(Dispatch& dispatch) const;
 
+  const PanelSource* packs_b = nullptr;         // if not null, makes the panels of B: args.b is not read
   uint64_t kernel_bytes = 0;                    // scratch memory that the kernels themselves need
   Buffer copy_a, copy_b, partials, for_kernel;  // in scratch memory
 };

@@ -6,6 +6,7 @@
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/panels/gemm_panels.hpp"
+#include "kernels/gemm/panels/panel_source.hpp"
 #include "planning/status.hpp"
 
 namespace tuff {
@@ -384,6 +385,22 @@ void check_device(const DeviceTraits& traits, const GemmArgs& args) {
 }
 
 }  // namespace
+
+bool record_gemm_with_panels(Recorder& recorder, const GemmArgs& wanted, const PanelSource& b) {
+  GemmArgs args = wanted;
+  settle_distances(args);
+  const bool finish = needs_finish(args), copies_a = args.a_type != TUFF_F32;
+  if (scales_only(args) || std::max({args.m, args.n, args.k}) > kMaxExtent) return false;
+  if (finish ? args.m * args.n > kMaxScratch : args.k > max_k(recorder.traits())) return false;
+  if (copies_a && args.m * args.k > kMaxScratch) return false;
+  Plan plan(args);
+  settle(recorder, plan);
+  if (plan.choice.offer.kind != Kind::panels) return false;
+  plan.packs_b = &b;
+  record_product(recorder, args, plan);
+  return true;
+}
+
 }  // namespace gemm
 
 void record_gemm(Recorder& recorder, const GemmArgs& args) {

@@ -1,6 +1,10 @@
-// Planner of products with quantised weights. With one to four rows of A, a kernel reads the weights once, as they are
-// stored. Otherwise they are dequantised to A's type, as many rows at a time as fit scratch memory, and multiplied by
-// GEMM's planner.
+// Planner of products with quantised weights. Kernels that read weights as they are stored take
+//   one to four rows of A: qgemm_rows.comp, which reads the weights once;
+//   as many as are worth packing, on CPU devices: qgemm_pack.comp, which dequantises them into the panels of GEMM's
+//   planner;
+//   any other number, on CPU devices: qgemm_tile.comp, which dequantises them for each of its tiles.
+// Otherwise weights are dequantised to A's type, as many rows at a time as fit scratch memory, and multiplied by GEMM's
+// planner.
 //
 // TUFF_QUANT_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
 #include <algorithm>
@@ -11,17 +15,23 @@
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "kernels/gemm/panels/panel_source.hpp"
 #include "kernels/quant/quant.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
+#include "shaders/gemm_epilogue.hpp"
+#include "shaders/qgemm_pack.hpp"
 #include "shaders/qgemm_rows.hpp"
+#include "shaders/qgemm_tile.hpp"
 
 namespace tuff {
 namespace {
 
 constexpr uint64_t kMaxScratch = 1u << 26;  // elements
 constexpr uint64_t kFew = 4;                // rows of A that the kernel for few rows takes
+constexpr uint64_t kFewOfCpu = 2;           // where tiles suit too, which are as fast with three
+constexpr uint64_t kMinN = 16;              // rows of weights for tiles: they compute WIDTH * COLS
 constexpr uint64_t kMaxIndex = 0x7fffffff;  // it indexes everything but weights and scales with 32 bits
 
 GemmArgs product_of(const QgemmArgs& args, const Buffer& weights, const Buffer& c, const Buffer& bias,
@@ -63,80 +73,198 @@ void require_devices(const DeviceTraits& traits, const QgemmArgs& args) {
   if (integers) require_storage(traits, args.scale_type);
 }
 
-// Whether the kernel for few rows of A computes it: rows of weights are whole items of eight numbers that have one
-// scale.
-bool suits_few(const DeviceTraits& traits, const StreamDevice& device, const QgemmArgs& args) {
+// Whether kernels can read the weights as they are stored: rows of whole items of eight numbers that have one scale.
+bool has_items(const QgemmArgs& args) {
   const quant::Format& format = quant::format_of(args.format);
-  if (args.m > kFew || args.k == 0 || args.k % 8 != 0 || !traits.subgroup_arithmetic) return false;
-  const uint64_t furthest = std::max({args.lda, args.ldc, args.residual != nullptr ? args.ld_residual : 0});
-  const uint64_t longest = std::max(args.k, args.n);
-  if (longest > kMaxIndex || (args.m > 1 && furthest > (kMaxIndex - longest) / kFew)) return false;
-  // A subgroup of a CPU device takes up to eight parts of a workgroup's rows.
-  if (traits.cpu && 8 * (args.k / 8 / device.subgroup + 1) >= kMaxLoopIterationsCpu) return false;
+  if (args.k == 0 || args.k % 8 != 0 || std::max(args.k, args.n) > kMaxIndex) return false;
   if (!format.integers()) return true;
   if (args.weights->offset % format.bits() != 0) return false;
   return args.granularity != TUFF_QUANT_PER_BLOCK || (args.block_size >= 8 && std::has_single_bit(args.block_size));
 }
 
-void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs& args) {
-  const DeviceTraits& traits = recorder.traits();
-  const quant::Format& format = quant::format_of(args.format);
-  const bool integers = format.integers();
-  const uint32_t workgroup =
-      device.cpu ? device.subgroup : std::max(device.subgroup, std::min(128u, max_along_x(traits)));
-  const uint64_t rows = device.cpu ? (args.n == 1 ? 1 : args.m > 2 ? 2 : 4) : args.n >= 64 * device.cores ? 2 : 1;
-  const uint64_t group_rows = !device.cpu ? workgroup / device.subgroup * rows : args.n > 4 ? 16 : rows;
-  const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
-  const bool aligned = args.a->offset % (4 * a_size) == 0 && (args.m == 1 || args.lda % 4 == 0);
-  const uint64_t each = quant::scales_of_row(args), scales = each == 0 ? 1 : args.n * each;
-  const uint64_t weights = quant::stored_bytes(format, args.n * args.k);
-  KernelRequest kernel =
-      shaders::QgemmRows::request({.a_type = args.a_type,
-                                   .bits = integers ? format.bits() : 8,
-                                   .count = args.m,
-                                   .epilogue = {.activation = args.activation,
-                                                .bias_axis = args.bias != nullptr ? TUFF_BIAS_COLUMNS : TUFF_BIAS_NONE,
-                                                .c_type = args.c_type,
-                                                .exact_arithmetic = traits.cpu,
-                                                .residual = args.residual != nullptr},
-                                   .format = integers ? 0 : args.format,
-                                   .group_rows = group_rows,
-                                   .negative = format.least < 0,
-                                   .rows = rows,
-                                   .scale = args.scale_type,
-                                   .vector_a = aligned,
-                                   .zeros = args.zero_points != nullptr});
-  kernel.streaming().constant(0, workgroup).wide(needs_wide(args.n * args.k));
-  shaders::QgemmRows::Push push{};
+// Whether 32 bits index A, C and the residual.
+bool has_short_rows(const QgemmArgs& args) {
+  const uint64_t furthest = std::max({args.lda, args.ldc, args.residual != nullptr ? args.ld_residual : 0});
+  return args.m == 1 || furthest <= (kMaxIndex - std::max(args.k, args.n)) / args.m;
+}
+
+// Whether the kernel for few rows of A computes it.
+bool suits_few(const DeviceTraits& traits, const StreamDevice& device, const QgemmArgs& args) {
+  if (args.m > kFew || !has_items(args) || !has_short_rows(args) || !traits.subgroup_arithmetic) return false;
+  // A subgroup of a CPU device takes up to eight parts of a workgroup's rows.
+  return !traits.cpu || 8 * (args.k / 8 / device.subgroup + 1) < kMaxLoopIterationsCpu;
+}
+
+// Whether the kernel with tiles in registers does. On other devices it would need a variant of its own.
+bool suits_tiles(const DeviceTraits& traits, const StreamDevice& device, const QgemmArgs& args) {
+  if (!traits.cpu || !device.cpu || !traits.subgroup_shuffle) return false;
+  if (traits.subgroup_size < 2 || traits.subgroup_size > 16) return false;
+  return args.n >= kMinN && has_items(args) && has_short_rows(args) && args.k / 8 < kMaxLoopIterationsCpu;
+}
+
+// Rows of A of a tile, in units of the subgroup size. Larger tiles dequantise less often, and take longer to compile:
+// on Mesa 22.3 half a second, one and a half, and four.
+uint32_t row_blocks(const DeviceTraits& traits, const QgemmArgs& args) {
+  const double operations = 2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k);
+  if (args.m <= traits.subgroup_size || operations < 1.5e7) return 1;
+  return args.m <= 2 * traits.subgroup_size || operations < 2e8 ? 2 : 4;
+}
+
+// The defines of weights as they are stored, and the members of push blocks that say where their scales are.
+struct Stored {
+  explicit Stored(const QgemmArgs& qgemm) : args(qgemm), format(quant::format_of(qgemm.format)) {}
+  template <typename Push>
+  void describe(Push& push) const {
+    push.items = static_cast<uint32_t>(args.k / 8);
+    push.scales = static_cast<uint32_t>(quant::scales_of_row(args));
+    const bool blocks = args.granularity == TUFF_QUANT_PER_BLOCK;
+    push.block_shift = blocks ? std::min(31u, static_cast<uint32_t>(std::countr_zero(args.block_size / 8))) : 31u;
+  }
+  uint64_t bytes() const { return quant::stored_bytes(format, args.n * args.k); }
+  uint64_t scales() const {
+    const uint64_t each = quant::scales_of_row(args);
+    return each == 0 ? 1 : args.n * each;
+  }
+  void operands(Dispatch& dispatch) const {
+    dispatch.operand(args.weights, 0, bytes(), Access::read)
+        .operand(args.scales, 0, scales() * dtype_size(args.scale_type), Access::read)
+        .operand(args.zero_points, 0, quant::stored_bytes(format, scales()), Access::read);
+  }
+  uint32_t bits() const { return format.integers() ? format.bits() : 8; }
+  uint32_t blocks() const { return format.integers() ? 0 : static_cast<uint32_t>(args.format); }
+  double read() const { return static_cast<double>(bytes() + scales() * dtype_size(args.scale_type)); }
+
+  const QgemmArgs& args;
+  const quant::Format& format;
+};
+
+bool reads_a_as_vectors(const QgemmArgs& args) {
+  return args.a->offset % (4 * dtype_size(args.a_type)) == 0 && (args.m == 1 || args.lda % 4 == 0);
+}
+
+shaders::GemmEpilogue epilogue_of(const DeviceTraits& traits, const QgemmArgs& args) {
+  return {.activation = args.activation,
+          .bias_axis = args.bias != nullptr ? TUFF_BIAS_COLUMNS : TUFF_BIAS_NONE,
+          .c_type = args.c_type,
+          .exact_arithmetic = traits.cpu,
+          .residual = args.residual != nullptr};
+}
+
+// The operands of a kernel that computes C from weights as they are stored.
+template <typename Push>
+Dispatch product(const Stored& stored) {
+  const QgemmArgs& args = stored.args;
+  Push push{};
+  push.m = static_cast<uint32_t>(args.m);
   push.n = static_cast<uint32_t>(args.n);
-  push.items = static_cast<uint32_t>(args.k / 8);
   if (args.m > 1) {
     push.lda = static_cast<uint32_t>(args.lda);
     push.ldc = static_cast<uint32_t>(args.ldc);
     if (args.residual != nullptr) push.ld_residual = static_cast<uint32_t>(args.ld_residual);
   }
-  push.scales = static_cast<uint32_t>(each);
-  const bool blocks = args.granularity == TUFF_QUANT_PER_BLOCK;
-  push.block_shift = blocks ? std::min(31u, static_cast<uint32_t>(std::countr_zero(args.block_size / 8))) : 31u;
+  stored.describe(push);
   push.alpha = static_cast<float>(args.alpha);
+  const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
   const auto footprint = [&](uint64_t ld, uint64_t cols) { return (args.m - 1) * ld + cols; };
   Dispatch dispatch("qgemm");
-  dispatch.operand(args.weights, 0, weights, Access::read)
-      .operand(args.scales, 0, scales * dtype_size(args.scale_type), Access::read)
-      .operand(args.zero_points, 0, quant::stored_bytes(format, scales), Access::read)
-      .operand(args.a, 0, footprint(args.lda, args.k) * a_size, Access::read)
+  stored.operands(dispatch);
+  dispatch.operand(args.a, 0, footprint(args.lda, args.k) * a_size, Access::read)
       .operand(args.c, 0, footprint(args.ldc, args.n) * c_size, Access::write)
       .operand(args.bias, 0, args.n * c_size, Access::read)
       .operand(args.residual, 0, footprint(args.ld_residual, args.n) * c_size, Access::read)
       .push(push)
-      .groups_linear(ceil_div(args.n, group_rows), traits)
-      .work(static_cast<double>(weights + scales * dtype_size(args.scale_type)),
-            2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k))
-      .variant("rows");
+      .work(stored.read(), 2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k));
+  return dispatch;
+}
+
+void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  const Stored stored(args);
+  const uint32_t workgroup =
+      device.cpu ? device.subgroup : std::max(device.subgroup, std::min(128u, max_along_x(traits)));
+  const uint64_t rows = device.cpu ? (args.n == 1 ? 1 : args.m > 2 ? 2 : 4) : args.n >= 64 * device.cores ? 2 : 1;
+  const uint64_t group_rows = !device.cpu ? workgroup / device.subgroup * rows : args.n > 4 ? 16 : rows;
+  KernelRequest kernel = shaders::QgemmRows::request({.a_type = args.a_type,
+                                                      .bits = stored.bits(),
+                                                      .count = args.m,
+                                                      .epilogue = epilogue_of(traits, args),
+                                                      .format = stored.blocks(),
+                                                      .group_rows = group_rows,
+                                                      .negative = stored.format.least < 0,
+                                                      .rows = rows,
+                                                      .scale = args.scale_type,
+                                                      .vector_a = reads_a_as_vectors(args),
+                                                      .zeros = args.zero_points != nullptr});
+  kernel.streaming().constant(0, workgroup).wide(needs_wide(args.n * args.k));
+  Dispatch dispatch = product<shaders::QgemmRows::Push>(stored);
+  dispatch.groups_linear(ceil_div(args.n, group_rows), traits).variant("rows");
   log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: {} rows of weights in a workgroup of {}, {}",
-      dtype_name(args.a_type), format.name, args.m, args.n, args.k, group_rows, workgroup, kernels_for(device.cpu));
+      dtype_name(args.a_type), stored.format.name, args.m, args.n, args.k, group_rows, workgroup,
+      kernels_for(device.cpu));
   recorder.dispatch(kernel, dispatch);
 }
+
+void record_tiles(Recorder& recorder, const QgemmArgs& args) {
+  const DeviceTraits& traits = recorder.traits();
+  const Stored stored(args);
+  const uint32_t width = traits.subgroup_size, cols = 4, blocks = row_blocks(traits, args);
+  KernelRequest kernel = shaders::QgemmTile::request({.a_type = args.a_type,
+                                                      .bits = stored.bits(),
+                                                      .cols = cols,
+                                                      .epilogue = epilogue_of(traits, args),
+                                                      .format = stored.blocks(),
+                                                      .negative = stored.format.least < 0,
+                                                      .row_blocks = blocks,
+                                                      .scale = args.scale_type,
+                                                      .vector_a = reads_a_as_vectors(args),
+                                                      .width = width,
+                                                      .zeros = args.zero_points != nullptr});
+  kernel.wide(needs_wide(args.n * args.k));
+  const uint64_t tiles = ceil_div(args.m, uint64_t{blocks} * width) * ceil_div(args.n, uint64_t{cols} * width);
+  Dispatch dispatch = product<shaders::QgemmTile::Push>(stored);
+  dispatch.groups_linear(tiles, traits).variant("tiles");
+  log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: tiles of {}x{}, {}", dtype_name(args.a_type), stored.format.name,
+      args.m, args.n, args.k, blocks * width, cols * width, kernels_for(true));
+  recorder.dispatch(kernel, dispatch);
+}
+
+// Weights that are dequantised into panels.
+class Panels final : public gemm::PanelSource {
+ public:
+  explicit Panels(const QgemmArgs& args) : stored_(args) {}
+  void pack(Recorder& recorder, const gemm::PanelPiece& piece) const override {
+    const QgemmArgs& args = stored_.args;
+    KernelRequest kernel = shaders::QgemmPack::request({.bits = stored_.bits(),
+                                                        .depth = piece.depth,
+                                                        .format = stored_.blocks(),
+                                                        .negative = stored_.format.least < 0,
+                                                        .rows = piece.panel_rows,
+                                                        .scale = args.scale_type,
+                                                        .zeros = args.zero_points != nullptr});
+    kernel.packed().wide(needs_wide(args.n * args.k));
+    shaders::QgemmPack::Push push{};
+    stored_.describe(push);
+    push.first_row = static_cast<uint32_t>(piece.first);
+    push.rows = static_cast<uint32_t>(piece.first + piece.rows);
+    push.first_item = static_cast<uint32_t>(piece.first_step / 8);
+    push.end_item = static_cast<uint32_t>((piece.first_step + piece.steps) / 8);
+    const uint64_t blocks = ceil_div(piece.steps, uint64_t{piece.depth});
+    const uint64_t packed = piece.panels * piece.panel_rows * blocks * piece.depth;
+    Dispatch dispatch("qgemm pack");
+    stored_.operands(dispatch);
+    dispatch.operand(piece.to, piece.offset, packed * 4, Access::write).push(push);
+    dispatch.groups(static_cast<uint32_t>(piece.panels), static_cast<uint32_t>(blocks));
+    dispatch.work(4.0 * static_cast<double>(packed) + stored_.read() * static_cast<double>(piece.rows * piece.steps) /
+                                                          static_cast<double>(args.n * args.k),
+                  4.0 * static_cast<double>(packed));
+    log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: dequantised into panels, {}", dtype_name(args.a_type),
+        stored_.format.name, args.m, piece.rows, piece.steps, kernels_for(true));
+    recorder.dispatch(kernel, dispatch);
+  }
+
+ private:
+  Stored stored_;
+};
 
 }  // namespace
 
@@ -144,9 +272,18 @@ void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   require_devices(recorder.traits(), args);
   if (args.m == 0 || args.n == 0) return;
   const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_QUANT_VARIANT">(), sizeof(float));
-  if (suits_few(recorder.traits(), device, args)) return record_few(recorder, device, args);
-  // Pieces begin at even rows, so that packed numbers of 4 bits begin at a byte.
   const DeviceTraits& traits = recorder.traits();
+  const bool tiles = suits_tiles(traits, device, args);
+  if ((!tiles || args.m <= kFewOfCpu) && suits_few(traits, device, args)) return record_few(recorder, device, args);
+  if (device.cpu && has_items(args)) {
+    const Buffer none;  // GEMM's planner asks where B begins; it is not read
+    GemmArgs gemm = product_of(args, none, *args.c, args.bias != nullptr ? *args.bias : none,
+                               args.residual != nullptr ? *args.residual : none, args.n);
+    gemm.b_type = TUFF_F32;
+    if (gemm::record_gemm_with_panels(recorder, gemm, Panels(args))) return;
+  }
+  if (tiles) return record_tiles(recorder, args);
+  // Pieces begin at even rows, so that packed numbers of 4 bits begin at a byte.
   const uint64_t room = traits.addresses
                             ? kMaxScratch
                             : std::min(kMaxScratch, (traits.max_range - kDescriptorSlack) / dtype_size(args.a_type));

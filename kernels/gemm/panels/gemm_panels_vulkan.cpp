@@ -6,6 +6,7 @@
 #include <bit>
 #include <iterator>
 
+#include "kernels/gemm/panels/panel_source.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
 #include "shaders/gemm_pack.hpp"
@@ -128,14 +129,20 @@ void record_tiles(Recorder& recorder, const GemmArgs& args, uint32_t depth, cons
   }
 }
 
-// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK.
-void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch) {
+// Records a piece of one matrix, of at most kMaxM x kMaxN x kMaxK. With `packs_b`, it has the columns from `n` and the
+// steps from `k` on.
+void record_piece(Recorder& recorder, const GemmArgs& args, uint32_t depth, const Buffer& scratch,
+                  const PanelSource* packs_b, uint64_t n, uint64_t k) {
   const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
   const Panels panels(recorder.traits(), args.m, args.n, args.k, depth);
   const Side a{args.a, args.m, ta ? 1 : args.lda, ta ? args.lda : 1, kRows, panels.tiles_m, 0};
   const Side b{args.b, args.n, tb ? args.ldb : 1, tb ? 1 : args.ldb, panels.width, panels.tiles_n, panels.a_bytes};
   record_pack(recorder, a, args.k, depth, scratch);
-  record_pack(recorder, b, args.k, depth, scratch);
+  if (packs_b == nullptr) {
+    record_pack(recorder, b, args.k, depth, scratch);
+  } else {
+    packs_b->pack(recorder, {n, args.n, k, args.k, panels.width, depth, panels.tiles_n, &scratch, panels.a_bytes});
+  }
   record_tiles(recorder, args, depth, {&scratch, 0, panels.a_bytes + panels.b_bytes, &scratch, panels.a_bytes});
 }
 
@@ -240,7 +247,8 @@ void record_panels(Recorder& recorder, Plan& plan) {
       for (uint64_t n = 0; n < args.n; n += step_n) {
         for (uint64_t k = 0; k < args.k; k += step_k) {
           const Buffer a = moved(args.a, i * args.stride_a + (ta ? k * args.lda + m : m * args.lda + k), TUFF_F32);
-          const Buffer b = moved(args.b, i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n), TUFF_F32);
+          const uint64_t b_at = i * args.stride_b + (tb ? n * args.ldb + k : k * args.ldb + n);
+          const Buffer b = plan.packs_b == nullptr ? moved(args.b, b_at, TUFF_F32) : Buffer{};
           const Buffer c = moved(plan.out, i * plan.out_stride + m * plan.out_ld + n, TUFF_F32);
           GemmArgs piece = args;
           piece.a = &a;
@@ -252,7 +260,7 @@ void record_panels(Recorder& recorder, Plan& plan) {
           piece.k = std::min(step_k, args.k - k);
           piece.alpha = plan.alpha();
           piece.beta = k > 0 ? 1 : plan.beta();
-          record_piece(recorder, piece, depth, plan.for_kernel);
+          record_piece(recorder, piece, depth, plan.for_kernel, plan.packs_b, n, k);
         }
       }
     }
