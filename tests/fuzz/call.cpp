@@ -9,7 +9,8 @@ namespace tuff_fuzz {
 namespace {
 
 constexpr uint64_t kUntouched = 0xa5a5a5a5a5a5a5a5;
-constexpr size_t kLargest = 16384;  // bytes of a structure and of the tail that may be claimed after it
+constexpr size_t kLargest = 16384;     // bytes of a structure and of the tail that may be claimed after it
+constexpr size_t kMostStructures = 2;  // of a call: one that it reads, and then one that it fills
 constexpr size_t kMaxPlaces = 512, kMaxArguments = 32;
 
 using Names = std::unordered_map<std::string_view, int>;
@@ -35,7 +36,7 @@ std::string last_message() {
 
 // The memory that a call's arguments point to.
 struct Frame {
-  alignas(16) unsigned char structure[kLargest];
+  alignas(16) unsigned char structures[kMostStructures][kLargest];
   uint64_t lists[kMaxPlaces];
   uint64_t out[kMaxArguments];
   uint64_t arguments[kMaxArguments];
@@ -101,18 +102,22 @@ Outcome Call::invoke(const Resolver& resolver) const {
   size_t lists = 0;
   uint32_t size = 0;
   int structure = -1;
+  size_t structures_used = 0;
+  unsigned char* memory = nullptr;  // of the last structure
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
     frame.arguments[i] = 0, frame.out[i] = kUntouched;
     if (argument.structure >= 0) {
       structure = static_cast<int>(i);
       size = structures()[static_cast<size_t>(argument.structure)].size;
-      std::memset(frame.structure, 0, size + 4352);
+      if (structures_used == kMostStructures) throw std::logic_error("too many structures");
+      memory = frame.structures[structures_used++];
+      std::memset(memory, 0, size + 4352);
       const bool claims = sized_argument == static_cast<int>(i);
       const uint32_t told = claims ? claimed : size;
-      std::memcpy(frame.structure, &told, 4);
-      if (claims && tail) frame.structure[size + 8] = 1;
-      frame.arguments[i] = reinterpret_cast<uint64_t>(frame.structure);
+      std::memcpy(memory, &told, 4);
+      if (claims && tail) memory[size + 8] = 1;
+      frame.arguments[i] = reinterpret_cast<uint64_t>(memory);
     } else if (argument.way == Way::out) {
       frame.arguments[i] = reinterpret_cast<uint64_t>(&frame.out[i]);
     }
@@ -127,7 +132,8 @@ Outcome Call::invoke(const Resolver& resolver) const {
              : place.kind == Kind::memory || place.kind == Kind::text ? resolver.memory(bits)
                                                                       : bits;
     };
-    unsigned char* target = frame.structure + place.offset;
+    unsigned char* const target =
+        place.in_structure ? reinterpret_cast<unsigned char*>(frame.arguments[place.argument]) + place.offset : nullptr;
     const bool by_pointer = place.pointer && place.kind != Kind::memory && place.kind != Kind::text;
     if (by_pointer) {  // elements that are stored consecutively
       uint64_t address = 0;
@@ -158,14 +164,14 @@ Outcome Call::invoke(const Resolver& resolver) const {
   if (null_argument >= 0) frame.arguments[null_argument] = 0;
   const bool filled = structure >= 0 && arguments[static_cast<size_t>(structure)].way == Way::inout;
   static thread_local unsigned char before[kLargest];
-  if (filled) std::memcpy(before, frame.structure, size + 4352);
+  if (filled) std::memcpy(before, memory, size + 4352);
   Outcome outcome;
   outcome.status = function_->invoke(frame.arguments);
   outcome.out.assign(frame.out, frame.out + arguments.size());
   if (outcome.status != TUFF_OK) {
     outcome.message = last_message();
     for (size_t i = 0; i < arguments.size(); ++i) outcome.touched = outcome.touched || frame.out[i] != kUntouched;
-    if (filled) outcome.touched = outcome.touched || std::memcmp(before, frame.structure, size + 4352) != 0;
+    if (filled) outcome.touched = outcome.touched || std::memcmp(before, memory, size + 4352) != 0;
   }
   return outcome;
 }
