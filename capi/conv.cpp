@@ -7,6 +7,7 @@
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "kernels/conv/conv.hpp"
+#include "kernels/conv/conv_backward.hpp"
 #include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
@@ -95,6 +96,56 @@ void transposed_convolution(tuff_stream stream, const tuff_conv_transpose2d_desc
   args.transposed = true;
   args.output_padding = extents_of(desc.output_padding, 0);
   run(stream, tuff::operations::conv_transpose2d, desc, args, TUFF_NULL_HANDLE);
+}
+
+// The shapes of gradients, of which 2 + spatial sizes are used.
+tuff::ConvShape shape_of(const uint64_t (&sizes)[5], uint32_t spatial) {
+  tuff::ConvShape shape;
+  std::copy_n(sizes, 2, shape.outer.begin());
+  std::copy_n(sizes + 2, spatial, shape.extents.end() - spatial);
+  return shape;
+}
+
+tuff::ConvExtents extents_of(const uint64_t (&values)[3], uint32_t spatial, uint64_t otherwise) {
+  tuff::ConvExtents extents;
+  extents.fill(otherwise);
+  std::transform(values, values + spatial, extents.end() - spatial, [&](uint64_t x) { return x != 0 ? x : otherwise; });
+  return extents;
+}
+
+void gradient(tuff_stream stream, const tuff::OperationOf<tuff::ConvBackwardArgs>& operation,
+              const tuff_conv_backward_desc& desc) {
+  tuff::require_reserved(desc.reserved);
+  tuff::require(desc.spatial >= 1 && desc.spatial <= 3, "spatial is {}, needs 1 to 3", desc.spatial);
+  tuff::require_flag(desc.asymmetric, "asymmetric");
+  tuff::ConvBackwardArgs args;
+  tuff::ConvArgs& conv = args.conv;
+  conv.rank = desc.spatial;
+  conv.dtype = desc.dtype;
+  conv.layout = desc.layout;
+  conv.in_shape = shape_of(desc.in_shape, desc.spatial);
+  conv.filter_shape = shape_of(desc.filter_shape, desc.spatial);
+  conv.out_shape = shape_of(desc.out_shape, desc.spatial);
+  conv.stride = extents_of(desc.stride, desc.spatial, 1);
+  conv.dilation = extents_of(desc.dilation, desc.spatial, 1);
+  conv.padding = extents_of(desc.padding, desc.spatial, 0);
+  conv.padding_end = extents_of(desc.padding_end, desc.spatial, 0);
+  if (desc.asymmetric == 0) {
+    tuff::require(conv.padding_end == tuff::ConvExtents{}, "padding_end is given, and asymmetric is 0");
+    conv.padding_end = conv.padding;
+  }
+  conv.groups = desc.groups != 0 ? desc.groups : 1;
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), filter(target, desc.filter, "filter"),
+      doutput(target, desc.doutput, "doutput"), dinput(target, desc.dinput, "dinput"),
+      dfilter(target, desc.dfilter, "dfilter"), dbias(target, desc.dbias, "dbias");
+  conv.input = input;
+  conv.filter = filter;
+  args.doutput = doutput;
+  args.dinput = dinput;
+  args.dfilter = dfilter;
+  args.dbias = dbias;
+  target->run(operation(args));
 }
 
 // Copies an array of a flat call, where zero does not select a default.
@@ -187,6 +238,16 @@ tuff_status tuff_conv_transpose2d(tuff_stream stream, int32_t dtype, tuff_buffer
 
 tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc) {
   return guarded("tuff_conv_transpose2d_ex", [&] { transposed_convolution(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_conv_backward_data(tuff_stream stream, const tuff_conv_backward_desc* desc) {
+  return guarded("tuff_conv_backward_data",
+                 [&] { gradient(stream, tuff::operations::conv_backward_data, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_conv_backward_filter(tuff_stream stream, const tuff_conv_backward_desc* desc) {
+  return guarded("tuff_conv_backward_filter",
+                 [&] { gradient(stream, tuff::operations::conv_backward_filter, read_structure(desc, "desc")); });
 }
 
 }  // extern "C"

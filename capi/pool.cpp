@@ -5,6 +5,8 @@
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "kernels/pool/pool.hpp"
+#include "kernels/pool/pool_backward.hpp"
+#include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
 using tuff::capi::guarded;
@@ -13,16 +15,12 @@ using tuff::capi::read_structure;
 
 namespace {
 
-void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationOf<tuff::PoolArgs>& operation) {
-  const auto target = acquire_stream(stream);
-  const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
-      indices(target, desc.indices, "indices");
+// The fields that both descriptors have.
+template <typename Desc>
+tuff::PoolArgs pool_args(const Desc& desc, bool maximum) {
   tuff::PoolArgs args{};
   args.dtype = desc.dtype;
-  args.maximum = &operation == &tuff::operations::max_pool;
-  args.input = input;
-  args.output = output;
-  args.indices = indices;
+  args.maximum = maximum;
   args.batch = desc.batch;
   args.channels = desc.channels;
   args.spatial = desc.spatial;
@@ -35,7 +33,33 @@ void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationO
   args.ceil_mode = desc.ceil_mode;
   args.count_include_pad = desc.count_include_pad;
   args.adaptive = desc.adaptive;
+  return args;
+}
+
+void pool(tuff_stream stream, const tuff_pool_desc& desc, const tuff::OperationOf<tuff::PoolArgs>& operation) {
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), output(target, desc.output, "output"),
+      indices(target, desc.indices, "indices");
+  tuff::PoolArgs args = pool_args(desc, &operation == &tuff::operations::max_pool);
+  args.input = input;
+  args.output = output;
+  args.indices = indices;
   target->run(operation(args));
+}
+
+void gradient(tuff_stream stream, const tuff_pool_backward_desc& desc) {
+  tuff::require_reserved(desc.reserved);
+  tuff::require_flag(desc.maximum, "maximum");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), indices(target, desc.indices, "indices"),
+      doutput(target, desc.doutput, "doutput"), dinput(target, desc.dinput, "dinput");
+  tuff::PoolBackwardArgs args{};
+  args.pool = pool_args(desc, desc.maximum != 0);
+  args.pool.input = input;
+  args.pool.indices = indices;
+  args.doutput = doutput;
+  args.dinput = dinput;
+  target->run(tuff::operations::pool_backward(args));
 }
 
 }  // namespace
@@ -48,6 +72,10 @@ tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc) {
 
 tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc) {
   return guarded("tuff_avg_pool", [&] { pool(stream, read_structure(desc, "desc"), tuff::operations::avg_pool); });
+}
+
+tuff_status tuff_pool_backward(tuff_stream stream, const tuff_pool_backward_desc* desc) {
+  return guarded("tuff_pool_backward", [&] { gradient(stream, read_structure(desc, "desc")); });
 }
 
 }  // extern "C"

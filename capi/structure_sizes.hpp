@@ -80,6 +80,10 @@ struct Released<tuff_conv_transpose2d_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.4.0
 };
 template <>
+struct Released<tuff_conv_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {296};  // 0.9.0
+};
+template <>
 struct Released<tuff_attention_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 328};  // 0.1.0, 0.4.0
 };
@@ -166,6 +170,10 @@ struct Released<tuff_copy_strided_desc> {
 template <>
 struct Released<tuff_pool_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {208};  // 0.4.0
+};
+template <>
+struct Released<tuff_pool_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.9.0
 };
 template <>
 struct Released<tuff_resize_desc> {

@@ -3,6 +3,7 @@
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
+#include "kernels/conv/conv_backward.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/expression/expression.hpp"
 #include "kernels/fft/fft.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/norm/norm.hpp"
 #include "kernels/optimizer/optimizer.hpp"
 #include "kernels/pool/pool.hpp"
+#include "kernels/pool/pool_backward.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/quant/quant.hpp"
 #include "kernels/random/dropout.hpp"
@@ -39,6 +41,8 @@ const OperationInfo* const kOperations[] = {
     &operations::conv2d.info(),
     &operations::conv3d.info(),
     &operations::conv_transpose2d.info(),
+    &operations::conv_backward_data.info(),
+    &operations::conv_backward_filter.info(),
     &operations::attention.info(),
     &operations::reduce.info(),
     &operations::cumsum.info(),
@@ -59,6 +63,7 @@ const OperationInfo* const kOperations[] = {
     &operations::gather.info(),
     &operations::max_pool.info(),
     &operations::avg_pool.info(),
+    &operations::pool_backward.info(),
     &operations::rope.info(),
     &operations::layer_norm.info(),
     &operations::rms_norm.info(),

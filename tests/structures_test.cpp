@@ -247,6 +247,14 @@ TEST_P(Structures, OperationStructures) {
   back.filter_shape[0] = 1;
   expect_checked("tuff_conv_transpose2d_ex", back, false,
                  [&](const tuff_conv_transpose2d_desc* d) { return tuff_conv_transpose2d_ex(context(), d); });
+  auto gradient = operation(tuff_conv_backward_desc{});  // of no images by no filters
+  gradient.spatial = 1, gradient.in_shape[2] = gradient.filter_shape[2] = gradient.out_shape[2] = 1;
+  expect_checked("tuff_conv_backward_data", gradient, false,
+                 [&](const tuff_conv_backward_desc* d) { return tuff_conv_backward_data(context(), d); });
+  expect_checked("tuff_conv_backward_filter", gradient, false,
+                 [&](const tuff_conv_backward_desc* d) { return tuff_conv_backward_filter(context(), d); });
+  gradient.reserved = 1;
+  EXPECT_FAILS(tuff_conv_backward_data(context(), &gradient), kArgument, "tuff_conv_backward_data", "reserved");
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
   expect_checked("tuff_attention_ex", attend, false,
@@ -352,6 +360,12 @@ TEST_P(Structures, OperationStructures) {
   pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
   expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });
   expect_checked("tuff_avg_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_avg_pool(context(), d); });
+  auto pool_backward = operation(tuff_pool_backward_desc{});
+  pool_backward.spatial = 1, pool_backward.in_shape[0] = pool_backward.out_shape[0] = pool_backward.kernel[0] = 1;
+  expect_checked("tuff_pool_backward", pool_backward, false,
+                 [&](const tuff_pool_backward_desc* d) { return tuff_pool_backward(context(), d); });
+  pool_backward.reserved = 1;
+  EXPECT_FAILS(tuff_pool_backward(context(), &pool_backward), kArgument, "tuff_pool_backward", "reserved");
   auto scan = operation(tuff_scan_desc{});
   scan.rank = 1;
   expect_checked("tuff_cumsum", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumsum(context(), d); });

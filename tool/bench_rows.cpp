@@ -323,6 +323,18 @@ void add_image_rows(std::vector<Row>& all, const Images& images) {
   };
   pool("max_pool", true);
   pool("avg_pool", false);
+  all.push_back(memory_row("pool_backward", "pool_backward", images.text() + ", mean of 2 x 2", 5 * count,
+                           {count / 4, count}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_pool_backward_desc desc{};
+                             desc.dtype = TUFF_F32;
+                             desc.doutput = b[0].handle(), desc.dinput = b[1].handle();
+                             desc.batch = images.batch, desc.channels = Images::kChannels, desc.spatial = 2;
+                             for (int i = 0; i < 2; ++i) {
+                               desc.in_shape[i] = Images::kExtent, desc.out_shape[i] = Images::kExtent / 2;
+                               desc.kernel[i] = 2, desc.stride[i] = 2;
+                             }
+                             context.pool_backward(desc);
+                           }));
   all.push_back(memory_row("resize", "resize", images.text() + " from a quarter, linear", 5 * count, {count / 4, count},
                            [=](const tuff::Context& context, Buffers& b) {
                              tuff_resize_desc desc{};
@@ -365,6 +377,35 @@ void add_conv_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uin
                               context.conv_transpose2d(DType::f32, b[0], {batch, c, extent, extent}, b[1], {c, c, 2, 2},
                                                        b[2], {batch, c, 2 * extent, 2 * extent}, {2, 2});
                             }));
+}
+
+// The gradients of 3 x 3 windows with padding 1, by images and by filters.
+void add_gradient_rows(std::vector<Row>& all, uint64_t batch, uint64_t channels, uint64_t extent) {
+  const uint64_t images = batch * channels * extent * extent, filters = channels * channels * 9;
+  for (const bool data : {true, false}) {
+    const char* const name = data ? "conv_backward_data" : "conv_backward_filter";
+    all.push_back(compute_row(name, fmt::format("{} x {} x {} x {}, 3 x 3", batch, channels, extent, extent),
+                              2.0 * static_cast<double>(images * channels * 9),
+                              {images, data ? filters : images, data ? images : filters},
+                              [=](const tuff::Context& context, Buffers& b) {
+                                tuff_conv_backward_desc desc{};
+                                desc.dtype = TUFF_F32, desc.spatial = 2;
+                                desc.doutput = b[0].handle();
+                                for (uint64_t* shape : {desc.in_shape, desc.out_shape}) {
+                                  shape[0] = batch, shape[1] = channels, shape[2] = shape[3] = extent;
+                                }
+                                desc.filter_shape[0] = desc.filter_shape[1] = channels;
+                                desc.filter_shape[2] = desc.filter_shape[3] = 3;
+                                desc.padding[0] = desc.padding[1] = 1;
+                                if (data) {
+                                  desc.filter = b[1].handle(), desc.dinput = b[2].handle();
+                                  context.conv_backward_data(desc);
+                                } else {
+                                  desc.input = b[1].handle(), desc.dfilter = b[2].handle();
+                                  context.conv_backward_filter(desc);
+                                }
+                              }));
+  }
 }
 
 // Layers with as many inputs as units, of which every step needs the one before.
@@ -642,12 +683,14 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     all.push_back(batched_gemm_row(64, 512));
     all.push_back(conv2d_row(32, 256, 56));
     add_conv_rows(all, 16, 128, 32);
+    add_gradient_rows(all, 16, 128, 32);
     all.push_back(attention_row(4, 32, 4096, 128));
   } else {
     all.push_back(gemm_row(1, 2048, 2048));
     all.push_back(batched_gemm_row(32, 64));
     all.push_back(conv2d_row(1, 32, 28));
     add_conv_rows(all, 1, 16, 16);
+    add_gradient_rows(all, 1, 16, 16);
     all.push_back(attention_row(1, 4, 256, 64));
   }
   if (large) {

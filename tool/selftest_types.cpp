@@ -160,6 +160,44 @@ Case conv3d_case() {
 }
 
 // A quarter of a sum of integers is exact.
+// Gradients of a layer with strides and groups. Sums of whole numbers are exact.
+Case conv_backward_case(bool data) {
+  constexpr uint64_t kIn = 2 * 6 * 20 * 17, kFilter = 8 * 3 * 9, kOut = 2 * 8 * 10 * 9;
+  return whole(data ? "conv_backward_data" : "conv_backward_filter", "2x6x20x17 * 8x3x3x3 stride 2 padding 1 groups 2",
+               {kOut, data ? kFilter : kIn}, 8, data ? kIn : kFilter,
+               [=](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                 tuff_conv_backward_desc desc{};
+                 desc.dtype = TUFF_F32, desc.spatial = 2, desc.groups = 2;
+                 desc.in_shape[0] = desc.out_shape[0] = 2, desc.in_shape[1] = 6, desc.out_shape[1] = 8;
+                 desc.in_shape[2] = 20, desc.in_shape[3] = 17, desc.out_shape[2] = 10, desc.out_shape[3] = 9;
+                 desc.filter_shape[0] = 8;
+                 desc.filter_shape[1] = desc.filter_shape[2] = desc.filter_shape[3] = 3;
+                 for (int i = 0; i < 2; ++i) desc.stride[i] = 2, desc.padding[i] = 1;
+                 desc.doutput = in[0].handle();
+                 if (data) {
+                   desc.filter = in[1].handle(), desc.dinput = out.handle();
+                   context.conv_backward_data(desc);
+                 } else {
+                   desc.input = in[1].handle(), desc.dfilter = out.handle();
+                   context.conv_backward_filter(desc);
+                 }
+               });
+}
+
+// The gradient of a maximum: at most four windows of whole numbers for each element.
+Case pool_backward_case() {
+  return whole("pool_backward", "3x50x60 by 3x3, stride 2, padding 1", {3 * 50 * 60, 3 * 25 * 30}, 300, 3 * 50 * 60,
+               [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+                 tuff_pool_backward_desc desc{};
+                 desc.dtype = TUFF_F32, desc.maximum = 1;
+                 desc.input = in[0].handle(), desc.doutput = in[1].handle(), desc.dinput = out.handle();
+                 desc.batch = 1, desc.channels = 3, desc.spatial = 2;
+                 desc.in_shape[0] = 50, desc.in_shape[1] = 60, desc.out_shape[0] = 25, desc.out_shape[1] = 30;
+                 for (int i = 0; i < 2; ++i) desc.kernel[i] = 3, desc.stride[i] = 2, desc.padding[i] = 1;
+                 context.pool_backward(desc);
+               });
+}
+
 Case avg_pool_case() {
   return whole("avg_pool", "3x50x60 by 2x2, stride 2", {3 * 50 * 60}, 300, 3 * 25 * 30,
                [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
@@ -262,7 +300,10 @@ void add_type_cases(std::vector<Case>& cases) {
   for (const auto& [name, activation] : kActivations) cases.push_back(activation_case(name, activation));
   cases.push_back(conv1d_case());
   cases.push_back(conv3d_case());
+  cases.push_back(conv_backward_case(true));
+  cases.push_back(conv_backward_case(false));
   cases.push_back(avg_pool_case());
+  cases.push_back(pool_backward_case());
   for (const ImageShape& shape : {ImageShape{3, 12, 35, 4}, ImageShape{2, 6, 1000, 6}}) {
     cases.push_back(group_norm_case(shape));
     cases.push_back(batch_norm_case(shape));

@@ -1217,6 +1217,55 @@ typedef struct tuff_conv_transpose2d_desc {
 } tuff_conv_transpose2d_desc;
 TUFF_API tuff_status tuff_conv_transpose2d_ex(tuff_stream stream, const tuff_conv_transpose2d_desc* desc);
 
+/* Options of tuff_conv_backward_data() and tuff_conv_backward_filter(), which take the same description of a convolution
+ * in one to three dimensions: that of tuff_conv1d_ex(), tuff_conv2d_ex() or tuff_conv3d_ex(), without what is done to
+ * the sums. A gradient has the shape, layout and type of what it is the gradient of. Since 0.9.0. */
+typedef struct tuff_conv_backward_desc {
+  uint32_t struct_size;
+  int32_t dtype;       /* of all operands: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  tuff_buffer input;   /* the filter's gradient reads it */
+  tuff_buffer filter;  /* the input's gradient reads it */
+  tuff_buffer doutput; /* the gradient by the output, which both read */
+  tuff_buffer dinput;  /* out, tuff_conv_backward_data() */
+  tuff_buffer dfilter; /* out, tuff_conv_backward_filter(); TUFF_NULL_HANDLE: not wanted, as dbias; not both */
+  tuff_buffer dbias;   /* out, tuff_conv_backward_filter(): K elements */
+  /* As in tuff_conv3d_desc: the first 2 + spatial of these sizes are used, the others are ignored. */
+  uint64_t in_shape[5];     /* N, C, spatial sizes, whatever the layout */
+  uint64_t filter_shape[5]; /* K, C / groups, window */
+  uint64_t out_shape[5];    /* N, K, spatial sizes */
+  uint64_t stride[3];       /* 0: 1; the first `spatial` of these and the following are used */
+  uint64_t padding[3];
+  uint64_t dilation[3];     /* 0: 1 */
+  uint64_t padding_end[3];  /* if asymmetric: at the end of each axis; padding is at its beginning */
+  uint64_t groups;          /* 0: 1 */
+  uint32_t spatial;         /* number of spatial axes: 1, 2 or 3 */
+  int32_t asymmetric;       /* 0: padding applies to both sides and padding_end is zero; 1: see padding_end */
+  int32_t layout;           /* TUFF_LAYOUT_* */
+  int32_t reserved;         /* zero */
+} tuff_conv_backward_desc;
+
+/* The gradient of a function of a convolution's output by its input, given that by the output. In two dimensions:
+ *   dinput[n][c][y][x] = sum of doutput[n][k][p][q] * filter[k][c][r][s] over k, r, s and all p, q with
+ *     p * stride[0] + dilation[0] * r = y + padding[0] and q * stride[1] + dilation[1] * s = x + padding[1]
+ * An element that no window reads has the gradient 0. input, dfilter and dbias are not used. This is the transposed
+ * convolution of doutput, in one to three dimensions. Sums are computed in f32, and each is rounded once. Since 0.9.0.
+ * Errors: those of tuff_conv2d_ex(), and INVALID_ARGUMENT for another number of axes; dinput shares no memory with
+ * doutput or filter. UNSUPPORTED on devices for filters of 2^31 elements or more, for images of 2^30 elements or more
+ * with strides in three dimensions, and for sizes beyond those of tuff_conv_transpose2d_ex(). */
+TUFF_API tuff_status tuff_conv_backward_data(tuff_stream stream, const tuff_conv_backward_desc* desc);
+
+/* The gradients of a function of a convolution's output by the filter, by the bias, or by both. In two dimensions:
+ *   dfilter[k][c][r][s] = sum over n, p, q of doutput[n][k][p][q] *
+ *     input[n][c][p * stride[0] - padding[0] + dilation[0] * r][q * stride[1] - padding[1] + dilation[1] * s]
+ *   dbias[k] = sum over n, p, q of doutput[n][k][p][q]
+ * Without images both are 0. filter and dinput are not used, and input is not if only dbias is wanted. Sums are computed
+ * in f32, in an order that depends on sizes and the device only, and each is rounded once. Since 0.9.0.
+ * The gradient of a transposed convolution by its filter is this one, with the transposed convolution's doutput as
+ * `input` and its input as `doutput`; that by its input is the convolution of its doutput.
+ * Errors: those of tuff_conv2d_ex(), and INVALID_ARGUMENT for another number of axes or if neither gradient is wanted;
+ * the gradients share no memory with each other or with what is read. */
+TUFF_API tuff_status tuff_conv_backward_filter(tuff_stream stream, const tuff_conv_backward_desc* desc);
+
 /* Attention: O = softmax(scale * Q * K^T + mask) * V for each batch element and head.
  *   q, o     [batch][heads][seq_q][head_dim]
  *   k, v     [batch][heads][seq_kv][head_dim]
@@ -1878,6 +1927,37 @@ typedef struct tuff_pool_desc {
 TUFF_API tuff_status tuff_max_pool(tuff_stream stream, const tuff_pool_desc* desc);
 /* Average pooling: the mean of each window. Sums behave as in tuff_reduce(). */
 TUFF_API tuff_status tuff_avg_pool(tuff_stream stream, const tuff_pool_desc* desc);
+
+/* Options of tuff_pool_backward(). Since 0.9.0. */
+typedef struct tuff_pool_backward_desc {
+  uint32_t struct_size;
+  int32_t dtype;        /* of all operands but indices */
+  int32_t maximum;      /* 1: of tuff_max_pool(), 0: of tuff_avg_pool() */
+  uint32_t spatial;     /* number of spatial axes: 1, 2 or 3 */
+  tuff_buffer input;    /* max without indices: what was pooled */
+  tuff_buffer indices;  /* max: what tuff_max_pool() has stored; TUFF_NULL_HANDLE: they are found again in input */
+  tuff_buffer doutput;  /* [batch][channels][out_shape...] */
+  tuff_buffer dinput;   /* out: [batch][channels][in_shape...] */
+  uint64_t batch, channels;
+  uint64_t in_shape[3], out_shape[3]; /* these and the following are as in tuff_pool_desc */
+  uint64_t kernel[3];
+  uint64_t stride[3];   /* 0: kernel */
+  uint64_t padding[3];
+  uint64_t dilation[3]; /* max only; 0: 1 */
+  int32_t ceil_mode;
+  int32_t count_include_pad; /* avg only */
+  int32_t adaptive;
+  int32_t reserved;          /* zero */
+} tuff_pool_backward_desc;
+/* The gradient of a function of a pooling's output by its input, given that by the output. Of a maximum each window's
+ * gradient goes to the element that its index names, the first of several largest ones or the first NaN; an index that
+ * names no element of its window, as that of a window without taps in the input, has no effect. Of a mean each
+ * element of a window gets the window's gradient divided by what the sum was divided by. Each element of dinput is the
+ * sum over the windows that contain it, in f32 and in their order, and is rounded once. Since 0.9.0.
+ * Errors: those of tuff_max_pool() and tuff_avg_pool(); INVALID_ARGUMENT if a maximum is given neither input nor
+ * indices, and a mean is given one of them; dinput shares no memory with what is read. UNSUPPORTED on CPU devices for
+ * elements that are in more windows than one invocation can look at. */
+TUFF_API tuff_status tuff_pool_backward(tuff_stream stream, const tuff_pool_backward_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Resizing. Since 0.5.0.

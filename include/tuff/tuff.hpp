@@ -1096,6 +1096,10 @@ class Operations {
   Outcome conv1d(tuff_conv1d_desc desc) const { return with_size(tuff_conv1d_ex, desc); }
   Outcome conv3d(tuff_conv3d_desc desc) const { return with_size(tuff_conv3d_ex, desc); }
   Outcome conv_transpose2d(tuff_conv_transpose2d_desc desc) const { return with_size(tuff_conv_transpose2d_ex, desc); }
+  Outcome conv_backward_data(tuff_conv_backward_desc desc) const { return with_size(tuff_conv_backward_data, desc); }
+  Outcome conv_backward_filter(tuff_conv_backward_desc desc) const {
+    return with_size(tuff_conv_backward_filter, desc);
+  }
   Outcome attention(tuff_attention_desc desc) const { return with_size(tuff_attention_ex, desc); }
   Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
   Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
@@ -1123,6 +1127,7 @@ class Operations {
   Outcome copy_strided(tuff_copy_strided_desc desc) const { return with_size(tuff_copy_strided, desc); }
   Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }
   Outcome avg_pool(tuff_pool_desc desc) const { return with_size(tuff_avg_pool, desc); }
+  Outcome pool_backward(tuff_pool_backward_desc desc) const { return with_size(tuff_pool_backward, desc); }
   Outcome resize(tuff_resize_desc desc) const { return with_size(tuff_resize, desc); }
   Outcome rope(tuff_rope_desc desc) const { return with_size(tuff_rope_ex, desc); }
   Outcome cholesky(tuff_cholesky_desc desc) const { return with_size(tuff_cholesky, desc); }

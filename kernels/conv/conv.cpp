@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/common/describe.hpp"
+#include "kernels/conv/conv_backward.hpp"
 
 namespace tuff {
 namespace {
@@ -21,6 +22,8 @@ CallText describe(const ConvArgs& args) {
   return {shape, args.dtype};
 }
 
+CallText describe_backward(const ConvBackwardArgs& args) { return describe(args.conv); }
+
 }  // namespace
 
 namespace operations {
@@ -36,6 +39,12 @@ const OperationOf<ConvArgs> conv3d =
 const OperationOf<ConvArgs> conv_transpose2d =
     define_operation<ConvArgs, check_conv, host_conv, record_conv, describe, nullptr, offer_conv>("conv_transpose2d",
                                                                                                   kFloatTypes);
+const OperationOf<ConvBackwardArgs> conv_backward_data =
+    define_operation<ConvBackwardArgs, check_conv_backward_data, host_conv_backward_data, record_conv_backward_data,
+                     describe_backward>("conv_backward_data", kFloatTypes);
+const OperationOf<ConvBackwardArgs> conv_backward_filter =
+    define_operation<ConvBackwardArgs, check_conv_backward_filter, host_conv_backward_filter,
+                     record_conv_backward_filter, describe_backward>("conv_backward_filter", kFloatTypes);
 }  // namespace operations
 
 }  // namespace tuff

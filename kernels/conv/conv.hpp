@@ -58,6 +58,15 @@ struct ConvArgs {
   bool flat() const { return in()[0] == 1 && taps()[0] == 1 && out()[0] == 1 && padding[0] == 0; }
 };
 
+// Elements of input, filter and output.
+struct ConvElements {
+  uint64_t in, filter, out;
+};
+// What convolutions and their gradients check alike: the type, the layout, and that the shapes follow from each other.
+ConvElements check_conv_shapes(const ConvArgs& args);
+void check_conv_tensor(const ConvArgs& args, const Buffer* buffer, const char* name, const ConvShape& shape,
+                       uint64_t elements);
+
 void check_conv(const ConvArgs& args);
 void host_conv(const ConvArgs& args);
 void record_conv(Recorder& recorder, const ConvArgs& args);

@@ -98,20 +98,12 @@ uint64_t elements_of(const ConvShape& shape, const char* name) {
   return checked_product(sizes, name);
 }
 
-void check_tensor(const ConvArgs& args, const Buffer* buffer, const char* name, const ConvShape& shape,
-                  uint64_t elements) {
-  check_operand(buffer, name, elements, args.dtype, [&] { return "shape " + text(args, shape); });
-}
-
 }  // namespace
 
-void check_conv(const ConvArgs& args) {
+ConvElements check_conv_shapes(const ConvArgs& args) {
   check_float_type(args.dtype);
   require(args.layout == TUFF_LAYOUT_NCHW || args.layout == TUFF_LAYOUT_NHWC,
           "layout is {}, must be TUFF_LAYOUT_NCHW or TUFF_LAYOUT_NHWC", args.layout);
-  check_activation(args.activation);
-  require(args.precision == TUFF_PRECISION_DEFAULT || args.precision == TUFF_PRECISION_ALLOW_WINOGRAD,
-          "precision is {}, must be TUFF_PRECISION_DEFAULT or _ALLOW_WINOGRAD", args.precision);
   check_channels(args);
   const ConvShape expected = expected_shape(args);
   if (args.out_shape != expected) {
@@ -119,14 +111,25 @@ void check_conv(const ConvArgs& args) {
          text(args, args.out_shape), text(args, expected), text(args, args.in_shape), text(args, args.filter_shape),
          args.groups, steps(args));
   }
-  const uint64_t in_elements = elements_of(args.in_shape, "in_shape");
-  const uint64_t filter_elements = elements_of(args.filter_shape, "filter_shape");
-  const uint64_t out_elements = elements_of(expected, "out_shape");
+  return {elements_of(args.in_shape, "in_shape"), elements_of(args.filter_shape, "filter_shape"),
+          elements_of(expected, "out_shape")};
+}
+
+void check_conv_tensor(const ConvArgs& args, const Buffer* buffer, const char* name, const ConvShape& shape,
+                       uint64_t elements) {
+  check_operand(buffer, name, elements, args.dtype, [&] { return "shape " + text(args, shape); });
+}
+
+void check_conv(const ConvArgs& args) {
+  check_activation(args.activation);
+  require(args.precision == TUFF_PRECISION_DEFAULT || args.precision == TUFF_PRECISION_ALLOW_WINOGRAD,
+          "precision is {}, must be TUFF_PRECISION_DEFAULT or _ALLOW_WINOGRAD", args.precision);
+  const auto [in_elements, filter_elements, out_elements] = check_conv_shapes(args);
   if (out_elements == 0) return;
 
-  check_tensor(args, args.input, "input", args.in_shape, in_elements);
-  check_tensor(args, args.filter, "filter", args.filter_shape, filter_elements);
-  check_tensor(args, args.output, "output", expected, out_elements);
+  check_conv_tensor(args, args.input, "input", args.in_shape, in_elements);
+  check_conv_tensor(args, args.filter, "filter", args.filter_shape, filter_elements);
+  check_conv_tensor(args, args.output, "output", args.out_shape, out_elements);
   // The operands hold this many bytes, so the multiplications below cannot overflow.
   const uint64_t size = dtype_size(args.dtype), out_bytes = out_elements * size;
   check_overlap(args.output, "output", out_bytes, args.input, "input", in_elements * size, false);
@@ -136,7 +139,7 @@ void check_conv(const ConvArgs& args) {
     check_overlap(args.output, "output", out_bytes, args.bias, "bias", args.filters() * size, false);
   }
   if (args.residual != nullptr) {
-    check_tensor(args, args.residual, "residual", expected, out_elements);
+    check_conv_tensor(args, args.residual, "residual", args.out_shape, out_elements);
     check_overlap(args.output, "output", out_bytes, args.residual, "residual", out_bytes, true);
   }
 }

@@ -30,6 +30,10 @@ struct Product {
   uint64_t slices = 1, slice_taps = 0, first_slice = 0;
 };
 
+// Limit on the columns of an implicit GEMM, and on the items of the depthwise kernel, in one dispatch: quotient() in
+// conv_numbers.glsl divides numbers below it.
+inline constexpr uint64_t kMaxColumns = uint64_t{1} << 31;
+
 // The maximum number of split-K sums in scratch memory. If a convolution's parts have more, they are computed one after
 // the other.
 inline constexpr uint64_t kMaxStoredSums = uint64_t{1} << 26;
@@ -74,14 +78,22 @@ void slice_taps(Product& product, const DeviceTraits& traits);
 // Throws UNSUPPORTED if the kernels cannot hold one of the numbers of a transposed convolution's phase. All phases are
 // checked first, so that a refused call has recorded nothing.
 void check_phase(const Product& product);
+void check_dense_phase(const Product& product);
 void record_product(Recorder& recorder, const Product& product);
 // conv_vulkan.cpp: a whole convolution by implicit GEMM.
 void record_products(Recorder& recorder, const ConvArgs& args, uint64_t max_sums = kMaxStoredSums);
+void record_products(Recorder& recorder, Product product, uint64_t max_sums = kMaxStoredSums);
 // Second pass of a whole convolution: adds up the split-K parts that are stored.
 void record_slices(Recorder& recorder, const ConvArgs& args, const Buffer& partials, uint64_t slices);
 
 // conv_transpose_vulkan.cpp
 void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_sums = kMaxStoredSums);
+// The same in up to three dimensions, each phase by the kernels of ordinary convolutions, in scratch memory unless
+// there is only one.
+void record_dense_phases(Recorder& recorder, const ConvArgs& args);
+// Whether that is possible for these sizes, and expected to be faster.
+bool runs_dense_phases(const ConvArgs& args);
+bool suits_dense_phases(const DeviceTraits& traits, const ConvArgs& args);
 
 // conv_patches_vulkan.cpp: GEMM with patches stored in memory. runs_…: whether it is possible; suits_…: whether it is
 // expected to be the fastest.
@@ -90,6 +102,8 @@ bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
 // Whether an f32 GEMM of this size is computed with packed operands on this device (gemm_panels_vulkan.cpp).
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k);
 void record_patches(Recorder& recorder, const ConvArgs& args);
+// Stores a range of columns' patches: [channels and taps][columns' pitch] in f32, of all groups.
+void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& columns, const Buffer& patches);
 
 // conv_matrix_vulkan.cpp: implicit GEMM by cooperative matrices, likewise.
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);

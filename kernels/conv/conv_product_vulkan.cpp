@@ -203,8 +203,10 @@ ProductPush<patches, spaced> push_of(const Product& product) {
 }
 
 template ProductPush<true, false> push_of<true, false>(const Product&);
+template ProductPush<false, false> push_of<false, false>(const Product&);
 
 void check_phase(const Product& product) { push_of<false, true>(product); }
+void check_dense_phase(const Product& product) { push_of<false, false>(product); }
 
 shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;

@@ -2,9 +2,10 @@
 //
 // Tap r of an axis belongs to phase r % step, in which the taps are in reverse order. A phase's filter is that of an
 // ordinary convolution, [filters][channels of a group][taps], or with CHANNELS_LAST [filters][taps][channels]. The
-// phases are stored one after another, all horizontal phases of a vertical one together.
+// phases are stored one after another, all horizontal phases of a vertical one together, and all vertical ones of a phase
+// in depth.
 //
-//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][R][S][filters of a group]; 0: [channels][filters of a group][R][S]
+//# CHANNELS_LAST : 0|1 : 1: the filter is [channels][T][R][S][filters of a group]; 0: [channels][filters of a group][T][R][S]
 //# BYTES : 2|4 : bytes of an element
 #extension GL_EXT_shader_16bit_storage : require
 
@@ -14,8 +15,8 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint items;              // elements, below 2^31
   uint filters, channels;  // of one group
-  uint R, S;
-  uint step_y, step_x;
+  uint T, R, S;
+  uint step_z, step_y, step_x;
 } push;
 
 #if BYTES == 2
@@ -35,29 +36,34 @@ void main() {
   const uint item = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
   if (item >= push.items) return;
 #if CHANNELS_LAST
-  uint rest = quotient(item, push.filters);
-  const uint k = item - rest * push.filters;
-  const uint row = quotient(rest, push.S), s = rest - row * push.S;
-  const uint channel = quotient(row, push.R), r = row - channel * push.R;
+  const uint line = quotient(item, push.filters), k = item - line * push.filters;
 #else
-  const uint row = quotient(item, push.S), s = item - row * push.S;
-  uint rest = quotient(row, push.R);
-  const uint r = row - rest * push.R;
-  const uint channel = quotient(rest, push.filters), k = rest - channel * push.filters;
+  const uint line = item;
+#endif
+  const uint row = quotient(line, push.S), s = line - row * push.S;
+  const uint plane = quotient(row, push.R), r = row - plane * push.R;
+  const uint window = quotient(plane, push.T), t = plane - window * push.T;
+#if CHANNELS_LAST
+  const uint channel = window;
+#else
+  const uint channel = quotient(window, push.filters), k = window - channel * push.filters;
 #endif
   const uint group = quotient(channel, push.channels), c = channel - group * push.channels;
-  const uint first_y = r % push.step_y, first_x = s % push.step_x;
-  const uint taps_y = taps_in(push.R, push.step_y, first_y), taps_x = taps_in(push.S, push.step_x, first_x);
-  // There are push.items / (R * S) elements for each position in the window.
-  const uint before = quotient(push.items, push.R * push.S) *
-                      (taps_before(push.R, push.step_y, first_y) * push.S +
-                       taps_y * taps_before(push.S, push.step_x, first_x));
-  const uint place = (taps_y - 1 - r / push.step_y) * taps_x + (taps_x - 1 - s / push.step_x);
+  const uint first_z = t % push.step_z, first_y = r % push.step_y, first_x = s % push.step_x;
+  const uint taps_z = taps_in(push.T, push.step_z, first_z), taps_y = taps_in(push.R, push.step_y, first_y),
+             taps_x = taps_in(push.S, push.step_x, first_x);
+  // There are push.items / (T * R * S) elements for each position in the window.
+  const uint rows_before = taps_before(push.T, push.step_z, first_z) * push.R +
+                           taps_z * taps_before(push.R, push.step_y, first_y);
+  const uint before = quotient(push.items, push.T * push.R * push.S) *
+                      (rows_before * push.S + taps_z * taps_y * taps_before(push.S, push.step_x, first_x));
+  const uint place = ((taps_z - 1 - t / push.step_z) * taps_y + (taps_y - 1 - r / push.step_y)) * taps_x +
+                     (taps_x - 1 - s / push.step_x);
   const uint filter_index = group * push.filters + k;
 #if CHANNELS_LAST
-  const uint at = (filter_index * (taps_y * taps_x) + place) * push.channels + c;
+  const uint at = (filter_index * (taps_z * taps_y * taps_x) + place) * push.channels + c;
 #else
-  const uint at = (filter_index * push.channels + c) * (taps_y * taps_x) + place;
+  const uint at = (filter_index * push.channels + c) * (taps_z * taps_y * taps_x) + place;
 #endif
   TUFF_AT(To, before + at) = TUFF_AT(From, item);
 }

@@ -6,11 +6,14 @@
 // g = gcd(stride, dilation), the taps of p's phase are r0, r0 + stride / g, …, and y decreases by dilation / g from one
 // to the next: in reverse order they are the taps of a window with that dilation.
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "planning/log.hpp"
+#include "shaders/conv_interleave.hpp"
 #include "shaders/conv_transpose_filter.hpp"
 
 namespace tuff::conv {
@@ -52,10 +55,29 @@ uint64_t taps_before(uint64_t taps, uint64_t step, uint64_t first) {
   return first * (taps / step) + std::min(first, taps % step);
 }
 
+// Along depth, height and width.
+using Phases = std::array<Phase, kConvAxes>;
+
+bool is_empty(const Phases& phases) {
+  return std::any_of(phases.begin(), phases.end(), [](const Phase& phase) { return phase.taps == 0; });
+}
+
 // The start of a phase's filter, in units of K * C / groups elements, as written by conv_transpose_filter.comp.
-uint64_t filter_place(const ConvArgs& args, const Phase& y, const Phase& x) {
-  return taps_before(args.taps()[1], tap_step(args, 1), y.tap) * args.taps()[2] +
-         y.taps * taps_before(args.taps()[2], tap_step(args, 2), x.tap);
+uint64_t filter_place(const ConvArgs& args, const Phases& phases) {
+  const auto before = [&](uint32_t axis) {
+    return taps_before(args.taps()[axis], tap_step(args, axis), phases[axis].tap);
+  };
+  const auto& [z, y, x] = phases;
+  return (before(0) * args.taps()[1] + z.taps * before(1)) * args.taps()[2] + z.taps * y.taps * before(2);
+}
+
+// The start of a phase's outputs in scratch memory, in units of a pixel's channels of all images, likewise.
+uint64_t output_place(const ConvArgs& args, const Phases& phases) {
+  const auto before = [&](uint32_t axis) {
+    return taps_before(args.out()[axis], args.stride[axis], phases[axis].first);
+  };
+  const auto& [z, y, x] = phases;
+  return (before(0) * args.out()[1] + z.outputs * before(1)) * args.out()[2] + z.outputs * y.outputs * before(2);
 }
 
 void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& ordered) {
@@ -66,8 +88,10 @@ void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& order
   const shaders::ConvTransposeFilter::Push push{.items = number(elements),
                                                 .filters = number(args.group_filters()),
                                                 .channels = number(args.group_channels()),
+                                                .T = number(args.taps()[0]),
                                                 .R = number(args.taps()[1]),
                                                 .S = number(args.taps()[2]),
+                                                .step_z = number(std::min(tap_step(args, 0), args.taps()[0])),
                                                 .step_y = number(std::min(tap_step(args, 1), args.taps()[1])),
                                                 .step_x = number(std::min(tap_step(args, 2), args.taps()[2]))};
   KernelRequest kernel = shaders::ConvTransposeFilter::request({.bytes = bytes, .channels_last = args.channels_last()});
@@ -81,52 +105,133 @@ void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& order
   recorder.dispatch(kernel, dispatch);
 }
 
-// The implicit GEMM of one phase, without its filter buffer, which the caller sets.
-Product product_of(const ConvArgs& args, const Phase& y, const Phase& x) {
+void check_filter(uint64_t elements) {
+  if (elements >= uint64_t{1} << 31) {
+    fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^31", elements);
+  }
+}
+
+// The implicit GEMM of one phase, without its filter buffer, which the caller sets. Its outputs are neighbours.
+Product product_of(const ConvArgs& args, const Phases& phases) {
   Product product;
   product.args = args;
   ConvArgs& phase = product.args;
   phase.transposed = false;
   phase.filter_shape.outer = {args.filters(), args.group_channels()};
-  phase.filter_shape.extents = {1, y.taps, x.taps};
-  phase.out_shape.extents = {1, y.outputs, x.outputs};
   phase.stride = {1, 1, 1};
-  phase.dilation = {1, y.dilation, x.dilation};
-  if (y.taps == 0 || x.taps == 0) {  // a sum over no channels
-    phase.in_shape.outer[1] = 0;
-    phase.filter_shape.extents = {1, 1, 1};
-  }
-  product.padding = {0, y.padding, x.padding};
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    phase.filter_shape.extents[axis] = phases[axis].taps;
+    phase.out_shape.extents[axis] = phases[axis].outputs;
+    phase.dilation[axis] = phases[axis].dilation;
+    product.padding[axis] = phases[axis].padding;
     phase.padding[axis] = static_cast<uint64_t>(std::max<int64_t>(product.padding[axis], 0));
     phase.padding_end[axis] = 0;
   }
+  if (is_empty(phases)) {  // a sum over no channels
+    phase.in_shape.outer[1] = 0;
+    phase.filter_shape.extents = {1, 1, 1};
+  }
+  return product;
+}
+
+// The same, for outputs that are a stride apart.
+Product spaced_product_of(const ConvArgs& args, const Phases& phases) {
+  Product product = product_of(args, phases);
   product.spaced = true;
   product.out_image = args.out_shape.pixels();
   product.out_row = args.out()[2];
   product.out_step = {args.stride[1], args.stride[2]};
-  product.out_first = (y.first * product.out_row + x.first) * (args.channels_last() ? args.filters() : 1);
+  product.out_first =
+      (phases[1].first * product.out_row + phases[2].first) * (args.channels_last() ? args.filters() : 1);
   return product;
 }
 
 template <typename Body>
 void for_each_phase(const ConvArgs& args, const Body& body) {
-  for (uint64_t y = 0; y < phase_count(args, 1); ++y) {
-    for (uint64_t x = 0; x < phase_count(args, 2); ++x) body(phase_of(args, 1, y), phase_of(args, 2, x));
+  for (uint64_t z = 0; z < phase_count(args, 0); ++z) {
+    for (uint64_t y = 0; y < phase_count(args, 1); ++y) {
+      for (uint64_t x = 0; x < phase_count(args, 2); ++x) {
+        body(Phases{phase_of(args, 0, z), phase_of(args, 1, y), phase_of(args, 2, x)});
+      }
+    }
   }
 }
+
+// The convolution of a phase as a caller would describe it; nothing if its windows begin within the input.
+std::optional<ConvArgs> convolution_of(const Product& product) {
+  ConvArgs conv = product.args;
+  if (taps_of(conv) == 0) return std::nullopt;
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    if (product.padding[axis] < 0) return std::nullopt;
+    const uint64_t reach = conv.out()[axis] + conv.dilation[axis] * (conv.taps()[axis] - 1);
+    const uint64_t before = conv.in()[axis] + conv.padding[axis];
+    conv.padding_end[axis] = reach > before ? reach - before : 0;
+  }
+  return conv;
+}
+
+// Copies the outputs of all phases, as they lie in scratch memory, to where they belong.
+void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& phases) {
+  const DeviceTraits& traits = recorder.traits();
+  const StreamDevice device = stream_device(traits, {}, sizeof(float));
+  const uint64_t elements = args.out_shape.elements(), bytes = dtype_size(args.dtype);
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const bool last = args.channels_last();
+  const shaders::ConvInterleave::Push push{.items = number(elements),
+                                           .images = number(last ? args.batch() : args.batch() * args.filters()),
+                                           .each = number(last ? args.filters() : 1),
+                                           .D = number(args.out()[0]),
+                                           .H = number(args.out()[1]),
+                                           .W = number(args.out()[2]),
+                                           .step_z = number(phase_count(args, 0)),
+                                           .step_y = number(phase_count(args, 1)),
+                                           .step_x = number(phase_count(args, 2))};
+  KernelRequest kernel = shaders::ConvInterleave::request({.bytes = bytes});
+  kernel.streaming().constant(0, device.workgroup);
+  Dispatch dispatch("conv interleave");
+  dispatch.operand(&phases, 0, elements * bytes, Access::read)
+      .operand(args.output, 0, elements * bytes, Access::write)
+      .push(push)
+      .groups_linear(ceil_div(elements, device.workgroup), traits)
+      .work(2.0 * static_cast<double>(elements * bytes), 0);
+  recorder.dispatch(kernel, dispatch);
+}
+
+uint64_t phases_of(const ConvArgs& args) { return phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2); }
+
+// Records the phases of some images, with the filter in their order.
+void record_images(Recorder& recorder, const ConvArgs& args, const Buffer& filter, const Buffer* phases) {
+  for_each_phase(args, [&](const Phases& phase) {
+    Product product = product_of(args, phase);
+    const Buffer own = moved(&filter, filter_place(args, phase) * args.filters() * args.group_channels(), args.dtype);
+    product.args.filter = &own;
+    Buffer output;
+    if (phases != nullptr) {
+      output = moved(phases, output_place(args, phase) * args.batch() * args.filters(), args.dtype);
+      product.args.output = &output;
+    }
+    if (const std::optional<ConvArgs> conv = convolution_of(product)) {
+      record_conv(recorder, *conv);
+    } else {
+      record_products(recorder, product);
+    }
+  });
+  if (phases != nullptr) record_interleave(recorder, args, *phases);
+}
+
+constexpr uint64_t kMaxPhaseElements = uint64_t{1} << 27;  // of images in scratch memory at a time
+// Elements of one image: the kernel divides numbers below 2^31.
+constexpr uint64_t kMaxPhaseImage = uint64_t{1} << 30;
 
 }  // namespace
 
 void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_sums) {
   const bool empty = args.in_shape.elements() == 0;
   const uint64_t size = dtype_size(args.dtype), elements = empty ? 0 : args.filter_shape.elements();
-  if (elements >= uint64_t{1} << 31) {
-    fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^31", elements);
-  }
+  check_filter(elements);
   uint64_t slices = 1, max_taps = 0;
-  for_each_phase(args, [&](const Phase& y, const Phase& x) {
-    Product product = product_of(args, y, x);
+  for_each_phase(args, [&](const Phases& phases) {
+    Product product = spaced_product_of(args, phases);
     check_phase(product);
     slice_taps(product, recorder.traits());
     slices = std::max(slices, product.slices);
@@ -144,9 +249,9 @@ void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_su
     partials.bytes -= filter_bytes;
   }
   if (!empty) record_filter(recorder, args, filter);
-  for_each_phase(args, [&](const Phase& y, const Phase& x) {
-    Product product = product_of(args, y, x);
-    const Buffer own = moved(&filter, filter_place(args, y, x) * args.filters() * args.group_channels(), args.dtype);
+  for_each_phase(args, [&](const Phases& phases) {
+    Product product = spaced_product_of(args, phases);
+    const Buffer own = moved(&filter, filter_place(args, phases) * args.filters() * args.group_channels(), args.dtype);
     product.args.filter = &own;
     if (slices == 1) return record_product(recorder, product);
     product.partials = &partials;
@@ -158,6 +263,62 @@ void record_transposed(Recorder& recorder, const ConvArgs& args, uint64_t max_su
     }
   });
   if (slices > 1) record_slices(recorder, args, partials, stored);
+}
+
+bool runs_dense_phases(const ConvArgs& args) {
+  return phases_of(args) == 1 || args.out_shape.elements() / args.batch() < kMaxPhaseImage;
+}
+
+bool suits_dense_phases(const DeviceTraits& traits, const ConvArgs& args) {
+  if (!args.flat() || phases_of(args) == 1) return true;
+  if (!runs_dense_phases(args)) return false;
+  bool suits = false;
+  for_each_phase(args, [&](const Phases& phases) {
+    const Product product = product_of(args, phases);
+    if (const std::optional<ConvArgs> conv = convolution_of(product); conv && !suits) {
+      suits = is_depthwise(*conv) || suits_patches(traits, *conv) || suits_matrices(traits, *conv);
+    }
+  });
+  return suits;
+}
+
+void record_dense_phases(Recorder& recorder, const ConvArgs& args) {
+  const uint64_t size = dtype_size(args.dtype), elements = args.filter_shape.elements(), batch = args.batch();
+  check_filter(elements);
+  check_positions(args);
+  const uint64_t image = args.out_shape.elements() / batch, phases = phases_of(args);
+  if (!runs_dense_phases(args)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "an image has {} elements, with strides at most 2^30 - 1 are computed", image);
+  }
+  const uint64_t most = phases == 1 ? batch : std::clamp<uint64_t>(kMaxPhaseElements / image, 1, batch);
+  // Images at a time, so that none of the phases' kernels has too many columns.
+  const uint64_t pixels = std::max(args.out_shape.pixels() * args.filters(), args.in_shape.pixels());
+  if (args.out_shape.pixels() >= kMaxColumns) {
+    fail(TUFF_ERROR_UNSUPPORTED, "in_shape has {} pixels, must be below {}", args.out_shape.pixels(), kMaxColumns);
+  }
+  const uint64_t at_once = std::clamp<uint64_t>((kMaxColumns - 1) / std::max<uint64_t>(pixels, 1), 1, most);
+  for_each_phase(args, [&](const Phases& phase) {
+    Product product = product_of(args, phase);
+    product.args.in_shape.outer[0] = product.args.out_shape.outer[0] = at_once;
+    check_dense_phase(product);
+    slice_taps(product, recorder.traits());
+  });
+  log(TUFF_LOG_DISPATCH, "conv transpose: {} phases, {} images at a time", phases, at_once);
+  const uint64_t filter_bytes = ceil_div(elements * size, 256) * 256;
+  Buffer filter = recorder.scratch(filter_bytes + (phases == 1 ? 0 : at_once * image * size), Scratch::outermost);
+  Buffer outputs = filter;
+  outputs.offset += filter_bytes;
+  outputs.bytes -= filter_bytes;
+  record_filter(recorder, args, filter);
+  for (uint64_t first = 0; first < batch; first += at_once) {
+    ConvArgs piece = args;
+    piece.in_shape.outer[0] = piece.out_shape.outer[0] = std::min(at_once, batch - first);
+    const Buffer input = moved(args.input, first * (args.in_shape.elements() / batch), args.dtype);
+    const Buffer output = moved(args.output, first * image, args.dtype);
+    piece.input = &input;
+    piece.output = &output;
+    record_images(recorder, piece, filter, phases == 1 ? nullptr : &outputs);
+  }
 }
 
 }  // namespace tuff::conv

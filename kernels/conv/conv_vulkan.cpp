@@ -12,9 +12,7 @@
 namespace tuff {
 namespace {
 
-// Limit on the columns of an implicit GEMM, and on the items of the depthwise kernel, in one dispatch: quotient() in
-// conv_numbers.glsl divides numbers below it.
-constexpr uint64_t kMaxColumns = uint64_t{1} << 31;
+using conv::kMaxColumns;
 
 bool is_all(const ConvExtents& extents, uint64_t value) {
   return std::all_of(extents.begin(), extents.end(), [&](uint64_t x) { return x == value; });
@@ -125,6 +123,11 @@ void record_products(Recorder& recorder, const ConvArgs& args, uint64_t max_sums
   Product product;
   product.args = args;
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) product.padding[axis] = static_cast<int64_t>(args.padding[axis]);
+  record_products(recorder, product, max_sums);
+}
+
+void record_products(Recorder& recorder, Product product, uint64_t max_sums) {
+  const ConvArgs& args = product.args;
   slice_taps(product, recorder.traits());
   if (product.slices == 1) return record_product(recorder, product);
   const uint64_t slices = product.slices, stored = stored_slices(slices, args.out_shape.elements(), max_sums);

@@ -21,6 +21,7 @@ struct PoolArgs {
   int32_t ceil_mode, count_include_pad, adaptive;
 };
 
+void check_pool_windows(const PoolArgs& args);  // all but the operands
 void check_pool(const PoolArgs& args);
 void host_pool(const PoolArgs& args);
 void record_pool(Recorder& recorder, const PoolArgs& args);

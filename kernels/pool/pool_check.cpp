@@ -1,8 +1,13 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "kernels/common/check.hpp"
 #include "kernels/pool/pool.hpp"
+#include "kernels/pool/pool_backward.hpp"
 
 namespace tuff {
 namespace {
@@ -58,7 +63,7 @@ PoolShape pool_shape(const PoolArgs& args) {
   return shape;
 }
 
-void check_pool(const PoolArgs& args) {
+void check_pool_windows(const PoolArgs& args) {
   check_float_type(args.dtype);
   require(args.spatial >= 1 && args.spatial <= 3, "spatial is {}, needs 1 to 3", args.spatial);
   require_flag(args.ceil_mode, "ceil_mode");
@@ -80,6 +85,10 @@ void check_pool(const PoolArgs& args) {
     require(args.out_shape[i] <= kMaxSize && args.in_shape[i] <= kMaxSize / (args.out_shape[i] + 1),
             "in_shape[{0}]={1} out_shape[{0}]={2}: too large", i, args.in_shape[i], args.out_shape[i]);
   }
+}
+
+void check_pool(const PoolArgs& args) {
+  check_pool_windows(args);
   const InputOutput count =
       check_planes(args.input, args.output, args.batch, args.channels, {args.in_shape.data(), args.spatial},
                    {args.out_shape.data(), args.spatial}, args.dtype);
@@ -89,6 +98,37 @@ void check_pool(const PoolArgs& args) {
   const uint64_t element = dtype_size(args.dtype), bytes = count.output * 4;
   check_overlap(args.indices, "indices", bytes, args.input, "input", count.input * element, false);
   check_overlap(args.indices, "indices", bytes, args.output, "output", count.output * element, false);
+}
+
+void check_pool_backward(const PoolBackwardArgs& args) {
+  const PoolArgs& pool = args.pool;
+  check_pool_windows(pool);
+  require(pool.maximum || pool.input == nullptr, "input is given, and the gradient of a mean does not depend on it");
+  const std::span<const uint64_t> in_shape(pool.in_shape.data(), pool.spatial),
+      out_shape(pool.out_shape.data(), pool.spatial);
+  const auto elements = [&](std::span<const uint64_t> shape, const char* name) {
+    const uint64_t planes = checked_mul(pool.batch, pool.channels, "channels");
+    return checked_mul(planes, checked_product(shape, name), name);
+  };
+  const uint64_t in = elements(in_shape, "in_shape"), out = elements(out_shape, "out_shape");
+  if (in == 0) return;
+  const auto shape = [&](std::span<const uint64_t> sizes) {
+    return fmt::format("batch={} channels={} shape {}", pool.batch, pool.channels, fmt::join(sizes, "x"));
+  };
+  const auto detail_in = [&] { return shape(in_shape); };
+  const auto detail_out = [&] { return shape(out_shape); };
+  check_operand(args.doutput, "doutput", out, pool.dtype, detail_out);
+  check_operand(args.dinput, "dinput", in, pool.dtype, detail_in);
+  const uint64_t size = dtype_size(pool.dtype);
+  check_overlap(args.dinput, "dinput", in * size, args.doutput, "doutput", out * size, false);
+  if (!pool.maximum) return;
+  if (pool.indices != nullptr) {
+    check_operand(pool.indices, "indices", out, TUFF_U32, detail_out);
+    return check_overlap(args.dinput, "dinput", in * size, pool.indices, "indices", out * 4, false);
+  }
+  require(pool.input != nullptr, "neither input nor indices are given, and a maximum needs one of them");
+  check_operand(pool.input, "input", in, pool.dtype, detail_in);
+  check_overlap(args.dinput, "dinput", in * size, pool.input, "input", in * size, false);
 }
 
 }  // namespace tuff

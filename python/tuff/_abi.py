@@ -768,6 +768,33 @@ class ConvTranspose2dDesc(Structure):
     ]
 
 
+class ConvBackwardDesc(Structure):
+    """tuff_conv_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("input", c_uint64),
+        ("filter", c_uint64),
+        ("doutput", c_uint64),
+        ("dinput", c_uint64),
+        ("dfilter", c_uint64),
+        ("dbias", c_uint64),
+        ("in_shape", c_uint64 * 5),
+        ("filter_shape", c_uint64 * 5),
+        ("out_shape", c_uint64 * 5),
+        ("stride", c_uint64 * 3),
+        ("padding", c_uint64 * 3),
+        ("dilation", c_uint64 * 3),
+        ("padding_end", c_uint64 * 3),
+        ("groups", c_uint64),
+        ("spatial", c_uint32),
+        ("asymmetric", c_int32),
+        ("layout", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class AttentionDesc(Structure):
     """tuff_attention_desc"""
 
@@ -1200,6 +1227,33 @@ class PoolDesc(Structure):
         ("ceil_mode", c_int32),
         ("count_include_pad", c_int32),
         ("adaptive", c_int32),
+    ]
+
+
+class PoolBackwardDesc(Structure):
+    """tuff_pool_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("maximum", c_int32),
+        ("spatial", c_uint32),
+        ("input", c_uint64),
+        ("indices", c_uint64),
+        ("doutput", c_uint64),
+        ("dinput", c_uint64),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("in_shape", c_uint64 * 3),
+        ("out_shape", c_uint64 * 3),
+        ("kernel", c_uint64 * 3),
+        ("stride", c_uint64 * 3),
+        ("padding", c_uint64 * 3),
+        ("dilation", c_uint64 * 3),
+        ("ceil_mode", c_int32),
+        ("count_include_pad", c_int32),
+        ("adaptive", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -2057,6 +2111,8 @@ FUNCTIONS = {
         ],
     ),
     "tuff_conv_transpose2d_ex": (c_int32, [c_uint64, POINTER(ConvTranspose2dDesc)]),
+    "tuff_conv_backward_data": (c_int32, [c_uint64, POINTER(ConvBackwardDesc)]),
+    "tuff_conv_backward_filter": (c_int32, [c_uint64, POINTER(ConvBackwardDesc)]),
     "tuff_attention": (
         c_int32,
         [
@@ -2142,6 +2198,7 @@ FUNCTIONS = {
     # Pooling
     "tuff_max_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),
     "tuff_avg_pool": (c_int32, [c_uint64, POINTER(PoolDesc)]),
+    "tuff_pool_backward": (c_int32, [c_uint64, POINTER(PoolBackwardDesc)]),
     # Resizing
     "tuff_resize": (c_int32, [c_uint64, POINTER(ResizeDesc)]),
     # Positions

@@ -1,11 +1,11 @@
-"""Convolutions in one to three dimensions and transposed convolution."""
+"""Convolutions in one to three dimensions, their gradients, and transposed convolution."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
 from . import raw
-from ._checked import choice, is_whole, sequence, whole
+from ._checked import choice, is_whole, sequence, whole, wholes
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 from ._operations import _ACTIVATIONS
@@ -15,7 +15,7 @@ from ._tracing import differentiable
 if TYPE_CHECKING:
     from ._array import Array
 
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose2d"]
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_backward_data", "conv_backward_filter", "conv_transpose2d"]
 
 # Each padding may be a pair (before, after).
 Paddings = Union[int, Sequence[Union[int, Tuple[int, int]]]]
@@ -156,6 +156,7 @@ def conv2d(
     return _convolve(2, x, w, stride, padding, dilation, groups, bias, activation, residual, layout, out, winograd)
 
 
+@differentiable
 def conv3d(
     x: Array,
     w: Array,
@@ -227,4 +228,93 @@ def conv_transpose2d(
         bias=_added(bias, "bias", x, (shape[1],)),
     )
     check(raw.tuff_conv_transpose2d_ex(x.context.stream_handle, desc))
+    return result
+
+
+def _backward_desc(
+    a: Array,
+    b: Array,
+    shapes: Sequence[Sequence[int]],
+    stride: Numbers,
+    padding: Paddings,
+    dilation: Numbers,
+    groups: int,
+    layout: str,
+) -> raw.ConvBackwardDesc:
+    """The convolution whose gradient is computed: shapes of input, filter and output as stored. a and b are what is read."""
+    same_kind(a, b)
+    rank = a.ndim - 2
+    begin, end = _paddings(padding, rank)
+    desc = raw.ConvBackwardDesc(
+        dtype=dtype_of(a),
+        stride=numbers(stride, rank, "stride", 1),
+        padding=begin,
+        dilation=numbers(dilation, rank, "dilation", 1),
+        groups=whole(groups, "groups", 1),
+        spatial=rank,
+        layout=LAYOUTS[layout],
+    )
+    for name, shape in zip(("in_shape", "filter_shape", "out_shape"), shapes):
+        getattr(desc, name)[: rank + 2] = channels_second(shape, layout)
+    if begin != end:
+        desc.asymmetric = 1
+        desc.padding_end[:rank] = end
+    return desc
+
+
+def _check_gradient(a: Array, name: str, b: Array, other: str, layout: str) -> None:
+    require_array(a, name)
+    require_array(b, other)
+    require_layout(layout)
+    if not 3 <= a.ndim <= 5 or b.ndim != a.ndim:
+        raise ValueError(f"gradients of convolutions need {name} and {other} of 3 to 5 dimensions, not {a.shape} and {b.shape}")
+
+
+@differentiable
+def conv_backward_data(
+    dy: Array,
+    w: Array,
+    shape: Sequence[int],
+    *,
+    stride: Numbers = 1,
+    padding: Paddings = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+    layout: str = "nchw",
+) -> Array:
+    """The gradient by x, of this shape, of a function of y = conv1d, conv2d or conv3d(x, w, ...), given that by y: the
+    transposed convolution in one to three dimensions. All else is as in conv2d."""
+    _check_gradient(dy, "dy", w, "w", layout)
+    shape = wholes(shape, "shape", 0)
+    if len(shape) != dy.ndim:
+        raise ValueError(f"shape {shape} needs {dy.ndim} dimensions, as dy")
+    desc = _backward_desc(dy, w, (shape, w.shape, dy.shape), stride, padding, dilation, groups, layout)
+    result = dy.context.empty(shape, dy.dtype)
+    desc.doutput, desc.filter, desc.dinput = dy.buffer.handle, w.buffer.handle, result.buffer.handle
+    check(raw.tuff_conv_backward_data(dy.context.stream_handle, desc))
+    return result
+
+
+@differentiable
+def conv_backward_filter(
+    x: Array,
+    dy: Array,
+    window: Numbers,
+    *,
+    stride: Numbers = 1,
+    padding: Paddings = 0,
+    dilation: Numbers = 1,
+    groups: int = 1,
+    layout: str = "nchw",
+) -> Array:
+    """The gradient by w, which has windows of this size, of a function of y = conv1d, conv2d or conv3d(x, w, ...), given
+    that by y. All else is as in conv2d."""
+    _check_gradient(x, "x", dy, "dy", layout)
+    taps, groups = numbers(window, x.ndim - 2, "window", 1), whole(groups, "groups", 1)
+    channels, filters = (channels_second(one.shape, layout)[1] for one in (x, dy))
+    shape = as_stored((filters, channels // groups, *taps), layout)
+    desc = _backward_desc(x, dy, (x.shape, shape, dy.shape), stride, padding, dilation, groups, layout)
+    result = x.context.empty(shape, x.dtype)
+    desc.input, desc.doutput, desc.dfilter = x.buffer.handle, dy.buffer.handle, result.buffer.handle
+    check(raw.tuff_conv_backward_filter(x.context.stream_handle, desc))
     return result

@@ -13,15 +13,15 @@ from . import _functions as functions
 from . import _operations as operations
 from ._array import Array
 from ._checked import real, whole
-from ._convolution import _paddings
 from ._expression import expr
 from ._gradients import activated
-from ._images import numbers
+from ._images import channels_second, numbers
 from ._tape import (
     Traced,
     constant,
     dense,
     forgetting,
+    noted,
     pulls_of,
     refuse_out,
     rule,
@@ -226,151 +226,160 @@ def _(generator: Any, x: Traced, p: float = 0.5, *, mask: bool = False, out: obj
 # --- Rules: convolutions and pooling
 
 
-def _to_nchw(x: Array) -> Array:
-    return x.transpose(0, x.ndim - 1, *range(1, x.ndim - 1))
+# A convolution C(x, w), its gradient by x, D(g, w), and that by w, F(x, g), are linear in both operands, and the gradients of
+# each are the others.
 
 
-@rule("conv1d")
-def _(x: Array, w: Array, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, layout: str = "nchw", **options: Any) -> Array:
-    """A convolution of images with one row."""
-    at = 2 if layout == "nchw" else 1
-    high = [one.reshape((*one.shape[:at], 1, *one.shape[at:])) for one in (x, w)]
-    (begin,), (end,) = _paddings(padding, 1)
-    pairs = ((0, 0), (begin, end))
-    if options.get("residual") is not None:
-        residual = options["residual"]
-        options["residual"] = residual.reshape((*residual.shape[:at], 1, *residual.shape[at:]))
-    one = [(1, *numbers(value, 1, name, 1)) for value, name in ((stride, "stride"), (dilation, "dilation"))]
-    result = _conv2d(*high, stride=one[0], padding=pairs, dilation=one[1], layout=layout, **options)
-    return result.reshape((*result.shape[:at], *result.shape[at + 1 :]))
+def _bilinear(result: Any, a: Any, of_a: Any, b: Any, of_b: Any) -> Array:
+    """The value of a function of two arrays, and its gradients, from functions of the gradient and of the other operand."""
+    tape = tape_of(a, b)
+    x, y = value_in(tape, a), value_in(tape, b)
+    return tape.add(result(x, y), pulls_of(tape, ((a, lambda g: of_a(dense(g), y)), (b, lambda g: of_b(dense(g), x)))))
 
 
-@rule("conv2d")
-def _conv2d(
-    x: Any, w: Any, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: Any = None,
-    activation: Optional[str] = None, residual: Any = None, layout: str = "nchw", winograd: bool = False, out: object = None
-) -> Array:  # fmt: skip
-    refuse_out(out, "conv2d")
-    if layout == "nhwc":
-        images, filters = _to_nchw(x), _to_nchw(w)
-        result = _conv2d(images, filters, stride=stride, padding=padding, dilation=dilation, groups=groups, winograd=winograd)
-        result = result.transpose(0, 2, 3, 1)
-        along = (-1,)
-    elif bias is not None or residual is not None or activation is not None:
-        result = _conv2d(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups, winograd=winograd)
-        along = (-1, 1, 1)
-    else:
-        return _correlated(x, w, numbers(stride, 2, "stride", 1), _paddings(padding, 2), numbers(dilation, 2, "dilation", 1),
-                           whole(groups, "groups", 1), winograd)  # fmt: skip
-    result = result if bias is None else result + bias.reshape(along)
-    result = result if residual is None else result + residual
-    return activated(result, activation)
+def _window(w: Array, layout: str) -> Tuple[int, ...]:
+    return channels_second(w.shape, layout)[2:]
 
 
-def _correlated(
-    x: Any, w: Any, stride: tuple, padding: Tuple[tuple, tuple], dilation: tuple, groups: int, winograd: bool
-) -> Array:
-    """conv2d of (N, C, H, W) without additions."""
-    if not any_traced((x, w)):
-        return _convolution.conv2d(x, w, stride=stride, padding=tuple(zip(*padding)), dilation=dilation, groups=groups)
-    tape = tape_of(x, w)
-    images, filters = value_in(tape, x), value_in(tape, w)
-    form = {"stride": stride, "dilation": dilation, "groups": groups}
-    result = _convolution.conv2d(images, filters, padding=tuple(zip(*padding)), winograd=winograd, **form)
+def _convolution_rule(name: str, rank: int) -> None:
+    function = getattr(_convolution, name)
 
-    def of_images(g: Array) -> Array:
-        # The transposed convolution reaches from the first padded element to the last one that a window reads.
-        whole = _convolution.conv_transpose2d(dense(g), filters, **form)
-        cut = [(-begin, n + begin - reached) for begin, n, reached in zip(padding[0], x.shape[2:], whole.shape[2:])]
-        return _indexing.pad(whole, [(0, 0), (0, 0), *cut])
+    @rule(name)
+    def _(
+        x: Any, w: Any, *, bias: Any = None, activation: Optional[str] = None, residual: Any = None, winograd: bool = False,
+        out: object = None, **form: Any
+    ) -> Array:  # fmt: skip
+        refuse_out(out, name)
+        options = {"winograd": winograd} if winograd else {}
+        if any_traced((x, w)):
+            result = _bilinear(
+                lambda x, w: function(x, w, **options, **form),
+                x,
+                lambda g, w: _convolution.conv_backward_data(g, w, x.shape, **form),
+                w,
+                lambda g, x: _convolution.conv_backward_filter(x, g, _window(w, form.get("layout", "nchw")), **form),
+            )
+        else:
+            result = function(x, w, **options, **form)
+        along = (-1,) if form.get("layout") == "nhwc" else (-1, *(1,) * rank)
+        result = result if bias is None else result + bias.reshape(along)
+        result = result if residual is None else result + residual
+        return activated(result, activation)
 
-    rules = ((x, of_images), (w, lambda g: _by_filters(images, dense(g), w.shape[2:], padding=padding, **form)))
-    return tape.add(result, pulls_of(tape, rules))
+
+for _name, _rank in (("conv1d", 1), ("conv2d", 2), ("conv3d", 3)):
+    _convolution_rule(_name, _rank)
 
 
-def _by_filters(
-    images: Array, g: Array, taps: Tuple[int, int], *, stride: tuple, padding: Tuple[tuple, tuple], dilation: tuple, groups: int
-) -> Array:
-    """The gradient of a convolution by its filters. Element (k, c, r, s) is the sum over images and results of g and the
-    element of the image that r, s reads: a convolution of the images with g, in which images and channels, strides and
-    dilations have changed places."""
-    n, channels, *spatial = images.shape
-    each = channels // groups
-    moved = images.reshape((n, groups, each, *spatial)).transpose(2, 1, 0, 3, 4).reshape((each, groups * n, *spatial))
-    pairs = tuple(zip(*padding))
-    sums = _convolution.conv2d(moved, g.transpose(1, 0, 2, 3), stride=dilation, padding=pairs, dilation=stride, groups=groups)
-    return sums[:, :, : taps[0], : taps[1]].transpose(1, 0, 2, 3)
+def _conv(x: Any, w: Any, **form: Any) -> Array:
+    return (_convolution.conv1d, _convolution.conv2d, _convolution.conv3d)[x.ndim - 3](x, w, **form)
+
+
+@rule("conv_backward_data")
+def _(dy: Any, w: Any, shape: Any, **form: Any) -> Array:
+    return _bilinear(
+        lambda dy, w: _convolution.conv_backward_data(dy, w, shape, **form),
+        dy,
+        lambda g, w: _conv(g, w, **form),
+        w,
+        lambda g, dy: _convolution.conv_backward_filter(g, dy, _window(w, form.get("layout", "nchw")), **form),
+    )
+
+
+@rule("conv_backward_filter")
+def _(x: Any, dy: Any, window: Any, **form: Any) -> Array:
+    return _bilinear(
+        lambda x, dy: _convolution.conv_backward_filter(x, dy, window, **form),
+        x,
+        lambda g, dy: _convolution.conv_backward_data(dy, g, x.shape, **form),
+        dy,
+        lambda g, x: _conv(x, g, **form),
+    )
 
 
 @rule("conv_transpose2d")
-def _conv_transpose2d(
-    x: Any, w: Any, *, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: Any = None,
-    activation: Optional[str] = None, layout: str = "nchw", out: object = None
+def _(
+    x: Any, w: Any, *, padding: Any = 0, output_padding: Any = 0, bias: Any = None, activation: Optional[str] = None,
+    layout: str = "nchw", out: object = None, **form: Any
 ) -> Array:  # fmt: skip
+    """The gradient of a convolution by its images: its own gradients are that convolution, and its gradient by the filters."""
     refuse_out(out, "conv_transpose2d")
-    form = {"stride": stride, "padding": padding, "output_padding": output_padding, "dilation": dilation, "groups": groups}
-    if layout == "nhwc":
-        result = _convolution.conv_transpose2d(_to_nchw(x), _to_nchw(w), **form).transpose(0, 2, 3, 1)
-        return activated(result if bias is None else result + bias, activation)
-    if bias is not None or activation is not None:
-        result = _convolution.conv_transpose2d(x, w, **form)
-        return activated(result if bias is None else result + bias.reshape(-1, 1, 1), activation)
-    tape = tape_of(x, w)
-    images, filters = value_in(tape, x), value_in(tape, w)
-    result = _convolution.conv_transpose2d(images, filters, **form)
-    steps, wide = numbers(stride, 2, "stride", 1), numbers(dilation, 2, "dilation", 1)
-    # It is the gradient of a convolution by its images: its own is that convolution. What output_padding adds at the end is
-    # read by no window.
-    edges = numbers(padding, 2, "padding", 0)
-    form = {"stride": steps, "dilation": wide, "groups": whole(groups, "groups", 1)}
-    rows, columns = x.shape[2:]
-    pulls = (
-        (x, lambda g: _convolution.conv2d(dense(g), filters, padding=edges, **form)[:, :, :rows, :columns].copy()),
-        (w, lambda g: _by_filters(dense(g), images, w.shape[2:], padding=(edges, edges), **form)),
-    )
-    return tape.add(result, pulls_of(tape, pulls))
+    edges, further = numbers(padding, 2, "padding", 0), numbers(output_padding, 2, "output_padding", 0)
+    if any_traced((x, w)):
+        # What output_padding adds takes the place of padding; what is beyond that, no window reads.
+        ends = {"padding": tuple((p, max(p - more, 0)) for p, more in zip(edges, further)), "layout": layout, **form}
+
+        def read(g: Array) -> Array:
+            cut = tuple(slice(None, -(more - p) if more > p else None) for p, more in zip(edges, further))
+            if all(one.stop is None for one in cut):
+                return g
+            return dense(g[(slice(None), *cut)] if layout == "nhwc" else g[(slice(None), slice(None), *cut)])
+
+        result = _bilinear(
+            lambda x, w: _convolution.conv_transpose2d(x, w, padding=edges, output_padding=further, layout=layout, **form),
+            x,
+            lambda g, w: _convolution.conv2d(read(g), w, **ends),
+            w,
+            lambda g, x: _convolution.conv_backward_filter(read(g), x, _window(w, layout), **ends),
+        )
+    else:
+        result = _convolution.conv_transpose2d(x, w, padding=edges, output_padding=further, layout=layout, **form)
+    return activated(result if bias is None else result + bias.reshape((-1,) if layout == "nhwc" else (-1, 1, 1)), activation)
+
+
+def _largest(x: Any, layout: str, fields: dict, windows: dict) -> Tuple[Array, Array]:
+    """Maxima and their places; windows: how max_pool_backward() names what `fields` has."""
+    if not isinstance(x, Traced):
+        return _pool.pooled(x, layout, **fields)
+    y, places = _largest(x.value, layout, fields, windows)
+
+    def pull(g: Array) -> Array:
+        return _pool.max_pool_backward(dense(g), places, x.shape, layout=layout, **windows)
+
+    return x.tape.add(y, ((x.place, pull),)), places
 
 
 @rule("max_pool")
 def _(x: Traced, kernel: Any, *, indices: bool = False, layout: str = "nchw", **options: Any) -> Any:
-    if layout == "nhwc":
-        result = _pool.max_pool(_to_nchw(x), kernel, **options)
-        return result.transpose(0, *range(2, x.ndim), 1)
-    y, places = _pool.max_pool(constant(x), kernel, indices=True, **options)
-    planes = x.shape[0] * x.shape[1]
-    # The first of several largest elements of a window, as an index array says.
-    rows = np.arange(planes).reshape(-1, 1)
-    largest = x.reshape(planes, -1)[rows, places.reshape(planes, -1)].reshape(y.shape)
-    return (largest, places) if indices else largest
+    fields = _pool.windows_of(x, kernel, indices=indices, layout=layout, **options)
+    y, places = _largest(x, layout, fields, {"kernel": kernel, **options})
+    return (y, places) if indices else y
+
+
+@rule("adaptive_max_pool")
+def _(x: Traced, shape: Any, *, indices: bool = False, layout: str = "nchw") -> Any:
+    y, places = _largest(x, layout, _pool.parts_of(x, shape, indices=indices, layout=layout), {"kernel": None})
+    return (y, places) if indices else y
+
+
+@rule("max_pool_backward")
+def _(dy: Traced, indices: Array, shape: Any, kernel: Any, *, layout: str = "nchw", **options: Any) -> Array:
+    def pull(g: Array) -> Array:
+        planes = math.prod(dy.shape[: 1 if layout == "nhwc" else 2])
+        rows = np.arange(planes).reshape(-1, 1)
+        return g.reshape(planes, -1)[rows, indices.reshape(planes, -1)].reshape(dy.shape)
+
+    return dy.tape.add(_pool.max_pool_backward(dy.value, indices, shape, kernel, layout=layout, **options), ((dy.place, pull),))
 
 
 @rule("avg_pool")
-def _(x: Traced, kernel: Any, *, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = False, layout: str = "nchw") -> Array:
-    if x.ndim != 4 or ceil_mode:
-        raise TypeError("avg_pool() has a rule for gradients with two spatial axes and without ceil_mode")
-    if layout == "nhwc":
-        options = dict(stride=stride, padding=padding, count_include_pad=count_include_pad)
-        return _pool.avg_pool(_to_nchw(x), kernel, **options).transpose(0, 2, 3, 1)
-    size, pads = numbers(kernel, 2, "kernel", 1), numbers(padding, 2, "padding")
-    steps = size if stride is None else numbers(stride, 2, "stride", 1)
-    options = dict(stride=steps, padding=pads)
-    y = _pool.avg_pool(x.value, size, count_include_pad=count_include_pad, **options)
-
-    def pull(g: Array) -> Array:
-        channels, taps = x.shape[1], math.prod(size)
-        share = dense(g) * (1 / taps)
-        if not count_include_pad and any(pads):  # the part of a window that is no padding
-            inside = _pool.avg_pool(x.context.ones((1, 1, *x.shape[2:]), x.dtype), size, count_include_pad=True, **options)
-            share = share / inside
-        whole = _convolution.conv_transpose2d(share, x.context.ones((channels, 1, *size), x.dtype), stride=steps, groups=channels)
-        return _indexing.pad(whole, [(0, 0), (0, 0), *((-p, n + p - m) for p, n, m in zip(pads, x.shape[2:], whole.shape[2:]))])
-
-    return x.tape.add(y, ((x.place, pull),))
+def _(x: Traced, kernel: Any, **options: Any) -> Array:
+    return noted(x, lambda v: _pool.avg_pool(v, kernel, **options),
+                 lambda g: _pool.avg_pool_backward(dense(g), x.shape, kernel, **options))  # fmt: skip
 
 
 @rule("adaptive_avg_pool")
 def _(x: Traced, shape: Any, *, layout: str = "nchw") -> Array:
-    axes = x.ndim - 2
-    if any(n != 1 for n in numbers(shape, axes, "shape")):
-        raise TypeError("adaptive_avg_pool() has a rule for gradients where the shape is 1")
-    return x.mean(tuple(range(2, x.ndim)) if layout == "nchw" else tuple(range(1, x.ndim - 1)), True)
+    return noted(x, lambda v: _pool.adaptive_avg_pool(v, shape, layout=layout),
+                 lambda g: _pool.avg_pool_backward(dense(g), x.shape, None, layout=layout))  # fmt: skip
+
+
+@rule("avg_pool_backward")
+def _(dy: Traced, shape: Any, kernel: Any, **options: Any) -> Array:
+    def pull(g: Array) -> Array:
+        layout = options.get("layout", "nchw")
+        if kernel is None:
+            return _pool.adaptive_avg_pool(dense(g), channels_second(dy.shape, layout)[2:], layout=layout)
+        return _pool.avg_pool(dense(g), kernel, **options)
+
+    return noted(dy, lambda v: _pool.avg_pool_backward(v, shape, kernel, **options), pull)

@@ -124,6 +124,49 @@ void draw_conv(Draft& d, size_t axes) {
   finish_sums(d, epilogue, each * product(w.taps), winograd);
 }
 
+// Gradients: of whole numbers, whose sums are exact.
+void draw_conv_backward(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const size_t axes = draw.between(1, 3);
+  const bool data = std::string_view(d.call.function().name) == "tuff_conv_backward_data", asymmetric = draw.one_in(4);
+  const Window w = draw_window(d, axes, true, asymmetric, axes == 1 ? 40 : axes == 2 ? 9 : 5);
+  const uint64_t groups = draw.one_in(2) ? 1 : d.extent(draw.between(1, 4), 1, 4);
+  const uint64_t each = draw.one_in(3) ? 1 : d.extent(draw.between(1, 4), 1), channels = groups * each;
+  const uint64_t filters = groups * d.extent(draw.between(1, 4), 1), batch = d.extent(draw_size(draw, 3), 0, 3);
+  const std::vector<uint64_t> in = shape_of(batch, channels, w.in), filter = shape_of(filters, each, w.taps),
+                              out = shape_of(batch, filters, w.out);
+  d.set("dtype", dtype), d.set("spatial", axes), d.set("groups", groups);
+  d.set("layout", static_cast<int32_t>(draw.below(2)));
+  d.list("in_shape", in), d.list("filter_shape", filter), d.list("out_shape", out);
+  d.list("stride", w.stride), d.list("padding", w.padding), d.list("dilation", w.dilation);
+  d.set("asymmetric", int32_t{asymmetric});
+  if (asymmetric) d.list("padding_end", w.padding_end);
+  const bool positive = d.free.one_in(2);
+  d.input("doutput", dtype, product(out), positive ? Fill::positive : Fill::integers);
+  uint64_t terms = filters / groups * product(w.taps);
+  bool both = true;
+  if (data) {
+    d.input("filter", dtype, batch != 0 ? product(filter) : 0);
+    d.output("dinput", dtype, product(in));
+  } else {
+    const uint64_t wanted = draw.below(3);
+    both = wanted != 0, terms = batch * product(w.out);
+    if (both) {
+      d.input("input", dtype, product(in));
+      d.output("dfilter", dtype, product(filter));
+    }
+    if (wanted != 1) d.output("dbias", dtype, filters);
+  }
+  d.suits = [&d, terms, both, data] {
+    for (const Operand& operand : d.operands) {
+      if (operand.read && operand.elements != 0 && !operand.seen.integral) return false;
+    }
+    const double other = both ? std::max(1.0, d.of(data ? "filter" : "input").seen.most) : 1;
+    return d.of("doutput").seen.most * other * static_cast<double>(terms) < 0x1p22;
+  };
+}
+
 void draw_transposed(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
@@ -156,16 +199,22 @@ void draw_transposed(Draft& d) {
   finish_sums(d, epilogue, channels / groups * filter[2] * filter[3], false);
 }
 
-void draw_pool(Draft& d) {
+// What pooling and its gradient have in common.
+struct Pooling {
+  int32_t dtype = 0;
+  uint64_t inputs = 0, results = 0;
+  uint64_t taps = 1, windows = 1;  // at most, of a window, and that an element is in
+};
+
+Pooling draw_windows(Draft& d, bool largest) {
   Draw& draw = d.shape;
-  const int32_t dtype = draw_float(draw);
-  const bool largest = std::string_view(d.call.function().name) == "tuff_max_pool";
+  Pooling pool;
+  const int32_t dtype = pool.dtype = draw_float(draw);
   const size_t axes = draw.between(1, 3);
   const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), channels = d.extent(draw_size(draw, 5));
   d.set("dtype", dtype), d.set("spatial", axes), d.set("batch", batch), d.set("channels", channels);
   std::vector<uint64_t> in, out, kernel, stride, padding, dilation;
   const bool adaptive = draw.one_in(4), up = !adaptive && draw.one_in(3);
-  uint64_t taps = 1;
   for (size_t i = 0; i < axes; ++i) {
     Draw& loose = d.loose();
     const uint64_t window = d.extent(loose.between(1, 4), 1, 4), by = loose.between(1, 4);
@@ -178,7 +227,8 @@ void draw_pool(Draft& d) {
     if (up && places % by != 0 && count * by < size + around) ++count;
     in.push_back(size), kernel.push_back(window), stride.push_back(by), padding.push_back(around);
     dilation.push_back(apart), out.push_back(adaptive ? d.extent(loose.between(1, 5), 1) : count);
-    taps *= adaptive ? size : window;
+    pool.taps *= adaptive ? size : window;
+    pool.windows *= adaptive ? out.back() : std::min(out.back(), span / by + 1);
   }
   d.list("in_shape", in), d.list("out_shape", out);
   if (adaptive) {
@@ -189,14 +239,47 @@ void draw_pool(Draft& d) {
     d.set("ceil_mode", int32_t{up});
     if (!largest) d.set("count_include_pad", static_cast<int32_t>(draw.below(2)));
   }
-  const uint64_t planes = batch * channels, results = planes * product(out);
-  d.input("input", dtype, planes * product(in));
-  Operand& output = d.output("output", dtype, results);
+  const uint64_t planes = batch * channels;
+  pool.inputs = planes * product(in), pool.results = planes * product(out);
+  return pool;
+}
+
+void draw_pool(Draft& d) {
+  const bool largest = std::string_view(d.call.function().name) == "tuff_max_pool";
+  const Pooling pool = draw_windows(d, largest);
+  const int32_t dtype = pool.dtype;
+  d.input("input", dtype, pool.inputs);
+  Operand& output = d.output("output", dtype, pool.results);
   if (!largest) output.allowed = [dtype](uint64_t, double y) { return rounded(dtype, 5, y); };
-  if (largest && draw.one_in(2)) d.output("indices", TUFF_U32, results);
-  d.suits = [&d, taps, largest] {
+  if (largest && d.shape.one_in(2)) d.output("indices", TUFF_U32, pool.results);
+  d.suits = [&d, pool, largest] {
     const Seen& seen = d.of("input").seen;
-    return largest || (seen.integral && seen.most * static_cast<double>(taps) < 0x1p22);
+    return largest || (seen.integral && seen.most * static_cast<double>(pool.taps) < 0x1p22);
+  };
+}
+
+void draw_pool_backward(Draft& d) {
+  const bool largest = d.shape.one_in(2);
+  d.set("maximum", int32_t{largest});
+  const Pooling pool = draw_windows(d, largest);
+  const int32_t dtype = pool.dtype;
+  if (largest && d.shape.one_in(2)) {
+    d.input("indices", TUFF_U32, pool.results, Fill::integers, 40);
+  } else if (largest) {
+    d.input("input", dtype, pool.inputs);
+  }
+  d.input("doutput", dtype, pool.results);
+  Operand& dinput = d.output("dinput", dtype, pool.inputs);
+  if (!largest) {
+    // Each share has a division of 2.5 ULP, and the sums of them as many roundings as terms.
+    dinput.allowed = [&d, dtype, pool](uint64_t, double y) {
+      const auto windows = static_cast<double>(pool.windows);
+      return gamma(windows + 6) * windows * d.of("doutput").seen.most + rounded(dtype, 1, y);
+    };
+  }
+  d.suits = [&d, pool] {
+    const Seen& seen = d.of("doutput").seen;
+    return seen.integral && seen.most * static_cast<double>(pool.windows) < 0x1p22;
   };
 }
 
@@ -242,8 +325,11 @@ constexpr Description kImages[] = {
     {"tuff_conv3d_ex", "conv", [](Draft& d) { draw_conv(d, 3); }},
     {"tuff_conv_transpose2d", "conv", draw_transposed},
     {"tuff_conv_transpose2d_ex", "conv", draw_transposed},
+    {"tuff_conv_backward_data", "conv", draw_conv_backward},
+    {"tuff_conv_backward_filter", "conv", draw_conv_backward},
     {"tuff_max_pool", "pool", draw_pool},
     {"tuff_avg_pool", "pool", draw_pool},
+    {"tuff_pool_backward", "pool", draw_pool_backward},
     {"tuff_resize", "resize", draw_resize},
 };
 

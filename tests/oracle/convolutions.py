@@ -302,3 +302,123 @@ def conv_transpose2d(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_conv_transpose2d_ex", desc, operands, references, {"values": values})
 
 
+def _taps(window, dilation, stride, out):
+    """Each tap, and the elements of the padded image that it reads for all outputs."""
+    for tap in itertools.product(*map(range, window)):
+        yield tap, tuple(slice(t * d, t * d + (o - 1) * s + 1, s) for t, d, s, o in zip(tap, dilation, stride, out))
+
+
+def numpy_gradients(x, w, dy, pads, stride, dilation, groups):
+    """The gradients of a convolution by x and by w: each tap's products at once."""
+    n, filters, out = dy.shape[0], dy.shape[1], dy.shape[2:]
+    padded = np.pad(x, [(0, 0), (0, 0), *pads])
+    of_x, of_w = np.zeros(padded.shape), np.zeros(w.shape)
+    slopes = dy.reshape(n, groups, filters // groups, *out)
+    for tap, read in _taps(w.shape[2:], dilation, stride, out):
+        here = (slice(None), slice(None), *read)
+        images = padded[here].reshape(n, groups, x.shape[1] // groups, *out)
+        weights = w[(..., *tap)].reshape(groups, filters // groups, x.shape[1] // groups)
+        of_x[here] += np.einsum("ngk...,gkc->ngc...", slopes, weights).reshape(n, x.shape[1], *out)
+        of_w[(..., *tap)] = np.einsum("ngkp,ngcp->gkc", slopes.reshape(*slopes.shape[:3], -1),
+                                      images.reshape(*images.shape[:3], -1)).reshape(w.shape[:2])  # fmt: skip
+    inside = tuple(slice(low, low + size) for (low, _), size in zip(pads, x.shape[2:]))
+    return of_x[(slice(None), slice(None), *inside)], of_w
+
+
+def _torch_gradients(x, w, dy, pads, stride, dilation, groups):
+    torch = libraries.torch
+    a, b = (libraries.tensor(one).requires_grad_() for one in (x, w))
+    flat = [n for pad in reversed(pads) for n in pad]
+    function = getattr(torch.nn.functional, f"conv{len(stride)}d")
+    y = function(torch.nn.functional.pad(a, flat), b, stride=stride, dilation=dilation, groups=groups)
+    y.backward(libraries.tensor(dy))
+    return a.grad.numpy(), b.grad.numpy()
+
+
+def _gradient(draw: Draw, kind: str, form: str, data: bool) -> Case:
+    t, spatial, last = TYPES[kind], int(form[0]), form.endswith("nhwc")
+    values = draw.option(["whole", "normal"])
+    most = {1: 9, 2: 5, 3: 3}[spatial]
+    window = [draw.option([1, 2, 3, 3, most]) for _ in range(spatial)]
+    stride = [draw.option([0, 1, 1, 2, 3]) for _ in range(spatial)]
+    dilation = [draw.option([0, 1, 1, 2, 3]) for _ in range(spatial)]
+    asymmetric = draw.maybe(0.3)
+    groups = draw.option([0, 1, 1, 2, 3, "depthwise"])
+    wanted = draw.option(["both", "filter", "bias"])
+    pads = []
+    for _ in range(spatial):
+        first = draw.between(0, 3)
+        pads.append((first, draw.between(0, 3) if asymmetric else first))
+    steps, spread = [s or 1 for s in stride], [d or 1 for d in dilation]
+    n = draw.size(3, 0.02)
+    if groups == "depthwise":
+        groups = draw.size(33)
+        channels, filters = groups, groups * draw.pick([1, 1, 2])
+    else:
+        g = groups or 1
+        channels, filters = g * draw.size(40 // g), g * draw.size(24 // g)
+    space = [max(draw.size({1: 70, 2: 20, 3: 8}[spatial]), (r - 1) * d + 1 - low - high, 1)
+             for r, d, (low, high) in zip(window, spread, pads)]  # fmt: skip
+    out_space = [(h + low + high - ((r - 1) * d + 1)) // s + 1
+                 for h, r, d, s, (low, high) in zip(space, window, spread, steps, pads)]  # fmt: skip
+    g = groups or 1
+    in_shape, filter_shape, out_shape = [n, channels, *space], [filters, channels // g, *window], [n, filters, *out_space]
+
+    def read(name: str, shape) -> None:
+        operands[name] = operand(draw, t, draw.values(shape, values), layout_strides(shape, last))
+
+    def written(name: str, shape) -> None:
+        operands[name] = operand(draw, t, shape, layout_strides(shape, last), output=True)
+
+    operands: dict = {}
+    read("doutput", out_shape)
+    if data:
+        read("filter", filter_shape)
+        written("dinput", in_shape)
+    if not data and wanted != "bias":
+        read("input", in_shape)
+        written("dfilter", filter_shape)
+    if not data and wanted != "filter":
+        operands["dbias"] = operand(draw, t, [filters], output=True)
+    dy = operands["doutput"].values
+    # The operand that a gradient does not depend on has any values.
+    x = operands["input"].values if "input" in operands else np.zeros(in_shape)
+    w = operands["filter"].values if "filter" in operands else np.zeros(filter_shape)
+    arguments = (pads, steps, spread, g)
+
+    def near(value, size, terms) -> Near:
+        exact = values == "whole" and float(np.max(size, initial=0)) < 2.0**22
+        return Near(value, np.zeros(value.shape) if exact else gamma(terms + 5) * size + FLT_MIN)
+
+    def reference(library: str) -> dict:
+        of_x, of_w = (numpy_gradients if library == "numpy" else _torch_gradients)(x, w, dy, *arguments)
+        size_x, size_w = numpy_gradients(np.abs(x), np.abs(w), np.abs(dy), *arguments)
+        terms, over = n * int(np.prod(out_space)), (0, *range(2, 2 + spatial))
+        results = {
+            "dinput": near(of_x, size_x, filters // g * int(np.prod(window))),
+            "dfilter": near(of_w, size_w, terms),
+            "dbias": near(dy.sum(axis=over), np.abs(dy).sum(axis=over), terms),
+        }
+        return {name: results[name] for name, one in operands.items() if one.output}
+
+    references = {"numpy": lambda: reference("numpy")}
+    if libraries.torch is not None and n:
+        references["torch"] = lambda: reference("torch")
+    desc = {"dtype": t.code, **{name: Handle(name) for name in operands}, "in_shape": in_shape, "filter_shape": filter_shape,
+            "out_shape": out_shape, "stride": stride, "padding": [p[0] for p in pads], "dilation": dilation, "groups": groups,
+            "padding_end": [p[1] if asymmetric else 0 for p in pads], "asymmetric": int(asymmetric), "spatial": spatial,
+            "layout": int(last)}  # fmt: skip
+    return Case("tuff_conv_backward_data" if data else "tuff_conv_backward_filter", desc, operands, references, {"values": values})
+
+
+FORMS = tuple(f"{d}d {layout}" for d in (1, 2, 3) for layout in LAYOUTS)
+
+
+@oracle("conv_backward_data", ["tuff_conv_backward_data"], forms=FORMS, constant=("reserved", "input", "dfilter", "dbias"))
+def conv_backward_data(draw: Draw, kind: str, form: str) -> Case:
+    return _gradient(draw, kind, form, True)
+
+
+@oracle("conv_backward_filter", ["tuff_conv_backward_filter"], forms=FORMS, constant=("reserved", "filter", "dinput"))
+def conv_backward_filter(draw: Draw, kind: str, form: str) -> Case:
+    return _gradient(draw, kind, form, False)

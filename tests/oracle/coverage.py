@@ -25,6 +25,8 @@ GROUPS = {
     ("conv3d", "activation"): ("tuff_activation",),
     ("conv_transpose2d", "activation"): ("tuff_activation",),
     ("conv2d", "layout"): ("tuff_layout",),
+    ("conv_backward_data", "layout"): ("tuff_layout",),
+    ("conv_backward_filter", "layout"): ("tuff_layout",),
     ("resize", "layout"): ("tuff_layout",),
     ("resize", "mode"): ("tuff_resize_mode",),
     ("pad", "mode"): ("tuff_pad_mode",),

@@ -158,6 +158,115 @@ def avg_pool(draw: Draw, kind: str, form: str) -> Case:
     return _pool(draw, kind, form, False)
 
 
+def _boxes(space, out, adaptive, kernel, steps, padding, spread, include):
+    """For each window its place in the output, the elements of the input that it has along each axis, and its divisor."""
+    along = []
+    for a, (n, o) in enumerate(zip(space, out)):
+        rows = []
+        for w in range(o):
+            if adaptive:
+                taps = list(_adaptive_taps(n, o)[w])
+                rows.append((taps, len(taps)))
+                continue
+            padded = [w * steps[a] - padding[a] + k * spread[a] for k in range(kernel[a])]
+            taps = [p for p in padded if 0 <= p < n]
+            rows.append((taps, sum(p < n + padding[a] for p in padded) if include else len(taps)))
+        along.append(rows)
+    for place in itertools.product(*map(range, out)):
+        each = [along[a][o] for a, o in enumerate(place)]
+        yield place, [taps for taps, _ in each], int(np.prod([count for _, count in each]))
+
+
+@oracle("pool_backward", ["tuff_pool_backward"], forms=SPATIAL)
+def pool_backward(draw: Draw, kind: str, form: str) -> Case:
+    t, spatial = TYPES[kind], int(form[0])
+    way = draw.option(["input", "indices", "mean", "mean"])
+    maximum = way != "mean"
+    adaptive, ceil = draw.maybe(0.25), draw.maybe(0.4)
+    include = not maximum and not adaptive and draw.maybe(0.5)
+    kernel = [draw.slow.randint(1, {1: 9, 2: 4, 3: 3}[spatial]) for _ in range(spatial)]
+    stride = [draw.option([0, 1, 2, 3]) for _ in range(spatial)]
+    dilation = [draw.option([0, 1, 1, 2, 3]) if maximum else draw.option([0, 1]) for _ in range(spatial)]
+    batch, channels = draw.size(3, 0.02), draw.size(9, 0.02)
+    space = draw.sizes(spatial, {1: 60, 2: 14, 3: 7}[spatial], 250)
+    steps, spread, padding, out = [s or k for s, k in zip(stride, kernel)], [d or 1 for d in dilation], [], []
+    if adaptive:
+        ceil, kernel, stride, dilation, padding = False, [0] * spatial, [0] * spatial, [0] * spatial, [0] * spatial
+        out = [draw.between(1, n) if draw.flip(0.8) else draw.size(9) for n in space]
+    else:
+        for i, (k, s, d) in enumerate(zip(kernel, steps, spread)):
+            span = d * (k - 1) + 1
+            padding.append(draw.between(0, span // 2))
+            space[i] = max(space[i], span - 2 * padding[-1], 1)
+            room = space[i] + 2 * padding[-1] - span
+            size = (-(-room // s) if ceil else room // s) + 1
+            out.append(size - 1 if ceil and (size - 1) * s >= space[i] + padding[-1] else size)
+    values = draw.pick(["normal", "whole", "special"])
+    x = draw.values([batch, channels, *space], "whole" if values == "special" else values)  # with equal elements
+    if values == "special":
+        x = draw.sprinkled(x, [np.nan, np.inf, -np.inf], 5)
+    operands = {"doutput": operand(draw, t, draw.values([batch, channels, *out], "whole" if values == "whole" else "normal")),
+                "dinput": operand(draw, t, [batch, channels, *space], output=True)}  # fmt: skip
+    if way == "input":
+        operands["input"] = operand(draw, t, x)
+        x = operands["input"].values
+    dy = operands["doutput"].values
+    places = np.arange(int(np.prod(space))).reshape(space)
+    boxes = list(_boxes(space, out, adaptive, kernel, steps, padding, spread, include))
+    # The index of the first largest element, or of the first NaN, of each window.
+    first = np.zeros(dy.shape, np.int64)
+    for place, taps, _ in boxes:
+        if maximum and all(taps) and x.size:
+            part = x[(slice(None), slice(None), *np.ix_(*taps))].reshape(batch, channels, -1)
+            first[(slice(None), slice(None), *place)] = places[np.ix_(*taps)].reshape(-1)[np.argmax(part, axis=2)]
+    if way == "indices":
+        operands["indices"] = operand(draw, TYPES["u32"], first)
+
+    def reference() -> dict:
+        dx, size, terms = np.zeros(x.shape), np.zeros(x.shape), np.zeros(x.shape)
+        for place, taps, count in boxes:
+            if not all(taps):
+                continue
+            box, here = (slice(None), slice(None), *np.ix_(*taps)), (slice(None), slice(None), *place)
+            slope = dy[here].reshape(batch, channels, *[1] * spatial)
+            if maximum:
+                chosen = places[np.ix_(*taps)] == first[here].reshape(batch, channels, *[1] * spatial)
+                slope = np.where(chosen, slope, 0.0)
+            else:
+                slope, chosen = np.broadcast_to(slope / count, dx[box].shape), np.ones(dx[box].shape)
+            dx[box] += slope
+            size[box] += np.abs(slope)
+            terms[box] += chosen
+        # A share is a quotient of 2.5 ULP by a product of sizes; whole numbers of maxima are exact.
+        bound = gamma(float(np.max(terms, initial=0)) + 6) * size + FLT_MIN
+        return {"dinput": Near(dx, np.zeros(dx.shape) if maximum and values == "whole" else bound)}
+
+    def torch_way() -> dict:
+        functional = libraries.torch.nn.functional
+        data = libraries.tensor(x).requires_grad_()
+        name = ("max" if maximum else "avg") + f"_pool{spatial}d"
+        if adaptive:
+            y = getattr(functional, "adaptive_" + name)(data, out)
+        else:
+            more = {"dilation": spread} if maximum else {"count_include_pad": include}
+            y = getattr(functional, name)(data, kernel, steps, padding, ceil_mode=ceil, **more)
+        y.backward(libraries.tensor(dy))
+        return {"dinput": Near(data.grad.numpy(), reference()["dinput"].bound)}
+
+    references = {"numpy": reference}
+    takes = all(2 * p <= k for p, k in zip(padding, kernel)) and (
+        maximum or adaptive or spatial < 3 or all(n >= k for n, k in zip(space, kernel))
+    )
+    # PyTorch takes the last of several NaNs, and of no others.
+    if libraries.torch is not None and x.size and takes and values != "special":
+        references["torch"] = torch_way
+    desc = {"dtype": t.code, **{name: Handle(name) for name in operands}, "maximum": int(maximum), "batch": batch,
+            "channels": channels, "in_shape": space, "out_shape": out, "kernel": kernel, "stride": stride,
+            "padding": padding, "dilation": dilation, "spatial": spatial, "ceil_mode": int(ceil),
+            "count_include_pad": int(include), "adaptive": int(adaptive)}  # fmt: skip
+    return Case("tuff_pool_backward", desc, operands, references, {"values": values})
+
+
 NEAREST, EXACT, LINEAR = range(3)
 
 

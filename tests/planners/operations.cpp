@@ -4,10 +4,12 @@
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/conv/conv.hpp"
+#include "kernels/conv/conv_backward.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/pool/pool.hpp"
+#include "kernels/pool/pool_backward.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/resize/resize.hpp"
 #include "planners/draw.hpp"
@@ -207,9 +209,13 @@ void draw_batched_gemm(Call& call) { draw_product(call, true); }
 
 // --- convolution -------------------------------------------------------------------------------------------------
 
-void draw_conv(Call& call, uint32_t rank, bool transposed) {
+uint64_t elements(const tuff::ConvShape& shape) {
+  return product(std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
+}
+
+// All but the operands. The number of dispatches that strides in its output take is returned.
+double draw_shapes(Call& call, tuff::ConvArgs& args, uint32_t rank, bool transposed) {
   Numbers& n = call.numbers;
-  tuff::ConvArgs& args = call.keep(tuff::ConvArgs{});
   args.rank = rank, args.transposed = transposed;
   args.dtype = call.float_type();
   args.layout = n.coin() ? TUFF_LAYOUT_NCHW : TUFF_LAYOUT_NHWC;
@@ -242,18 +248,14 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
       args.output_padding[axis] = n.coin() ? 0 : n.below(std::max(stride, dilation));
       const uint64_t whole = in == 0 ? 0 : plus(times(in - 1, stride), plus(span, args.output_padding[axis]));
       out = whole < around ? 0 : whole - around;
-      phases *= static_cast<double>(stride);
     } else {
       out = padded < span ? 0 : (padded - span) / stride + 1;
     }
     args.out_shape.extents[axis] = out;
+    phases *= static_cast<double>(stride);
   }
   args.activation = static_cast<int32_t>(n.below(6));
   args.precision = n.coin() ? TUFF_PRECISION_DEFAULT : TUFF_PRECISION_ALLOW_WINOGRAD;
-  if (phases > 1e4) return;  // each phase is a separate dispatch
-  const auto elements = [](const tuff::ConvShape& shape) {
-    return product(std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
-  };
   const auto tell = [&](const char* name, const tuff::ConvShape& shape) {
     call.tell(name, std::array{shape.outer[0], shape.outer[1], shape.extents[0], shape.extents[1], shape.extents[2]});
   };
@@ -262,6 +264,14 @@ void draw_conv(Call& call, uint32_t rank, bool transposed) {
   call.tell("stride", args.stride), call.tell("dilation", args.dilation), call.tell("padding", args.padding);
   call.tell("padding_end", args.padding_end), call.tell("output_padding", args.output_padding);
   call.tell("activation", args.activation), call.tell("precision", args.precision);
+  return phases;
+}
+
+constexpr double kMaxPhases = 1e4;  // each is a separate dispatch
+
+void draw_conv(Call& call, uint32_t rank, bool transposed) {
+  tuff::ConvArgs& args = call.keep(tuff::ConvArgs{});
+  if (draw_shapes(call, args, rank, transposed) > kMaxPhases && transposed) return;
   const uint64_t size = dtype_size(args.dtype), outputs = elements(args.out_shape);
   args.input = call.input("input", elements(args.in_shape), size);
   args.filter = call.input("filter", elements(args.filter_shape), size);
@@ -283,6 +293,44 @@ void draw_conv1d(Call& call) { draw_conv(call, 1, false); }
 void draw_conv2d(Call& call) { draw_conv(call, 2, false); }
 void draw_conv3d(Call& call) { draw_conv(call, 3, false); }
 void draw_conv_transpose2d(Call& call) { draw_conv(call, 2, true); }
+
+tuff::ConvBackwardArgs& draw_gradient(Call& call, double& phases) {
+  tuff::ConvBackwardArgs& args = call.keep(tuff::ConvBackwardArgs{});
+  phases = draw_shapes(call, args.conv, static_cast<uint32_t>(1 + call.numbers.below(3)), false);
+  args.conv.activation = TUFF_ACTIVATION_NONE, args.conv.precision = TUFF_PRECISION_DEFAULT;
+  return args;
+}
+
+void draw_conv_backward_data(Call& call) {
+  double phases = 1;
+  tuff::ConvBackwardArgs& args = draw_gradient(call, phases);
+  if (phases > kMaxPhases) return;
+  const uint64_t size = dtype_size(args.conv.dtype);
+  args.doutput = call.input("doutput", elements(args.conv.out_shape), size);
+  args.conv.filter = call.input("filter", elements(args.conv.filter_shape), size);
+  // Phases may have no taps, and windows may lie in the padding.
+  call.read_partly(args.doutput), call.read_partly(args.conv.filter);
+  args.dinput = call.output("dinput", elements(args.conv.in_shape), size, true);
+  set(call, tuff::operations::conv_backward_data, args);
+}
+
+void draw_conv_backward_filter(Call& call) {
+  double phases = 1;
+  tuff::ConvBackwardArgs& args = draw_gradient(call, phases);
+  Numbers& n = call.numbers;
+  const uint64_t size = dtype_size(args.conv.dtype), filters = args.conv.filters();
+  const uint64_t outputs = elements(args.conv.out_shape), inputs = elements(args.conv.in_shape);
+  const bool filter = n.coin(4) ? n.coin() : true, bias = !filter || n.coin();
+  args.doutput = call.input("doutput", outputs, size);
+  if (filter) {
+    args.conv.input = call.input("input", outputs != 0 ? inputs : 0, size);
+    args.dfilter = call.output("dfilter", elements(args.conv.filter_shape), size, true);
+    if (elements(args.conv.filter_shape) == 0 || outputs == 0) call.read_partly(args.conv.input);
+    if (!bias && (elements(args.conv.filter_shape) == 0 || inputs == 0)) call.read_partly(args.doutput);
+  }
+  if (bias) args.dbias = call.output("dbias", filters, size, true);
+  set(call, tuff::operations::conv_backward_filter, args);
+}
 
 // --- attention ---------------------------------------------------------------------------------------------------
 
@@ -373,9 +421,9 @@ void draw_attention(Call& call) {
 
 // --- planes ------------------------------------------------------------------------------------------------------
 
-void draw_pool(Call& call) {
+// All but the operands.
+void draw_windows(Call& call, tuff::PoolArgs& args) {
   Numbers& n = call.numbers;
-  tuff::PoolArgs& args = call.keep(tuff::PoolArgs{});
   args.dtype = call.float_type(), args.maximum = n.coin();
   args.batch = n.coin(3) ? call.size() : n.below(5), args.channels = n.coin(3) ? call.size() : 1 + n.below(5);
   args.spatial = static_cast<uint32_t>(1 + n.below(3));
@@ -400,18 +448,42 @@ void draw_pool(Call& call) {
     if (args.ceil_mode != 0 && out != 0 && times(out - 1, step) >= plus(in, args.padding[i])) --out;
     args.out_shape[i] = out;
   }
-  const auto elements = [&](const std::array<uint64_t, 3>& shape) {
-    return times(times(args.batch, args.channels), product({shape.data(), args.spatial}));
-  };
   call.tell("dtype", args.dtype), call.tell("maximum", args.maximum), call.tell("batch", args.batch);
   call.tell("channels", args.channels), call.tell("spatial", args.spatial), call.tell("adaptive", args.adaptive);
   call.tell("ceil", args.ceil_mode), call.tell("include", args.count_include_pad), call.tell("in", args.in_shape);
   call.tell("out", args.out_shape), call.tell("kernel", args.kernel), call.tell("stride", args.stride);
   call.tell("padding", args.padding), call.tell("dilation", args.dilation);
-  args.input = call.input("input", elements(args.in_shape), dtype_size(args.dtype));
-  args.output = call.output("output", elements(args.out_shape), dtype_size(args.dtype));
-  if (args.maximum && n.coin()) args.indices = call.output("indices", elements(args.out_shape), 4);
+}
+
+uint64_t elements(const tuff::PoolArgs& args, const std::array<uint64_t, 3>& shape) {
+  return times(times(args.batch, args.channels), product({shape.data(), args.spatial}));
+}
+
+void draw_pool(Call& call) {
+  tuff::PoolArgs& args = call.keep(tuff::PoolArgs{});
+  draw_windows(call, args);
+  args.input = call.input("input", elements(args, args.in_shape), dtype_size(args.dtype));
+  args.output = call.output("output", elements(args, args.out_shape), dtype_size(args.dtype));
+  if (args.maximum && call.numbers.coin()) {
+    args.indices = call.output("indices", elements(args, args.out_shape), 4);
+  }
   set(call, args.maximum ? tuff::operations::max_pool : tuff::operations::avg_pool, args);
+}
+
+void draw_pool_backward(Call& call) {
+  tuff::PoolBackwardArgs& args = call.keep(tuff::PoolBackwardArgs{});
+  tuff::PoolArgs& pool = args.pool;
+  draw_windows(call, pool);
+  const uint64_t size = dtype_size(pool.dtype), in = elements(pool, pool.in_shape),
+                 out = elements(pool, pool.out_shape);
+  args.doutput = call.input("doutput", out, size);
+  if (pool.maximum && call.numbers.coin()) {
+    pool.indices = call.input("indices", out, 4);
+  } else if (pool.maximum) {
+    pool.input = call.input("input", in, size);
+  }
+  args.dinput = call.output("dinput", in, size);
+  set(call, tuff::operations::pool_backward, args);
 }
 
 void draw_resize(Call& call) {
@@ -584,6 +656,8 @@ constexpr DrawnOperation kOperations[] = {
     {"conv2d", 10, draw_conv2d},
     {"conv3d", 4, draw_conv3d},
     {"conv_transpose2d", 6, draw_conv_transpose2d},
+    {"conv_backward_data", 6, draw_conv_backward_data},
+    {"conv_backward_filter", 6, draw_conv_backward_filter},
     {"attention", 12, draw_attention},
     {"reduce", 8, draw_reduce},
     {"scan", 6, draw_scan},
@@ -593,6 +667,7 @@ constexpr DrawnOperation kOperations[] = {
     {"norm", 6, draw_norm},
     {"batch_norm", 3, draw_batch_norm},
     {"pool", 6, draw_pool},
+    {"pool_backward", 4, draw_pool_backward},
     {"resize", 6, draw_resize},
     {"rope", 4, draw_rope},
     {"random", 2, draw_random},
