@@ -70,7 +70,8 @@ std::optional<GemmArgs> as_gemm(const ConvBackwardArgs& args) {
   if (!is_all(conv.padding, 0) || !is_all(conv.padding_end, 0)) return std::nullopt;
   const uint64_t filters = conv.filters(), channels = conv.channels(), pixels = conv.out_shape.pixels();
   const uint64_t batch = conv.batch();
-  if (conv.taps() == conv.in() && conv.groups == 1) {  // doutput [batch][filters], input [batch][taps]
+  if (batch * pixels >= kMaxColumns / 2) return std::nullopt;  // GEMM would compute longer sums in pieces
+  if (conv.taps() == conv.in() && conv.groups == 1) {          // doutput [batch][filters], input [batch][taps]
     GemmArgs gemm = product(args, filters, channels * conv.filter_shape.pixels(), batch);
     gemm.ta = TUFF_TRANS;
     gemm.lda = gemm.m;
@@ -114,19 +115,27 @@ void record_as_gemm(Recorder& recorder, const ConvBackwardArgs& args, GemmArgs g
 
 // --- by GEMM with stored patches
 
-constexpr uint64_t kMaxPatches = uint64_t{1} << 23;  // elements of one piece, which bounds scratch memory
-constexpr uint64_t kLeastColumns = 64;               // of a piece
+// Elements of one piece, which bounds scratch memory: on CPU devices what their caches hold, on GPUs enough to fill
+// them.
+uint64_t max_patches(const DeviceTraits& traits) { return uint64_t{1} << (traits.cpu ? 23 : 27); }
+constexpr uint64_t kLeastColumns = 64;  // of a piece
 
 uint64_t patch_rows(const ConvArgs& args) { return args.channels() * args.filter_shape.pixels(); }
 
+// On GPUs patches have 16 bits, as matrix units multiply them; on CPU devices the packed GEMM takes f32.
+int32_t patch_type(const DeviceTraits& traits, const ConvArgs& args) { return traits.cpu ? TUFF_F32 : args.dtype; }
+
 bool runs_patches(const DeviceTraits& traits, const ConvArgs& args) {
-  return traits.cpu && patch_rows(args) + args.filters() <= kMaxPatches / kLeastColumns;
+  return patch_rows(args) + args.filters() <= max_patches(traits) / kLeastColumns;
 }
 
 bool suits_patches(const DeviceTraits& traits, const ConvArgs& args) {
-  // With fewer sums in a group than these, what is stored costs more than GEMM saves.
-  constexpr uint64_t kMinFilters = 8, kMinTaps = 16;
-  return runs_patches(traits, args) && args.group_filters() >= kMinFilters && conv::taps_of(args) >= kMinTaps;
+  // With fewer sums in a group than these, what is stored costs more than GEMM saves. On GPUs only matrix units do.
+  constexpr uint64_t kMinFilters = 8, kMinTaps = 16, kMinMatrix = 32;
+  const uint64_t filters = args.group_filters(), taps = conv::taps_of(args);
+  if (!runs_patches(traits, args)) return false;
+  if (traits.cpu) return filters >= kMinFilters && taps >= kMinTaps;
+  return dtype_size(args.dtype) == 2 && traits.matrix_shape_count != 0 && filters >= kMinMatrix && taps >= kMinMatrix;
 }
 
 // The gradients of the output as the input of a convolution whose patches are its channels.
@@ -141,9 +150,10 @@ ConvArgs slopes_of(const ConvBackwardArgs& args) {
   return slopes;
 }
 
-// The products of a piece's columns. slopes: [filters][columns of the piece] in f32, or null: doutput in place.
+// The products of a piece's columns. slopes: [filters][columns of the piece], of the patches' type, or null: doutput in
+// place.
 void record_piece(Recorder& recorder, const ConvBackwardArgs& args, const conv::Columns& piece, const Buffer* slopes,
-                  const Buffer& patches, const Buffer& sums) {
+                  const Buffer& patches, int32_t stored, const Buffer& sums) {
   const ConvArgs& conv = args.conv;
   const bool last = conv.channels_last();
   const uint64_t taps = conv::taps_of(conv), channels = conv.group_channels(), filters = conv.group_filters();
@@ -152,8 +162,9 @@ void record_piece(Recorder& recorder, const ConvBackwardArgs& args, const conv::
   gemm.a = slopes != nullptr ? slopes : &in_place;
   gemm.b = &patches;
   gemm.c = &sums;
-  if (slopes != nullptr) gemm.a_type = TUFF_F32;
-  gemm.b_type = gemm.c_type = TUFF_F32;
+  if (slopes != nullptr) gemm.a_type = stored;
+  gemm.b_type = stored;
+  gemm.c_type = TUFF_F32;
   gemm.beta = piece.first == 0 ? 0 : 1;
   gemm.ta = slopes == nullptr && last ? TUFF_TRANS : TUFF_NO_TRANS;
   gemm.tb = TUFF_TRANS;
@@ -168,7 +179,7 @@ void record_piece(Recorder& recorder, const ConvBackwardArgs& args, const conv::
   gemm.n = channels;
   gemm.stride_b = channels * gemm.ldb;
   for (uint64_t place = 0; place < conv.filter_shape.pixels(); ++place) {
-    const Buffer b = moved(&patches, place * conv.channels() * gemm.ldb, TUFF_F32);
+    const Buffer b = moved(&patches, place * conv.channels() * gemm.ldb, stored);
     const Buffer c = moved(&sums, place * channels, TUFF_F32);
     gemm.b = &b;
     gemm.c = &c;
@@ -181,26 +192,30 @@ void record_by_patches(Recorder& recorder, const ConvBackwardArgs& args) {
   const uint64_t columns = columns_of(conv), filters = conv.filters(), sums = conv.filter_shape.elements();
   const bool in_place = conv.channels_last() || conv.batch() == 1, finish = conv.dtype != TUFF_F32;
   const uint64_t rows = patch_rows(conv), slope_rows = in_place ? 0 : filters;
-  const uint64_t fitting = kMaxPatches / (rows + slope_rows) / kLeastColumns * kLeastColumns;
+  const int32_t stored = patch_type(recorder.traits(), conv);
+  const uint64_t fitting =
+      std::max(max_patches(recorder.traits()) / (rows + slope_rows) / kLeastColumns, uint64_t{1}) * kLeastColumns;
   const uint64_t most = std::min(ceil_div(columns, 4) * 4, fitting);
-  const auto aligned = [](uint64_t elements) { return ceil_div(elements * sizeof(float), 256) * 256; };
-  Buffer patches = recorder.scratch(aligned(rows * most) + aligned(slope_rows * most) + (finish ? aligned(sums) : 0),
-                                    Scratch::outer);
+  const auto aligned = [](uint64_t elements, int32_t dtype) {
+    return ceil_div(elements * dtype_size(dtype), 256) * 256;
+  };
+  const uint64_t patch_bytes = aligned(rows * most, stored), slope_bytes = aligned(slope_rows * most, stored);
+  Buffer patches = recorder.scratch(patch_bytes + slope_bytes + (finish ? aligned(sums, TUFF_F32) : 0), Scratch::outer);
   const auto after = [](const Buffer& buffer, uint64_t bytes) {
     Buffer result = buffer;
     result.offset += bytes;
     result.bytes -= bytes;
     return result;
   };
-  const Buffer slopes = after(patches, aligned(rows * most));
-  const Buffer total = finish ? after(slopes, aligned(slope_rows * most)) : *args.dfilter;
+  const Buffer slopes = after(patches, patch_bytes);
+  const Buffer total = finish ? after(slopes, slope_bytes) : *args.dfilter;
   log(TUFF_LOG_DISPATCH, "conv backward filter patches {} filters={} groups={} columns={} taps={}: {} at once",
       dtype_name(conv.dtype), filters, conv.groups, columns, rows, most);
   for (uint64_t first = 0; first < columns; first += most) {
     const conv::Columns piece{first, std::min(most, columns - first)};
-    conv::record_gather(recorder, conv, piece, patches);
-    if (!in_place) conv::record_gather(recorder, slopes_of(args), piece, slopes);
-    record_piece(recorder, args, piece, in_place ? nullptr : &slopes, patches, total);
+    conv::record_gather(recorder, conv, piece, patches, stored);
+    if (!in_place) conv::record_gather(recorder, slopes_of(args), piece, slopes, stored);
+    record_piece(recorder, args, piece, in_place ? nullptr : &slopes, patches, stored, total);
   }
   if (finish) record_sum(recorder, conv.dtype, args.dfilter, filters, conv::taps_of(conv), &total, 1);
 }

@@ -1,4 +1,4 @@
-// Stores the patches of one group of a convolution as a matrix of f32: row `tap` holds the input elements of that tap
+// Stores the patches of one group of a convolution as a matrix of f32, or of the input's type: row `tap` holds the input elements of that tap
 // for a range of columns, and zeros outside the input. For devices on which GEMM is so much faster than implicit GEMM
 // that the round trip through memory pays (conv_patches_vulkan.cpp).
 //
@@ -6,16 +6,26 @@
 //
 // The group is the one that starts at the input's first channel.
 //# VEC_CHANNELS : 0|1 : 1: the input can be read as vec4 of channels
+//# STORED16 : 0|1 : 1: the patches are stored in TYPE, which has 16 bits; 0: in f32
 #define PATCHES 1
 #define SLICED 0
 #include "kernels/conv/conv_params.glsl"
 #include "kernels/conv/conv_walk.glsl"
 #include "kernels/common/pointer.glsl"
+#if STORED16
+TUFF_WRITE(2, Patches4, GEMM_RAW(TYPE), 8)
+#if PAIRS
+uint64_t packed_four(vec4 x) { return pack64(TUFF_PACKED(TYPE, x)); }
+#else
+uvec2 packed_four(vec4 x) { return TUFF_PACKED(TYPE, x); }
+#endif
+#else
 TUFF_WRITE(2, Patches4, GEMM_FOUR, 16)
 #if PAIRS
 u64vec2 packed_four(vec4 x) { return u64vec2(pack64(floatBitsToUint(x.xy)), pack64(floatBitsToUint(x.zw))); }
 #else
 vec4 packed_four(vec4 x) { return x; }
+#endif
 #endif
 
 layout(local_size_x_id = 0) in;

@@ -70,7 +70,8 @@ void record_multiply(Recorder& recorder, const ConvArgs& args, const Piece& piec
 
 }  // namespace
 
-void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& piece, const Buffer& patches) {
+void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& piece, const Buffer& patches,
+                   int32_t stored) {
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t rows = args.channels() * args.filter_shape.pixels(), size = dtype_size(args.dtype);
@@ -83,20 +84,22 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& piec
   push.first_column = static_cast<uint32_t>(piece.first);
   push.column_count = static_cast<uint32_t>(piece.count);
   const bool vec_channels = args.channels_last() && args.channels() % 4 == 0 && args.input->offset % (4 * size) == 0;
-  KernelRequest kernel = shaders::ConvPatches::request(
-      {.geometry = geometry_of(all), .pairs = traits.addresses, .vec_channels = vec_channels});
+  KernelRequest kernel = shaders::ConvPatches::request({.geometry = geometry_of(all),
+                                                        .pairs = traits.addresses,
+                                                        .stored16 = stored != TUFF_F32,
+                                                        .vec_channels = vec_channels});
   kernel.streaming().constant(0, device.workgroup).constant(1, kRun);
   const uint64_t in_elements = args.in_shape.elements();
   kernel.wide(needs_wide(in_elements));
   Dispatch dispatch("conv patches");
   dispatch.operand(args.input, 0, in_elements * size, Access::read)
       .operand(nullptr, 0, 0, Access::read)
-      .operand(&patches, 0, rows * piece.pitch() * sizeof(float), Access::write)
+      .operand(&patches, 0, rows * piece.pitch() * dtype_size(stored), Access::write)
       .operand(nullptr, 0, 0, Access::read)
       .operand(nullptr, 0, 0, Access::read)
       .push(push)
       .groups_linear(ceil_div(piece.pitch() / 4, device.workgroup) * ceil_div(rows, kRun), traits)
-      .work(static_cast<double>(rows * piece.count * (size + 4)), 0);
+      .work(static_cast<double>(rows * piece.count * (size + dtype_size(stored))), 0);
   recorder.dispatch(kernel, dispatch);
 }
 
@@ -143,7 +146,7 @@ void record_patches(Recorder& recorder, const ConvArgs& args) {
     for (uint64_t first = 0; first < columns; first += most) {
       piece.first = image * columns + first;
       piece.count = std::min(most, columns - first);
-      record_gather(recorder, args, piece, piece.patches);
+      record_gather(recorder, args, piece, piece.patches, TUFF_F32);
       record_multiply(recorder, args, piece, last ? first * args.filters() : image * args.filters() * pixels + first);
     }
   }

@@ -102,8 +102,10 @@ bool suits_patches(const DeviceTraits& traits, const ConvArgs& args);
 // Whether an f32 GEMM of this size is computed with packed operands on this device (gemm_panels_vulkan.cpp).
 bool packs_products(const DeviceTraits& traits, uint64_t m, uint64_t n, uint64_t k);
 void record_patches(Recorder& recorder, const ConvArgs& args);
-// Stores a range of columns' patches: [channels and taps][columns' pitch] in f32, of all groups.
-void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& columns, const Buffer& patches);
+// Stores a range of columns' patches: [channels and taps][columns' pitch], of all groups, in f32 or in the input's
+// type.
+void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& columns, const Buffer& patches,
+                   int32_t stored);
 
 // conv_matrix_vulkan.cpp: implicit GEMM by cooperative matrices, likewise.
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);

@@ -157,7 +157,8 @@ void for_each_phase(const ConvArgs& args, const Body& body) {
   }
 }
 
-// The convolution of a phase as a caller would describe it; nothing if its windows begin within the input.
+// The convolution of a phase as a caller would describe it; nothing if its windows begin or end within the input, some of
+// which they do not read.
 std::optional<ConvArgs> convolution_of(const Product& product) {
   ConvArgs conv = product.args;
   if (taps_of(conv) == 0) return std::nullopt;
@@ -165,7 +166,8 @@ std::optional<ConvArgs> convolution_of(const Product& product) {
     if (product.padding[axis] < 0) return std::nullopt;
     const uint64_t reach = conv.out()[axis] + conv.dilation[axis] * (conv.taps()[axis] - 1);
     const uint64_t before = conv.in()[axis] + conv.padding[axis];
-    conv.padding_end[axis] = reach > before ? reach - before : 0;
+    if (reach < before) return std::nullopt;
+    conv.padding_end[axis] = reach - before;
   }
   return conv;
 }

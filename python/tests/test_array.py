@@ -596,6 +596,33 @@ def test_conv_transpose2d(ctx, rng, layout):
     exact(result, stored(expected))
 
 
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_gradients_of_convolutions(ctx, rng, layout):
+    x, w, dy = integers(rng, 2, 4, 5, 6, 4), integers(rng, 6, 2, 3, 2, 3), integers(rng, 2, 6, 3, 5, 2)
+    of_x, of_w = np.zeros((2, 4, 7, 6, 6)), np.zeros(w.shape)
+    padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (0, 0), (2, 0)])
+    for t, r, s, g in np.ndindex(3, 2, 3, 2):
+        read = np.s_[:, 2 * g : 2 * g + 2, t : t + 5 : 2, r : r + 5, s : s + 3 : 2]
+        slopes = dy[:, 3 * g : 3 * g + 3]
+        of_x[read] += np.einsum("nkopq,kc->ncopq", slopes, w[3 * g : 3 * g + 3, :, t, r, s])
+        of_w[3 * g : 3 * g + 3, :, t, r, s] = np.einsum("nkopq,ncopq->kc", slopes, padded[read])
+    stored = (lambda a: a) if layout == "nchw" else (lambda a: np.ascontiguousarray(np.moveaxis(a, 1, -1)))
+    form = dict(stride=(2, 1, 2), padding=(1, 0, (2, 0)), groups=2, layout=layout)
+    images, filters, gradient = (ctx.array(stored(one)) for one in (x, w, dy))
+    exact(tuff.conv_backward_data(gradient, filters, images.shape, **form), stored(of_x[:, :, 1:-1, :, 2:]))
+    exact(tuff.conv_backward_filter(images, gradient, (3, 2, 3), **form), stored(of_w))
+    for wrong in (
+        lambda: tuff.conv_backward_data(gradient, filters, (2, 4), **form),
+        lambda: tuff.conv_backward_data(ctx.ones((2, 2)), filters, images.shape, **form),
+        lambda: tuff.conv_backward_filter(images, ctx.ones((2, 2, 2)), (3, 2, 3), **form),
+        lambda: tuff.conv_backward_filter(images, gradient, (3, 2), **form),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(tuff.TuffError, match="out_shape"):
+        tuff.conv_backward_filter(images, gradient, (3, 2, 5), **form)
+
+
 @pytest.mark.parametrize("causal", [False, True, "bottom_right"])
 def test_attention(ctx, rng, causal):
     q, k, v = (rng.standard_normal((2, 3, rows, 8)).astype(F32) for rows in (5, 7, 7))

@@ -410,6 +410,85 @@ def test_pooling(host, rng):
     assert np.allclose(mean, 1 / 48)
 
 
+def adjoint(host, rng, function, *shapes):
+    """A function that is linear in each operand: its gradients are its transposed maps, <f(u), g> = <u, f'(g)>."""
+    operands = [host.array(rng.uniform(-1, 1, shape).astype(np.float32)) for shape in shapes]
+    y, pull = grad.vjp(function, *operands)
+    weights = host.array(rng.uniform(-1, 1, y.shape).astype(np.float32))
+    for at, slope in enumerate(pull(weights)):
+        assert slope.shape == operands[at].shape
+        for _ in range(3):
+            other = host.array(rng.uniform(-1, 1, slope.shape).astype(np.float32))
+            moved = [other if i == at else one for i, one in enumerate(operands)]
+            sums = [(a.numpy().astype(F64) * b.numpy()).sum() for a, b in ((function(*moved), weights), (other, slope))]
+            assert sums[0] == pytest.approx(sums[1], rel=1e-4, abs=1e-3)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_convolutions_of_all_dimensions(host, rng, layout):
+    def stored(shape):
+        return shape if layout == "nchw" else (shape[0], *shape[2:], shape[1])
+
+    rows = [
+        (tuff.conv1d, (2, 4, 11), (6, 2, 3), dict(stride=2, padding=2, dilation=2, groups=2)),
+        (tuff.conv2d, (2, 3, 7, 6), (4, 3, 3, 2), dict(stride=(1, 2), padding=((2, 0), 1))),
+        (tuff.conv3d, (2, 4, 5, 6, 4), (6, 2, 3, 2, 2), dict(stride=(2, 1, 3), padding=((1, 0), 1, 1), groups=2)),
+        (tuff.conv3d, (1, 3, 4, 4, 5), (3, 1, 2, 3, 3), dict(padding=1, dilation=(2, 1, 1), groups=3)),
+        (tuff.conv_transpose2d, (2, 4, 5, 4), (4, 3, 3, 2), dict(stride=(2, 3), padding=(1, 0), output_padding=(1, 2), groups=2)),
+        (tuff.conv_transpose2d, (1, 2, 3, 4), (2, 2, 2, 3), dict(dilation=(3, 2), padding=(0, 1), output_padding=(2, 1))),
+    ]
+    for function, x, w, form in rows:
+        adjoint(host, rng, lambda x, w, f=function, o=form: f(x, w, layout=layout, **o), stored(x), stored(w))
+    form = dict(stride=(2, 1, 1), padding=(1, 1, 0), layout=layout)
+    x, w, dy = (stored(shape) for shape in ((2, 3, 5, 4, 6), (4, 3, 3, 3, 2), (2, 4, 3, 4, 5)))
+    adjoint(host, rng, lambda g, w: tuff.conv_backward_data(g, w, x, **form), dy, w)
+    adjoint(host, rng, lambda x, g: tuff.conv_backward_filter(x, g, (3, 3, 2), **form), x, dy)
+
+
+def test_convolutions_twice(host, rng):
+    x, w = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((1, 2, 5, 4), (4, 1, 3, 2)))
+    found = []
+    for dtype in (np.float32, F64):
+        def once(x, w, dtype=dtype):  # noqa: E306
+            form = ((2, 1), ((1, 0), (1, 1)), (1, 2), 2)
+            if dtype == np.float32:
+                return tuff.square(tuff.conv2d(x, w, stride=form[0], padding=form[1], dilation=form[2], groups=form[3])).sum()
+            return tuff.square(convolved(x, w, *form)).sum()
+
+        def twice(x, w, once=once):
+            return sum((tuff.square(one) * one).sum() for one in grad.grad(once, (0, 1))(x, w))
+
+        found.append([one.numpy() for one in grad.grad(twice, (0, 1))(host.array(x, dtype), host.array(w, dtype))])
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * np.abs(other).max())
+
+
+def test_pooling_of_all_dimensions(host, rng):
+    for shape, layout in (((2, 3, 11), "nchw"), ((2, 3, 7, 6), "nchw"), ((1, 2, 5, 6, 4), "nchw"), ((2, 7, 6, 3), "nhwc"), ((2, 11, 3), "nhwc")):
+        axes = len(shape) - 2
+        for options in ({}, {"stride": 1, "padding": 1}, {"stride": 2, "padding": 1, "count_include_pad": True, "ceil_mode": True}):
+            adjoint(host, rng, lambda x, o=options: tuff.avg_pool(x, 3, layout=layout, **o), shape)
+            y = tuff.avg_pool(host.ones(shape), 3, layout=layout, **options)
+            adjoint(host, rng, lambda g, o=options: tuff.avg_pool_backward(g, shape, 3, layout=layout, **o), y.shape)
+        for parts in (1, 2, (3, 2, 5)[:axes]):
+            adjoint(host, rng, lambda x, n=parts: tuff.adaptive_avg_pool(x, n, layout=layout), shape)
+        x = host.array(rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float32))
+        for function in (lambda x: tuff.max_pool(x, 3, stride=2, padding=1, layout=layout), lambda x: tuff.adaptive_max_pool(x, 2, layout=layout)):
+            # Between neighbouring integers a maximum is linear: a step of 1/4 moves it by its slopes.
+            step = rng.uniform(-0.25, 0.25, shape).astype(np.float32)
+            y, pull = grad.vjp(function, x)
+            weights = rng.uniform(-1, 1, y.shape).astype(np.float32)
+            moved = ((function(x + host.array(step)).numpy() - y.numpy()) * weights).sum()
+            assert moved == pytest.approx((pull(host.array(weights))[0].numpy() * step).sum(), rel=1e-3, abs=1e-3)
+            cubes = grad.grad(lambda x, f=function: tuff.square(grad.grad(lambda x: (f(x) * f(x)).sum())(x)).sum())(x).numpy()
+            slopes = grad.grad(lambda x, f=function: (f(x) * f(x)).sum())(x).numpy()
+            # The slope of an element that is the largest of c windows is 2 c x; that of its square 8 c^2 x.
+            counts = slopes / (2 * np.maximum(x.numpy(), 1))
+            np.testing.assert_allclose(cubes, 8 * counts**2 * x.numpy(), rtol=1e-5, atol=1e-3)
+    with pytest.raises(ValueError, match="indices"):
+        grad.grad(lambda x: tuff.max_pool(x, 2, indices=True, layout="nhwc")[0].sum())(host.ones((1, 4, 4, 2)))
+
+
 def test_losses(host, rng):
     logits, labels = rng.uniform(-2, 2, (5, 4)), np.array([0, 3, 1, 2, 2])
     on_device = host.array(labels)

@@ -82,3 +82,30 @@ def test_global_and_adaptive(ctx, rng):
     assert np.array_equal(tuff.max_pool(line, 3).numpy(), image.reshape(2, 5, 21, 3).max(-1))
     with pytest.raises(ValueError):
         tuff.max_pool(x, 30)
+
+
+def test_gradients(ctx, rng):
+    image = rng.integers(-50, 50, (2, 3, 9, 7)).astype(np.float32)
+    x = ctx.array(image)
+    form = {"stride": 2, "padding": 1}
+    y, places = tuff.max_pool(x, 3, indices=True, **form)
+    slopes = rng.integers(-9, 9, y.shape).astype(np.float32)
+    wanted = np.zeros((6, 63), np.float32)
+    for plane, (at, slope) in enumerate(zip(places.numpy().reshape(6, -1), slopes.reshape(6, -1))):
+        np.add.at(wanted[plane], at, slope)
+    found = tuff.max_pool_backward(ctx.array(slopes), places, x.shape, 3, **form)
+    assert np.array_equal(found.numpy(), wanted.reshape(image.shape))
+    apart = tuff.avg_pool_backward(ctx.array(slopes[:, :, :3, :2]), x.shape, (3, 3)).numpy()
+    shares = np.zeros(image.shape, np.float32)
+    shares[:, :, :, :6] = np.repeat(np.repeat(slopes[:, :, :3, :2] / 9, 3, 2), 3, 3)
+    assert np.allclose(apart, shares, rtol=1e-6)
+    whole = tuff.avg_pool_backward(ctx.array(slopes[:, :, :1, :1]), x.shape, None).numpy()
+    assert np.allclose(whole, np.broadcast_to(slopes[:, :, :1, :1] / 63, image.shape), rtol=1e-6)
+    for wrong in (
+        lambda: tuff.max_pool_backward(ctx.array(slopes), y, x.shape, 3, **form),
+        lambda: tuff.max_pool_backward(ctx.array(slopes), places, x.shape, 3),
+        lambda: tuff.avg_pool_backward(ctx.array(slopes), (2, 3, 9), 3, **form),
+        lambda: tuff.avg_pool_backward(ctx.array(slopes), x.shape, 30),
+    ):
+        with pytest.raises(ValueError):
+            wrong()
