@@ -290,11 +290,15 @@ TEST_P(ConvBackwardOnce, BadArguments) {
     tuff_conv_backward_desc desc = desc_of(s);
     desc.filter = w, desc.doutput = y, desc.dinput = x;
     spoil(desc);
-    if (data) EXPECT_FAILS(tuff_conv_backward_data(context(), &desc), status, "tuff_conv_backward_data", word);
+    if (data) {
+      EXPECT_FAILS(tuff_conv_backward_data(context(), &desc), status, "tuff_conv_backward_data", word);
+    }
     desc = desc_of(s);
     desc.input = x, desc.doutput = y, desc.dfilter = w, desc.dbias = b;
     spoil(desc);
-    if (filter) EXPECT_FAILS(tuff_conv_backward_filter(context(), &desc), status, "tuff_conv_backward_filter", word);
+    if (filter) {
+      EXPECT_FAILS(tuff_conv_backward_filter(context(), &desc), status, "tuff_conv_backward_filter", word);
+    }
   };
   const auto of_data = [&](const char* word, auto spoil) { expect_bad(kArgument, word, spoil, true, false); };
   const auto of_filter = [&](const char* word, auto spoil) { expect_bad(kArgument, word, spoil, false, true); };

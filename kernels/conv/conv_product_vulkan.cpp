@@ -212,7 +212,7 @@ shaders::ConvParams geometry_of(const Product& product) {
   const ConvArgs& args = product.args;
   const ConvExtents& window = args.taps();
   return {.channels_last = args.channels_last(),
-          .depth = !args.flat(),
+          .depth = !args.flat() || product.padding[0] != 0,  // the phase of a gradient may begin behind the only plane
           .spaced = product.spaced,
           .tap_mask = window[0] + window[1] + window[2] <= 31,
           .type = args.dtype};
