@@ -9,7 +9,7 @@
 namespace tuff_test::conv_backward_test {
 namespace {
 
-constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kHandle = TUFF_ERROR_INVALID_HANDLE;
 
 using Sizes = std::vector<uint64_t>;
 
@@ -316,14 +316,18 @@ TEST_P(ConvBackwardOnce, BadArguments) {
   expect_bad(kArgument, "out_shape", [](auto& d) { d.stride[1] = 2; });
   expect_bad(kArgument, "filter_shape", [](auto& d) { d.filter_shape[3] = 0; });
   expect_bad(kArgument, "padding", [](auto& d) { d.padding[0] = ~uint64_t{0}; });
-  expect_bad(kArgument, "doutput", [](auto& d) { d.doutput = 0; });
-  expect_bad(kArgument, "doutput", [&](auto& d) { d.doutput = w; });
+  expect_bad(kHandle, "doutput", [](auto& d) { d.doutput = 0; });
+  expect_bad(kArgument, "doutput", [&](auto& d) { d.doutput = b; });
+  expect_bad(kArgument, "doutput", [](auto& d) { d.in_shape[0] = d.out_shape[0] = 2; });
   // the operands of each
-  of_data("filter", [](auto& d) { d.filter = 0; });
-  of_data("dinput", [](auto& d) { d.dinput = 0; });
+  expect_bad(
+      kHandle, "filter", [](auto& d) { d.filter = 0; }, true, false);
+  expect_bad(
+      kHandle, "dinput", [](auto& d) { d.dinput = 0; }, true, false);
+  expect_bad(
+      kHandle, "input", [](auto& d) { d.input = 0; }, false, true);
   of_data("dinput", [&](auto& d) { d.dinput = y; });
-  of_data("dinput", [&](auto& d) { d.in_shape[0] = d.out_shape[0] = 2; });
-  of_filter("input", [](auto& d) { d.input = 0; });
+  of_data("dinput", [&](auto& d) { d.dinput = b; });
   of_filter("neither dfilter nor dbias", [](auto& d) { d.dfilter = d.dbias = 0; });
   of_filter("dfilter", [&](auto& d) { d.dfilter = b; });
   of_filter("dfilter", [&](auto& d) { d.dfilter = x; });
