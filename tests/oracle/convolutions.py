@@ -319,8 +319,8 @@ def numpy_gradients(x, w, dy, pads, stride, dilation, groups):
         images = padded[here].reshape(n, groups, x.shape[1] // groups, *out)
         weights = w[(..., *tap)].reshape(groups, filters // groups, x.shape[1] // groups)
         of_x[here] += np.einsum("ngk...,gkc->ngc...", slopes, weights).reshape(n, x.shape[1], *out)
-        of_w[(..., *tap)] = np.einsum("ngkp,ngcp->gkc", slopes.reshape(*slopes.shape[:3], -1),
-                                      images.reshape(*images.shape[:3], -1)).reshape(w.shape[:2])  # fmt: skip
+        of_w[(..., *tap)] = np.einsum("ngkp,ngcp->gkc", slopes.reshape(*slopes.shape[:3], int(np.prod(out))),
+                                      images.reshape(*images.shape[:3], int(np.prod(out)))).reshape(w.shape[:2])  # fmt: skip
     inside = tuple(slice(low, low + size) for (low, _), size in zip(pads, x.shape[2:]))
     return of_x[(slice(None), slice(None), *inside)], of_w
 
