@@ -1,5 +1,7 @@
 // Entry points of the header's attention group. The flat function fills in the descriptor of its _ex sibling.
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_backward.hpp"
+
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
@@ -14,18 +16,30 @@ namespace {
 
 tuff::AttentionStrides strides(const uint64_t (&of)[3]) { return {of[0], of[1], of[2]}; }
 
-// default_scale: a scale of 0 selects the default, which only some callers may rely on.
-void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
-  const auto target = acquire_stream(stream);
-  const Operand q(target, desc.q, "q"), k(target, desc.k, "k"), v(target, desc.v, "v"), o(target, desc.o, "o"),
-      bias(target, desc.bias, "bias"), mask(target, desc.mask, "mask"), q_lengths(target, desc.q_lengths, "q_lengths"),
-      kv_lengths(target, desc.kv_lengths, "kv_lengths"), lse(target, desc.lse, "lse");
+// The operands that are named alike in both directions.
+struct AttentionOperands {
+  template <typename Target, typename Desc>
+  AttentionOperands(const Target& target, const Desc& desc)
+      : q(target, desc.q, "q"),
+        k(target, desc.k, "k"),
+        v(target, desc.v, "v"),
+        o(target, desc.o, "o"),
+        bias(target, desc.bias, "bias"),
+        mask(target, desc.mask, "mask"),
+        q_lengths(target, desc.q_lengths, "q_lengths"),
+        kv_lengths(target, desc.kv_lengths, "kv_lengths"),
+        lse(target, desc.lse, "lse") {}
+  Operand q, k, v, o, bias, mask, q_lengths, kv_lengths, lse;
+};
+
+template <typename Desc>
+tuff::AttentionArgs attention_of(const Desc& desc, const AttentionOperands& operands) {
   tuff::AttentionArgs args{};
   args.dtype = desc.dtype;
-  args.q = q;
-  args.k = k;
-  args.v = v;
-  args.o = o;
+  args.q = operands.q;
+  args.k = operands.k;
+  args.v = operands.v;
+  args.o = operands.o;
   args.batch = desc.batch;
   args.heads = desc.heads;
   args.kv_heads = desc.kv_heads;
@@ -40,16 +54,24 @@ void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default
   args.scale = desc.scale;
   args.causal = desc.causal;
   args.softcap = desc.softcap;
-  args.bias = bias;
+  args.bias = operands.bias;
   args.bias_type = desc.bias_type;
   args.bias_strides = strides(desc.bias_strides);
-  args.mask = mask;
+  args.mask = operands.mask;
   args.mask_strides = strides(desc.mask_strides);
   args.window_left = desc.window_left;
   args.window_right = desc.window_right;
-  args.q_lengths = q_lengths;
-  args.kv_lengths = kv_lengths;
-  args.lse = lse;
+  args.q_lengths = operands.q_lengths;
+  args.kv_lengths = operands.kv_lengths;
+  args.lse = operands.lse;
+  return args;
+}
+
+// default_scale: a scale of 0 selects the default, which only some callers may rely on.
+void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
+  const auto target = acquire_stream(stream);
+  const AttentionOperands operands(target, desc);
+  tuff::AttentionArgs args = attention_of(desc, operands);
   complete_attention(args, default_scale);
   target->run(tuff::operations::attention(args));
 }
@@ -85,6 +107,28 @@ tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* des
     tuff::require_reserved(wanted.reserved);
     tuff::require_reserved(wanted.reserved2, "desc->reserved2");
     attention(stream, wanted, true);
+  });
+}
+
+tuff_status tuff_attention_backward(tuff_stream stream, const tuff_attention_backward_desc* desc) {
+  return guarded("tuff_attention_backward", [&] {
+    const tuff_attention_backward_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const AttentionOperands operands(target, wanted);
+    const Operand d_o(target, wanted.d_o, "d_o"), dq(target, wanted.dq, "dq"), dk(target, wanted.dk, "dk"),
+        dv(target, wanted.dv, "dv");
+    tuff::AttentionBackwardArgs args{};
+    args.forward = attention_of(wanted, operands);
+    args.d_o = d_o;
+    args.dq = dq;
+    args.dk = dk;
+    args.dv = dv;
+    args.d_o_strides = strides(wanted.d_o_strides);
+    args.dq_strides = strides(wanted.dq_strides);
+    args.dk_strides = strides(wanted.dk_strides);
+    args.dv_strides = strides(wanted.dv_strides);
+    complete_attention_backward(args);
+    target->run(tuff::operations::attention_backward(args));
   });
 }
 

@@ -88,6 +88,10 @@ struct Released<tuff_attention_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {96, 328};  // 0.1.0, 0.4.0
 };
 template <>
+struct Released<tuff_attention_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {448};  // 0.9.0
+};
+template <>
 struct Released<tuff_reduce_desc> {
   static constexpr std::array<uint32_t, 2> sizes = {104, 120};  // 0.1.0, 0.9.0
 };

@@ -1,5 +1,6 @@
 // Every operation, in the order of the header, and every kernel in PTX.
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_backward.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
@@ -44,6 +45,7 @@ const OperationInfo* const kOperations[] = {
     &operations::conv_backward_data.info(),
     &operations::conv_backward_filter.info(),
     &operations::attention.info(),
+    &operations::attention_backward.info(),
     &operations::reduce.info(),
     &operations::cumsum.info(),
     &operations::cumprod.info(),

@@ -92,6 +92,7 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_optimizer_step" || function == "tuff_gradient_norm") {
     return buffer.find('[') == std::string_view::npos;  // those that are not in a list
   }
+  if (function == "tuff_attention_backward") return buffer == "dq" || buffer == "dk" || buffer == "dv";
   if (function == "tuff_sparse_convert") return buffer == "count";
   if (function == "tuff_sddmm") return buffer == "scales";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";
@@ -308,6 +309,7 @@ std::vector<BadCall> null_pointers() {
       {"tuff_batched_gemm_ex", "desc", kArgument, [](auto c, auto) { return tuff_batched_gemm_ex(c, nullptr); }},
       {"tuff_conv2d_ex", "desc", kArgument, [](auto c, auto) { return tuff_conv2d_ex(c, nullptr); }},
       {"tuff_attention_ex", "desc", kArgument, [](auto c, auto) { return tuff_attention_ex(c, nullptr); }},
+      {"tuff_attention_backward", "desc", kArgument, [](auto c, auto) { return tuff_attention_backward(c, nullptr); }},
       {"tuff_reduce_ex", "desc", kArgument, [](auto c, auto) { return tuff_reduce_ex(c, nullptr); }},
       {"tuff_unary_ex", "desc", kArgument, [](auto c, auto) { return tuff_unary_ex(c, nullptr); }},
       {"tuff_binary_ex", "desc", kArgument, [](auto c, auto) { return tuff_binary_ex(c, nullptr); }},

@@ -261,6 +261,10 @@ TEST_P(Structures, OperationStructures) {
                  [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); }, {96});
   attend.reserved = 1;
   EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
+  auto attend_backward = operation(tuff_attention_backward_desc{});
+  attend_backward.seq_q = attend_backward.seq_kv = attend_backward.head_dim = 1;
+  expect_checked("tuff_attention_backward", attend_backward, false,
+                 [&](const tuff_attention_backward_desc* d) { return tuff_attention_backward(context(), d); });
   auto reduction = operation(tuff_reduce_desc{});
   reduction.op = TUFF_REDUCE_SUM, reduction.rank = 2, reduction.axis = 1, reduction.shape[1] = 5;
   expect_checked("tuff_reduce_ex", reduction, false,

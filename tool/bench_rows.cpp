@@ -78,6 +78,25 @@ Row attention_row(uint64_t batch, uint64_t heads, uint64_t sequence, uint64_t he
                      });
 }
 
+// Five products of all rows and keys; those that compute the weights a second time do not count.
+Row attention_backward_row(uint64_t batch, uint64_t heads, uint64_t sequence, uint64_t head_dim) {
+  const uint64_t count = batch * heads * sequence * head_dim;
+  return compute_row("attention_backward", fmt::format("{} x {} x {} x {}", batch, heads, sequence, head_dim),
+                     10.0 * static_cast<double>(count) * static_cast<double>(sequence),
+                     {count, count, count, count, count, count, count, count, batch * heads * sequence},
+                     [=](const tuff::Context& context, Buffers& b) {
+                       tuff_attention_backward_desc desc{};
+                       desc.dtype = TUFF_F32;
+                       desc.q = b[0].handle(), desc.k = b[1].handle(), desc.v = b[2].handle();
+                       desc.o = b[3].handle(), desc.d_o = b[4].handle();
+                       desc.dq = b[5].handle(), desc.dk = b[6].handle(), desc.dv = b[7].handle();
+                       desc.lse = b[8].handle();
+                       desc.batch = batch, desc.heads = heads, desc.head_dim = head_dim;
+                       desc.seq_q = desc.seq_kv = sequence;
+                       context.attention_backward(desc);
+                     });
+}
+
 Row unary_row(const char* name, tuff::Unary op, uint64_t n) {
   return memory_row(name, "unary", fmt::format("{} values", format_count(n)), 8 * n, {n, n},
                     [=](const tuff::Context& context, Buffers& b) { context.unary(DType::f32, op, b[0], b[1], n); });
@@ -685,6 +704,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     add_conv_rows(all, 16, 128, 32);
     add_gradient_rows(all, 16, 128, 32);
     all.push_back(attention_row(4, 32, 4096, 128));
+    all.push_back(attention_backward_row(4, 32, 4096, 128));
   } else {
     all.push_back(gemm_row(1, 2048, 2048));
     all.push_back(batched_gemm_row(32, 64));
@@ -692,6 +712,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     add_conv_rows(all, 1, 16, 16);
     add_gradient_rows(all, 1, 16, 16);
     all.push_back(attention_row(1, 4, 256, 64));
+    all.push_back(attention_backward_row(1, 4, 256, 64));
   }
   if (large) {
     add_rnn_rows(all, 64, 100, 1024);

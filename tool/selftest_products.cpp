@@ -240,6 +240,37 @@ Case attention_case(const Attention& a) {
   return entry;
 }
 
+// Gradients of attention with two heads that share keys, of sums and outputs that are random numbers too. A score is
+// below 5 and wrong by 1e-5, and so is a weight, which is at most 1; d_o * (v - o) is below 48 and wrong by 9e-5, so
+// that a pair's slope is wrong by 6e-4. A result has at most 66 of these, times a factor below 1 and the scale 0.2:
+// 8e-3, and 2e-3 for the sum.
+Case attention_backward_case(const char* name, tuff_buffer tuff_attention_backward_desc::*output) {
+  constexpr uint64_t kHeads = 2, kRows = 33, kKeys = 40, kSize = 24;
+  Case entry{"attention_backward", fmt::format("{} of 2 on 1 heads, 33x24 by 40 keys, causal bottom-right", name), {}};
+  const uint64_t results = output == &tuff_attention_backward_desc::dq ? kHeads * kRows * kSize : kKeys * kSize;
+  entry.make = [=, operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [output](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_attention_backward_desc desc{};
+      desc.dtype = TUFF_F32;
+      desc.q = in[0].handle(), desc.k = in[1].handle(), desc.v = in[2].handle();
+      desc.o = in[3].handle(), desc.d_o = in[4].handle(), desc.lse = in[5].handle();
+      desc.batch = 1, desc.heads = kHeads, desc.kv_heads = 1;
+      desc.seq_q = kRows, desc.seq_kv = kKeys, desc.head_dim = kSize;
+      desc.causal = TUFF_CAUSAL_BOTTOM_RIGHT;
+      desc.*output = out.handle();
+      context.attention_backward(desc);
+    };
+    Problem problem{operation, shape, {}, poison(results), call, exact};
+    for (const uint64_t count : {kHeads * kRows, kKeys, kKeys, kHeads * kRows, kHeads * kRows}) {
+      problem.inputs.push_back(random.uniform(count * kSize, -1, 1));
+    }
+    problem.inputs.push_back(random.uniform(kHeads * kRows, 3, 4));
+    return problem;
+  };
+  return within(std::move(entry), 1e-2);
+}
+
 // --- recurrent layers -----------------------------------------------------------------------------------
 
 constexpr uint64_t kRnnBatch = 5, kRnnInputs = 9, kRnnHidden = 20, kRnnRows = 4 * kRnnHidden;
@@ -377,6 +408,9 @@ void add_product_cases(std::vector<Case>& cases) {
         Attention{2, 8, 1, 700, 64, tuff::Causal::bottom_right, 4}}) {
     cases.push_back(attention_case(attention));
   }
+  cases.push_back(attention_backward_case("dq", &tuff_attention_backward_desc::dq));
+  cases.push_back(attention_backward_case("dk", &tuff_attention_backward_desc::dk));
+  cases.push_back(attention_backward_case("dv", &tuff_attention_backward_desc::dv));
   cases.push_back(rnn_case());
   cases.push_back(rnn_backward_case());
   cases.push_back(optimizer_case());

@@ -1101,6 +1101,9 @@ class Operations {
     return with_size(tuff_conv_backward_filter, desc);
   }
   Outcome attention(tuff_attention_desc desc) const { return with_size(tuff_attention_ex, desc); }
+  Outcome attention_backward(tuff_attention_backward_desc desc) const {
+    return with_size(tuff_attention_backward, desc);
+  }
   Outcome reduce(tuff_reduce_desc desc) const { return with_size(tuff_reduce_ex, desc); }
   Outcome cumsum(tuff_scan_desc desc) const { return with_size(tuff_cumsum, desc); }
   Outcome cumprod(tuff_scan_desc desc) const { return with_size(tuff_cumprod, desc); }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/attention/attention_backward.hpp"
+
 namespace tuff {
 namespace {
 
@@ -11,12 +13,23 @@ CallText describe(const AttentionArgs& args) {
           args.dtype};
 }
 
+CallText describe_backward(const AttentionBackwardArgs& args) {
+  CallText text = describe(args.forward);
+  for (const auto& [output, name] : {std::pair{args.dq, " dq"}, {args.dk, " dk"}, {args.dv, " dv"}}) {
+    if (output != nullptr) text.shape += name;
+  }
+  return text;
+}
+
 }  // namespace
 
 namespace operations {
 const OperationOf<AttentionArgs> attention =
     define_operation<AttentionArgs, check_attention, host_attention, record_attention, describe, nullptr,
                      offer_attention>("attention", kFloatTypes);
+const OperationOf<AttentionBackwardArgs> attention_backward =
+    define_operation<AttentionBackwardArgs, check_attention_backward, host_attention_backward,
+                     record_attention_backward, describe_backward>("attention_backward", kFloatTypes);
 }  // namespace operations
 
 }  // namespace tuff

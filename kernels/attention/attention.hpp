@@ -42,7 +42,6 @@ struct AttentionArgs {
   uint64_t mask_elements() const { return mask == nullptr ? 0 : span(mask_strides, heads, seq_q, seq_kv); }
   uint64_t rows() const { return batch * heads * seq_q; }
 
- private:
   // Elements up to the last one used; does not overflow for checked arguments.
   uint64_t span(const AttentionStrides& strides, uint64_t of_heads, uint64_t of_rows, uint64_t length) const {
     return (batch - 1) * strides.batch + (of_heads - 1) * strides.head + (of_rows - 1) * strides.row + length;

@@ -6,17 +6,16 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_check.hpp"
 #include "kernels/common/check.hpp"
 
 namespace tuff {
+namespace attention {
 namespace {
 
 constexpr uint64_t kMaxHeadDim = 1024;  // so that one step of keys stays below kMaxLoopIterationsCpu
 
-struct Extents {
-  uint64_t batch, heads, rows, length;
-};
+}  // namespace
 
 void complete(AttentionStrides& strides, const Extents& extents, std::string_view name) {
   if (strides.row == 0) strides.row = extents.length;
@@ -24,7 +23,6 @@ void complete(AttentionStrides& strides, const Extents& extents, std::string_vie
   if (strides.batch == 0) strides.batch = checked_mul(extents.heads, strides.head, name);
 }
 
-// Elements from the first one to one past the last.
 uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std::string_view name) {
   uint64_t end = extents.length;
   end = checked_add(end, checked_mul(extents.batch - 1, strides.batch, name), name);
@@ -32,8 +30,8 @@ uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std:
   return checked_add(end, checked_mul(extents.rows - 1, strides.row, name), name);
 }
 
-// Rows must not overlap: in ascending order, each stride is at least the range that the smaller ones cover.
-void check_apart(const AttentionStrides& strides, const Extents& extents) {
+// In ascending order, each stride is at least the range that the smaller ones cover.
+void check_apart(const AttentionStrides& strides, const Extents& extents, std::string_view name) {
   struct Step {
     uint64_t stride, count;
   };
@@ -43,8 +41,8 @@ void check_apart(const AttentionStrides& strides, const Extents& extents) {
   uint64_t reach = extents.length;
   for (const Step& step : steps) {
     if (step.count == 1) continue;
-    require(step.stride >= reach, "o_strides are {}, {} and {}: rows of o overlap", strides.batch, strides.head,
-            strides.row);
+    require(step.stride >= reach, "{}_strides are {}, {} and {}: rows of {} overlap", name, strides.batch, strides.head,
+            strides.row, name);
     reach += (step.count - 1) * step.stride;
   }
 }
@@ -71,7 +69,14 @@ void check_options(const AttentionArgs& args) {
   require(args.bias != nullptr || args.bias_type == args.dtype, "bias is TUFF_NULL_HANDLE, and bias_type is set");
 }
 
-}  // namespace
+void check_lengths(const AttentionArgs& args) {
+  for (const auto& [lengths, name] : {std::pair{args.q_lengths, "q_lengths"}, {args.kv_lengths, "kv_lengths"}}) {
+    if (lengths == nullptr) continue;
+    check_operand(lengths, name, args.batch, TUFF_I32, [&] { return fmt::format("batch={}", args.batch); });
+  }
+}
+
+}  // namespace attention
 
 void complete_attention(AttentionArgs& args, bool default_scale) {
   if (args.kv_heads == 0) args.kv_heads = args.heads;
@@ -81,15 +86,15 @@ void complete_attention(AttentionArgs& args, bool default_scale) {
   if (default_scale && args.scale == 0 && args.head_dim != 0) {
     args.scale = 1 / std::sqrt(static_cast<double>(args.head_dim));
   }
-  complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
-  complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
-  complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
-  complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
+  attention::complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
+  attention::complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
+  attention::complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
+  attention::complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
 }
 
 void check_attention(const AttentionArgs& args) {
   check_float_type(args.dtype);
-  check_options(args);
+  attention::check_options(args);
   if (args.batch == 0 || args.heads == 0) return;
   require(args.heads % args.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", args.kv_heads, args.heads);
 
@@ -98,10 +103,10 @@ void check_attention(const AttentionArgs& args) {
     const char* name;
     const char* sequence;
     const AttentionStrides& strides;
-    Extents extents;
+    attention::Extents extents;
     int32_t dtype;
   };
-  const Extents scores{args.batch, args.heads, args.seq_q, args.seq_kv};
+  const attention::Extents scores{args.batch, args.heads, args.seq_q, args.seq_kv};
   const Tensor tensors[] = {
       {args.q, "q", "seq_q", args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, args.dtype},
       {args.k, "k", "seq_kv", args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, args.dtype},
@@ -115,7 +120,7 @@ void check_attention(const AttentionArgs& args) {
   for (size_t i = 0; i < elements.size(); ++i) {
     const bool optional = i >= 4;
     if (!optional || tensors[i].buffer != nullptr)
-      elements[i] = footprint(tensors[i].strides, tensors[i].extents, tensors[i].name);
+      elements[i] = attention::footprint(tensors[i].strides, tensors[i].extents, tensors[i].name);
   }
   for (size_t i = 0; i < elements.size(); ++i) {
     const Tensor& t = tensors[i];
@@ -132,14 +137,8 @@ void check_attention(const AttentionArgs& args) {
                  lse = args.lse == nullptr ? 0 : checked_product(rows, "lse");
   check_operand(args.lse, "lse", lse, TUFF_F32,
                 [&] { return fmt::format("batch={} heads={} seq_q={}", args.batch, args.heads, args.seq_q); });
-  const auto check_lengths = [&](const Buffer* lengths, const char* name) {
-    if (lengths == nullptr) return;
-    check_operand(lengths, name, args.batch, TUFF_I32, [&] { return fmt::format("batch={}", args.batch); });
-  };
-  check_lengths(args.q_lengths, "q_lengths");
-  check_lengths(args.kv_lengths, "kv_lengths");
-
-  check_apart(args.o_strides, tensors[3].extents);
+  attention::check_lengths(args);
+  attention::check_apart(args.o_strides, tensors[3].extents, "o");
   // The operands hold this many bytes, so the multiplications below cannot overflow.
   const uint64_t o_bytes = elements[3] * dtype_size(args.dtype), lse_bytes = lse * 4;
   for (size_t i = 0; i < elements.size(); ++i) {

@@ -114,19 +114,16 @@ TUFF_READ(10, KeyLengths, int, 4)
 #endif
 #define HEAD_DIM (SHAPE.dims & 0xffffu)
 #define HEAD_DIM_V (SHAPE.dims >> 16)
-// Whether scores are scaled before the maximum is taken. Otherwise the scale is applied when weights are computed.
-#define SCALED (BIAS || CAP)
+#define QUERY_LENGTH(batch) TUFF_AT(QueryLengths, batch)
+#define KEY_LENGTH(batch) TUFF_AT(KeyLengths, batch)
+#include "kernels/attention/attention_pairs.glsl"
 
-const float LARGEST = 3.40282347e38;
 // Weights, and thus their sum, are scaled by this power of two, so that a sum of weight * value stays finite for 2^24
 // keys whatever the values are.
 const float HEADROOM = -24.0, HEADROOM_UNDONE = 16777216.0;
 
-// Set by find_head(): the base elements and sequence lengths of one head of one batch element.
-uint batch_element, head;
+// Set by find_head(): the base elements of one head of one batch element.
 TUFF_INDEX query_base, key_base, value_base, result_base;
-uint rows_here, keys_here;  // rows from rows_here on see no keys
-int diagonal;
 
 // `number` counts the heads of all batch elements.
 void find_head(uint number) {
@@ -137,35 +134,7 @@ void find_head(uint number) {
   key_base = batch_element * SHAPE.k_batch + head / sharing * SHAPE.k_head;
   value_base = batch_element * SHAPE.v_batch + head / sharing * SHAPE.v_head;
   result_base = batch_element * SHAPE.o_batch + head * SHAPE.o_head;
-  rows_here = SHAPE.seq_q;
-  keys_here = SHAPE.seq_kv;
-  diagonal = SHAPE.diagonal;
-#if EXTENDED
-  const uint present = SHAPE.present;
-  if ((present & 2u) != 0) rows_here = min(rows_here, uint(max(TUFF_AT(QueryLengths, batch_element), 0)));
-  if ((present & 4u) != 0) keys_here = min(keys_here, uint(max(TUFF_AT(KeyLengths, batch_element), 0)));
-  if ((present & 8u) != 0) diagonal = int(keys_here) - int(rows_here);
-#endif
-}
-
-// The end of the keys that a row may see, and the first of them. Neither decreases from one row to the next, up to
-// rows_here.
-uint keys_end_of(uint row) {
-#if EXTENDED
-  const uint end = uint(clamp(int(row) + diagonal + int(SHAPE.right), 0, int(keys_here)));
-  return row < rows_here ? end : 0u;
-#elif CAUSAL
-  return uint(clamp(int(row) + 1 + diagonal, 0, int(keys_here)));
-#else
-  return keys_here;
-#endif
-}
-uint first_key_of(uint row) {
-#if EXTENDED
-  return uint(max(int(row) + diagonal - int(SHAPE.left) + 1, 0));
-#else
-  return 0u;
-#endif
+  find_lengths();
 }
 
 // The keys that a tile of rows from row0 on sees: tile_first … tile_end - 1; all rows see tile_all_from … tile_all_to -
@@ -188,8 +157,6 @@ float weight(float score, float maximum, float scale_log2) {
 // of two.
 const float SLACK = 8.0;
 
-float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST : LARGEST) : x; }
-
 // If a score overflows f32 although its inputs are finite, it is computed again at 2^-140 of its size, with both
 // factors times SHRINK, and then scaled back with saturation at the largest f32. The result is NaN if an input is NaN;
 // it is
@@ -199,38 +166,6 @@ float grown_back(float shrunk) {
   const float grown = saturate_finite(saturate_finite(shrunk * GROW) * GROW);
   return shrunk == -TUFF_INFINITY ? shrunk : grown;
 }
-
-#if SCALED || MASK
-// Scales and caps four scores: of one row for neighbouring keys, or of neighbouring rows for one key.
-vec4 scaled_scores(vec4 scores) {
-#if SCALED
-  [[unroll]] for (int e = 0; e < 4; ++e) {
-    const float scaled = saturate_finite(scores[e] * SHAPE.scale);
-    // What left the range of f32 stays there, whatever the scale is.
-    scores[e] = scores[e] == -TUFF_INFINITY || scores[e] == LARGEST ? scores[e] : scaled;
-  }
-#endif
-#if CAP
-  scores = SHAPE.cap * tuff_tanh(scores / SHAPE.cap);
-#endif
-  return scores;
-}
-// Applies bias and mask to a scaled score. Row and key must exist.
-float masked_score(float score, uint row, uint key) {
-#if BIAS
-  const float bias = TUFF_LOADED(BIAS, TUFF_AT(Bias, batch_element * SHAPE.bias_batch + head * SHAPE.bias_head +
-                                                         row * SHAPE.bias_row + key));
-  const float sum = score + bias;
-  score = bias == -TUFF_INFINITY ? bias : score == -TUFF_INFINITY ? sum : saturate_finite(sum);
-#endif
-#if MASK
-  const uint seen = uint(TUFF_AT(Mask, batch_element * SHAPE.mask_batch + head * SHAPE.mask_head +
-                                           row * SHAPE.mask_row + key));
-  score = seen == 0 ? -TUFF_INFINITY : score;
-#endif
-  return score;
-}
-#endif
 
 // The largest number of the result's type. Weights that are rounded to it before they multiply values may add up to
 // slightly more than their total, so that a mean of values could leave its range.

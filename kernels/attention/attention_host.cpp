@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_host.hpp"
 #include "kernels/common/elements.hpp"
 #include "tuff/tuff.h"
 
@@ -14,38 +14,42 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-uint64_t at(const AttentionStrides& strides, uint64_t batch, uint64_t head, uint64_t row) {
-  return batch * strides.batch + head * strides.head + row * strides.row;
-}
-
-uint64_t length(const Buffer* lengths, uint64_t batch, uint64_t most) {
-  if (lengths == nullptr) return most;
-  return std::min(most, static_cast<uint64_t>(std::max(lengths->host<int32_t>()[batch], 0)));
-}
-
 double bias_at(const AttentionArgs& args, uint64_t i) {
   double value = 0;
   with_float_type(args.bias_type, [&]<typename T>(T) { value = args.bias->host<T>()[i]; });
   return value;
 }
 
-// The score for the dot product of a row and a key. Minus infinity masks the key, however it came about.
-double score_of(const AttentionArgs& args, double dot, uint64_t batch, uint64_t head, uint64_t row, uint64_t key) {
-  if (args.mask != nullptr && args.mask->host<uint8_t>()[at(args.mask_strides, batch, head, row) + key] == 0) {
-    return -kInfinity;
-  }
-  double score = dot * args.scale;
-  if (args.softcap != 0) score = args.softcap * std::tanh(score / args.softcap);
-  if (args.bias != nullptr) {
-    const double bias = bias_at(args, at(args.bias_strides, batch, head, row) + key);
-    if (bias == -kInfinity) return bias;
-    score += bias;
-  }
-  // A finite maximum avoids inf - inf when the row's maximum is subtracted.
-  return std::isnan(score) ? score : std::min(score, 1e300);
+}  // namespace
+
+namespace attention {
+
+uint64_t length(const Buffer* lengths, uint64_t batch, uint64_t most) {
+  if (lengths == nullptr) return most;
+  return std::min(most, static_cast<uint64_t>(std::max(lengths->host<int32_t>()[batch], 0)));
 }
 
-}  // namespace
+Score score_of(const AttentionArgs& args, double dot, const Pair& pair) {
+  const auto [batch, head, row, key] = pair;
+  if (args.mask != nullptr && args.mask->host<uint8_t>()[at(args.mask_strides, batch, head, row) + key] == 0) {
+    return {-kInfinity, 0};
+  }
+  Score score{dot * args.scale, 1};
+  if (args.softcap != 0) {
+    const double ratio = std::tanh(score.value / args.softcap);
+    score = {args.softcap * ratio, 1 - ratio * ratio};
+  }
+  if (args.bias != nullptr) {
+    const double bias = bias_at(args, at(args.bias_strides, batch, head, row) + key);
+    if (bias == -kInfinity) return {bias, 0};
+    score.value += bias;
+  }
+  // A finite maximum avoids inf - inf when the row's maximum is subtracted.
+  if (!std::isnan(score.value)) score.value = std::min(score.value, 1e300);
+  return score;
+}
+
+}  // namespace attention
 
 AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t rows, uint64_t keys) {
   if (row >= rows) return {0, 0};
@@ -68,17 +72,17 @@ void host_attention(const AttentionArgs& args) {
   std::vector<double> weights(args.seq_kv), sums(args.head_dim_v);
   const auto row = [&]<typename T>(T, uint64_t b, uint64_t h, uint64_t i) {
     const uint64_t kv_head = h / (args.heads / args.kv_heads);
-    const T* query = args.q->host<T>() + at(args.q_strides, b, h, i);
-    T* out = args.o->host<T>() + at(args.o_strides, b, h, i);
-    const AttentionKeys keys =
-        attention_keys(args, i, length(args.q_lengths, b, args.seq_q), length(args.kv_lengths, b, args.seq_kv));
+    const T* query = args.q->host<T>() + attention::at(args.q_strides, b, h, i);
+    T* out = args.o->host<T>() + attention::at(args.o_strides, b, h, i);
+    const AttentionKeys keys = attention_keys(args, i, attention::length(args.q_lengths, b, args.seq_q),
+                                              attention::length(args.kv_lengths, b, args.seq_kv));
     double maximum = -kInfinity;
     bool nothing = true;
     for (uint64_t j = keys.first; j < keys.end; ++j) {
-      const T* key = args.k->host<T>() + at(args.k_strides, b, kv_head, j);
+      const T* key = args.k->host<T>() + attention::at(args.k_strides, b, kv_head, j);
       double dot = 0;
       for (uint64_t e = 0; e < args.head_dim; ++e) dot += static_cast<double>(query[e]) * static_cast<double>(key[e]);
-      weights[j] = score_of(args, dot, b, h, i, j);
+      weights[j] = attention::score_of(args, dot, {b, h, i, j}).value;
       maximum = std::fmax(maximum, weights[j]);
       nothing = nothing && weights[j] == -kInfinity;
     }
@@ -87,7 +91,7 @@ void host_attention(const AttentionArgs& args) {
     for (uint64_t j = keys.first; j < keys.end && !nothing; ++j) {
       if (weights[j] == -kInfinity) continue;
       const double weight = std::exp(weights[j] - maximum);
-      const T* value = args.v->host<T>() + at(args.v_strides, b, kv_head, j);
+      const T* value = args.v->host<T>() + attention::at(args.v_strides, b, kv_head, j);
       total += weight;
       for (uint64_t e = 0; e < args.head_dim_v; ++e) sums[e] += weight * static_cast<double>(value[e]);
     }

@@ -834,6 +834,51 @@ class AttentionDesc(Structure):
     ]
 
 
+class AttentionBackwardDesc(Structure):
+    """tuff_attention_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("q", c_uint64),
+        ("k", c_uint64),
+        ("v", c_uint64),
+        ("o", c_uint64),
+        ("lse", c_uint64),
+        ("d_o", c_uint64),
+        ("dq", c_uint64),
+        ("dk", c_uint64),
+        ("dv", c_uint64),
+        ("batch", c_uint64),
+        ("heads", c_uint64),
+        ("seq_q", c_uint64),
+        ("seq_kv", c_uint64),
+        ("head_dim", c_uint64),
+        ("kv_heads", c_uint64),
+        ("head_dim_v", c_uint64),
+        ("scale", c_double),
+        ("softcap", c_double),
+        ("causal", c_int32),
+        ("bias_type", c_int32),
+        ("bias", c_uint64),
+        ("mask", c_uint64),
+        ("q_lengths", c_uint64),
+        ("kv_lengths", c_uint64),
+        ("window_left", c_uint64),
+        ("window_right", c_uint64),
+        ("q_strides", c_uint64 * 3),
+        ("k_strides", c_uint64 * 3),
+        ("v_strides", c_uint64 * 3),
+        ("o_strides", c_uint64 * 3),
+        ("d_o_strides", c_uint64 * 3),
+        ("dq_strides", c_uint64 * 3),
+        ("dk_strides", c_uint64 * 3),
+        ("dv_strides", c_uint64 * 3),
+        ("bias_strides", c_uint64 * 3),
+        ("mask_strides", c_uint64 * 3),
+    ]
+
+
 class ReduceDesc(Structure):
     """tuff_reduce_desc"""
 
@@ -2121,6 +2166,7 @@ FUNCTIONS = {
         ],
     ),
     "tuff_attention_ex": (c_int32, [c_uint64, POINTER(AttentionDesc)]),
+    "tuff_attention_backward": (c_int32, [c_uint64, POINTER(AttentionBackwardDesc)]),
     "tuff_reduce": (c_int32, [c_uint64, c_int32, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
     "tuff_reduce_ex": (c_int32, [c_uint64, POINTER(ReduceDesc)]),
     "tuff_cumsum": (c_int32, [c_uint64, POINTER(ScanDesc)]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
+
+    Description = TypeVar("Description", raw.AttentionDesc, raw.AttentionBackwardDesc)
 
 __all__ = ["attention"]
 
@@ -69,6 +71,59 @@ def attention(
     return_lse
                returns (result, lse), where lse is log(sum(exp(score))): (batch, heads, seq_q), float32
     """
+    options = (scale, causal, layout, keys, mask, bias, window, softcap, q_lengths, kv_lengths)
+    desc, (batch, heads, seq_q, head_dim_v) = _described(raw.AttentionDesc, q, k, v, *options)
+    result = result_of(out, q, q.shape[:-1] + (head_dim_v,))
+    desc.o = result.buffer.handle
+    desc.o_strides[:] = _strides(layout, heads, seq_q, head_dim_v)
+    lse = None
+    if return_lse:
+        lse = q.context.empty((batch, heads, seq_q)[4 - q.ndim :], np.float32)
+        desc.lse = lse.buffer.handle
+    check(raw.tuff_attention_ex(q.context.stream_handle, desc))
+    return result if lse is None else (result, lse)
+
+
+def attention_gradients(
+    q: Array, k: Array, v: Array, o: Array, lse: Array, gradient: Array, wanted: Sequence[str], *options: object
+) -> Dict[str, Array]:
+    """Those of attention(q, k, v), whose results o and lse are, by those of q, k and v that are wanted. The options are those
+    of attention() from scale to kv_lengths, in its order."""
+    desc, (_, heads, seq_q, head_dim_v) = _described(raw.AttentionBackwardDesc, q, k, v, *options)
+    layout = options[2]
+    for value, name in ((o, "o"), (lse, "lse"), (gradient, "d_o")):
+        setattr(desc, name, value.buffer.handle)
+    for strides in (desc.o_strides, desc.d_o_strides):
+        strides[:] = _strides(layout, heads, seq_q, head_dim_v)
+    found = {}
+    for name, of in (("q", q), ("k", k), ("v", v)):
+        if name in wanted:
+            # Rows of a cache beyond its keys have no gradient, and are not written.
+            made = q.context.zeros if options[3] is not None and name != "q" else q.context.empty
+            found[name] = made(of.shape, of.dtype)
+            setattr(desc, f"d{name}", found[name].buffer.handle)
+        getattr(desc, f"d{name}_strides")[:] = getattr(desc, f"{name}_strides")[:]
+    check(raw.tuff_attention_backward(q.context.stream_handle, desc))
+    return found
+
+
+def _described(
+    kind: Type[Description],
+    q: Array,
+    k: Array,
+    v: Array,
+    scale: Optional[float],
+    causal: Union[bool, str],
+    layout: str,
+    keys: Optional[int],
+    mask: Optional[Array],
+    bias: Optional[Array],
+    window: object,
+    softcap: Optional[float],
+    q_lengths: Optional[Array],
+    kv_lengths: Optional[Array],
+) -> Tuple[Description, Tuple[int, int, int, int]]:
+    """What both directions have in common: what is read but o and lse; and (batch, heads, seq_q, head_dim_v)."""
     for value, name in ((q, "q"), (k, "k"), (v, "v")):
         require_array(value, name)
     same_kind(q, k, v)
@@ -90,14 +145,12 @@ def attention(
     if seq_kv > room:
         raise ValueError(f"keys is {keys}, and there is room for {room}")
     scale = 1.0 / math.sqrt(max(1, head_dim)) if scale is None else real(scale, "scale")
-    result = result_of(out, q, q.shape[:-1] + (head_dim_v,))
 
-    desc = raw.AttentionDesc(
+    desc = kind(
         dtype=dtype_of(q),
         q=q.buffer.handle,
         k=k.buffer.handle,
         v=v.buffer.handle,
-        o=result.buffer.handle,
         batch=batch,
         heads=heads,
         kv_heads=kv_heads,
@@ -108,10 +161,9 @@ def attention(
         scale=scale if scale != 0 else math.nan,  # 0 asks for the default
         causal=which,
     )
-    rows = ((desc.q_strides, heads, seq_q, head_dim), (desc.o_strides, heads, seq_q, head_dim_v))
-    rows += ((desc.k_strides, kv_heads, room, head_dim), (desc.v_strides, kv_heads, room, head_dim_v))
-    for strides, of_heads, length, dim in rows:
-        strides[:] = _strides(layout, of_heads, length, dim)
+    desc.q_strides[:] = _strides(layout, heads, seq_q, head_dim)
+    desc.k_strides[:] = _strides(layout, kv_heads, room, head_dim)
+    desc.v_strides[:] = _strides(layout, kv_heads, room, head_dim_v)
     if softcap is not None:
         desc.softcap = real(softcap, "softcap") or math.nan
     _set_window(desc, window)
@@ -135,15 +187,10 @@ def attention(
         if lengths.shape != (batch,) or lengths.dtype != np.int32:
             raise ValueError(f"{name} is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
         setattr(desc, name, lengths.buffer.handle)
-    lse = None
-    if return_lse:
-        lse = q.context.empty((batch, heads, seq_q)[4 - q.ndim :], np.float32)
-        desc.lse = lse.buffer.handle
     for other in (bias, mask, q_lengths, kv_lengths):
         if other is not None and other.context is not q.context:
             raise ValueError("operands are of different contexts")
-    check(raw.tuff_attention_ex(q.context.stream_handle, desc))
-    return result if lse is None else (result, lse)
+    return desc, (batch, heads, seq_q, head_dim_v)
 
 
 def sizes_of(x: Array, layout: str) -> Tuple[int, int, int, int]:
@@ -169,7 +216,7 @@ def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int,
     return tuple(0 if size == 1 else stride for size, stride in zip(shape[:3], strides))
 
 
-def _set_window(desc: raw.AttentionDesc, window: object) -> None:
+def _set_window(desc: Union[raw.AttentionDesc, raw.AttentionBackwardDesc], window: object) -> None:
     pair = tuple(window) if isinstance(window, (tuple, list)) else (window, None)
     if len(pair) != 2:
         raise ValueError(f"window is {window!r}, needs a number or two")

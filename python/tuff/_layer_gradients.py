@@ -17,6 +17,7 @@ from ._expression import expr
 from ._gradients import activated
 from ._images import channels_second, numbers
 from ._tape import (
+    Tape,
     Traced,
     constant,
     dense,
@@ -31,7 +32,6 @@ from ._tape import (
     widened,
 )
 from ._tracing import any_traced
-from ._views import Transposed
 
 # --- Rules: softmax, normalisations, attention
 
@@ -150,45 +150,58 @@ def _(x: Array, mean: Array, variance: Array, weight: Any = None, bias: Any = No
 @rule("attention")
 def _attention_rule(
     q: Any, k: Any, v: Any, *, scale: Optional[float] = None, causal: Union[bool, str] = False, layout: str = "bhsd",
-    mask: Any = None, bias: Any = None, softcap: Optional[float] = None, out: object = None, **others: object
+    keys: Optional[int] = None, mask: Any = None, bias: Any = None, window: Any = None, softcap: Optional[float] = None,
+    q_lengths: Any = None, kv_lengths: Any = None, return_lse: bool = False, out: object = None
 ) -> Array:  # fmt: skip
-    """By the sums of each row, which the forward pass keeps: the weights are exp(score - lse), computed anew."""
+    """By tuff_attention_backward: the weights are computed anew from the sums of each row, which the forward pass keeps."""
     refuse_out(out, "attention")
-    others = {name: value for name, value in others.items() if value not in (None, False)}
-    if others:
-        raise TypeError(f"attention() with {', '.join(others)} has no rule for gradients")
+    if return_lse:
+        raise TypeError("attention() with return_lse has no rule for gradients")
+    tape = tape_of(q, k, v, bias)
+    x, y, z = (value_in(tape, one) for one in (q, k, v))
+    others = dict(keys=keys, window=window, q_lengths=q_lengths, kv_lengths=kv_lengths)
+
+    def by_definition(q: Any, k: Any, v: Any) -> Array:
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise TypeError(f"attention() with {', '.join(given)} has no gradients by bias, and none of gradients")
+        return _attention_by_definition(q, k, v, scale, causal, layout, mask, bias, softcap)
+
+    if any_traced((bias, x, y, z)):  # gradients by the bias, and gradients of gradients
+        return by_definition(q, k, v)
+    options = (scale, causal, layout, keys, mask, bias, window, softcap, q_lengths, kv_lengths)
+    names = ("scale", "causal", "layout", "keys", "mask", "bias", "window", "softcap", "q_lengths", "kv_lengths")
+    o, sums = _attention.attention(x, y, z, return_lse=True, **dict(zip(names, options)))
+    operands = {"q": q, "k": k, "v": v}
+    wanted = [name for name, one in operands.items() if isinstance(one, Traced) and one.tape is tape]
+    last: List[Any] = []  # a gradient, and those by all operands, which one call computes
+
+    def pull(name: str, g: Array) -> Array:
+        if any_traced((g,)):  # the gradients are linear in this one, which is being differentiated by
+            inner = Tape()
+            leaves = [inner.add(one) for one in (x, y, z)]
+            found = inner.gradients(by_definition(*leaves).place, g)
+            return found[leaves["qkv".index(name)].place]
+        if not last or last[0] is not g:
+            last[:] = [g, _attention.attention_gradients(x, y, z, o, sums, dense(g), wanted, *options)]
+        return last[1][name]
+
+    pulls = [(operands[name].place, lambda g, name=name: pull(name, g)) for name in wanted]
+    return tape.add(o, forgetting(pulls, last))
+
+
+def _attention_by_definition(
+    q: Any, k: Any, v: Any, scale: Optional[float], causal: Union[bool, str], layout: str, mask: Any, bias: Any, softcap: Optional[float]
+) -> Array:
+    """All scores in memory, by operations that have rules of their own."""
     if layout == "bshd" and q.ndim > 2:
         swapped = [x.swapaxes(-3, -2) for x in (q, k, v)]
-        options = dict(scale=scale, causal=causal, mask=mask, bias=bias, softcap=softcap)
-        return _attention.attention(*swapped, **options).swapaxes(-3, -2)
+        return _attention_by_definition(*swapped, scale, causal, "bhsd", mask, bias, softcap).swapaxes(-3, -2)
     heads = q.shape[-3] // k.shape[-3] if q.ndim > 2 and k.ndim > 2 and k.shape[-3] else 1
     if heads > 1:
         k, v = (_by_heads(x, heads) for x in (k, v))
     factor = 1 / math.sqrt(max(1, q.shape[-1])) if scale is None else real(scale, "scale")
-    tape, seen = tape_of(q, k, v, bias), _seen(q, k, causal, mask)
-    x, y, z = (value_in(tape, one) for one in (q, k, v))
-    if bias is not None or softcap or any_traced((x, y, z)):  # by the definition
-        return _norms.softmax(_scores(q, k, bias, factor, softcap, seen), -1) @ v
-    o, sums = _attention.attention(x, y, z, scale=scale, causal=causal, mask=mask, return_lse=True)
-    last: List[Tuple[Array, Array, Array]] = []  # what the three gradients have in common
-
-    def common(g: Array) -> Tuple[Array, Array]:
-        """The weights, and the gradient by the scores."""
-        if not last or last[0][0] is not g:
-            scores = operations.matmul(x, Transposed(y), alpha=factor)
-            shown = {} if seen is None else {"m": seen}
-            weights = expr("m ? exp(s - l) : 0" if shown else "exp(s - l)", dtype=x.dtype, s=scores, l=sums[..., None], **shown)
-            inner = expr("a * b", dtype=np.float32, a=g, b=o).sum(-1, True)
-            slopes = expr("p * (d - i)", dtype=x.dtype, p=weights, d=operations.matmul(dense(g), Transposed(z)), i=inner)
-            last[:] = [(g, weights, slopes)]
-        return last[0][1:]
-
-    rules = (
-        (q, lambda g: operations.matmul(common(g)[1], y, alpha=factor)),
-        (k, lambda g: operations.matmul(Transposed(common(g)[1]), x, alpha=factor)),
-        (v, lambda g: operations.matmul(Transposed(common(g)[0]), dense(g))),
-    )
-    return tape.add(o, forgetting(pulls_of(tape, rules), last))  # which is as large as the scores
+    return _norms.softmax(_scores(q, k, bias, factor, softcap, _seen(q, k, causal, mask)), -1) @ v
 
 
 def _scores(q: Any, k: Any, bias: Any, factor: float, softcap: Optional[float], seen: Any) -> Array:

@@ -1,6 +1,8 @@
 // Attention.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "fuzz/draft.hpp"
 #include "fuzz/epilogue.hpp"
@@ -23,6 +25,31 @@ std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64
   const uint64_t numbers[3] = {seq * next, row, next};
   d.list(strides, numbers);
   return {{batch, numbers[0]}, {heads, numbers[1]}, {seq, numbers[2]}, {size, 1}};
+}
+
+// Draws the soft cap, bias, mask, windows and lengths; returns the cap.
+double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv) {
+  Draw& draw = d.shape;
+  double softcap = 0;
+  if (draw.one_in(4)) d.real("softcap", softcap = draw.of({2.0, 30.0}));
+  for (const char* name : {"bias", "mask"}) {
+    if (!draw.one_in(4)) continue;
+    const bool bias = name[0] == 'b', wide = bias && draw.one_in(2);
+    uint64_t strides[3] = {draw.one_in(2) ? 0 : heads * seq_q * seq_kv, draw.one_in(2) ? 0 : seq_q * seq_kv,
+                           draw.one_in(3) ? 0 : seq_kv};
+    const Axis axes[] = {{batch, strides[0]}, {heads, strides[1]}, {seq_q, strides[2]}, {seq_kv, 1}};
+    d.list(bias ? "bias_strides" : "mask_strides", strides);
+    if (bias && draw.one_in(2)) d.set("bias_type", wide ? int32_t{TUFF_F32} : dtype);
+    const int32_t type = !bias                          ? int32_t{TUFF_U8}
+                         : d.call.get("bias_type") == 0 ? dtype
+                                                        : static_cast<int32_t>(d.call.get("bias_type"));
+    d.input(name, type, footprint(axes), bias ? Fill::integers : Fill::booleans);
+  }
+  if (draw.one_in(4)) d.set("window_left", draw.between(1, 5));
+  if (draw.one_in(4)) d.set("window_right", draw.between(1, 5));
+  if (draw.one_in(4)) d.input("q_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_q) + 2);
+  if (draw.one_in(4)) d.input("kv_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_kv) + 2);
+  return softcap;
 }
 
 void draw_attention(Draft& d) {
@@ -51,24 +78,7 @@ void draw_attention(Draft& d) {
   d.output("o", dtype, footprint(o)).axes = o;
   double softcap = 0;
   if (desc && batch != 0) {
-    if (draw.one_in(4)) d.real("softcap", softcap = draw.of({2.0, 30.0}));
-    for (const char* name : {"bias", "mask"}) {
-      if (!draw.one_in(4)) continue;
-      const bool bias = name[0] == 'b', wide = bias && draw.one_in(2);
-      uint64_t strides[3] = {draw.one_in(2) ? 0 : heads * seq_q * seq_kv, draw.one_in(2) ? 0 : seq_q * seq_kv,
-                             draw.one_in(3) ? 0 : seq_kv};
-      const Axis axes[] = {{batch, strides[0]}, {heads, strides[1]}, {seq_q, strides[2]}, {seq_kv, 1}};
-      d.list(bias ? "bias_strides" : "mask_strides", strides);
-      if (bias && draw.one_in(2)) d.set("bias_type", wide ? int32_t{TUFF_F32} : dtype);
-      const int32_t type = !bias                          ? int32_t{TUFF_U8}
-                           : d.call.get("bias_type") == 0 ? dtype
-                                                          : static_cast<int32_t>(d.call.get("bias_type"));
-      d.input(name, type, footprint(axes), bias ? Fill::integers : Fill::booleans);
-    }
-    if (draw.one_in(4)) d.set("window_left", draw.between(1, 5));
-    if (draw.one_in(4)) d.set("window_right", draw.between(1, 5));
-    if (draw.one_in(4)) d.input("q_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_q) + 2);
-    if (draw.one_in(4)) d.input("kv_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_kv) + 2);
+    softcap = draw_options(d, dtype, batch, heads, seq_q, seq_kv);
     if (draw.one_in(3)) d.output("lse", TUFF_F32, batch * heads * seq_q);
   }
   // The error of a score: gamma of its sum, plus what tanh and the bias add. The error of a weight: e^(2 d) - 1 and an
@@ -107,8 +117,105 @@ void draw_attention(Draft& d) {
   };
 }
 
+// The gradients. Weights are at most 1, whatever lse is.
+void draw_attention_backward(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  const uint64_t batch = d.extent(draw_size(draw, 3), 0, 3), shared = d.extent(draw.between(1, 2), 1, 4);
+  const uint64_t kv_heads = d.extent(draw.between(1, 2), 1, 2);
+  const uint64_t heads = shared * kv_heads, seq_q = d.extent(draw.between(1, draw.one_in(4) ? 40 : 9), 1);
+  const uint64_t seq_kv = d.extent(draw.between(1, draw.one_in(4) ? 40 : 9), 1);
+  const uint64_t size = std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim);
+  const uint64_t values = draw.one_in(3) ? std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim) : size;
+  const double scale = draw.one_in(4) ? 0 : draw.of({1.0, 0.5, 0.25});
+  d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq_q", seq_q), d.set("seq_kv", seq_kv);
+  d.set("head_dim", size), d.real("scale", scale);
+  d.set("causal", static_cast<int32_t>(draw.below(3)));
+  if (shared != 1) d.set("kv_heads", kv_heads);
+  if (values != size) d.set("head_dim_v", values);
+  const bool spread = batch != 0 && draw.one_in(3);
+  struct Tensor {
+    const char *name, *strides;
+    uint64_t heads, rows, size;
+  };
+  const Tensor read[] = {{"q", "q_strides", heads, seq_q, size},
+                         {"k", "k_strides", kv_heads, seq_kv, size},
+                         {"v", "v_strides", kv_heads, seq_kv, values},
+                         {"o", "o_strides", heads, seq_q, values},
+                         {"d_o", "d_o_strides", heads, seq_q, values}};
+  for (const Tensor& t : read) {
+    d.input(t.name, dtype, footprint(draw_tensor(d, t.strides, spread, batch, t.heads, t.rows, t.size)), Fill::integers,
+            2);
+  }
+  d.input("lse", TUFF_F32, batch * heads * seq_q, Fill::positive, 8);
+  const double softcap = batch == 0 ? 0 : draw_options(d, dtype, batch, heads, seq_q, seq_kv);
+  // A weight's error, as in attention; that of the difference of two sums of d_o * v and d_o * o, and of the cap's
+  // slope.
+  struct Errors {
+    double weight, largest, slope;  // slope: of a pair, which is at most `largest`
+  };
+  const auto errors = [&d, size, values, softcap, scale] {
+    const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
+    const double terms = static_cast<double>(size), score = by * terms * d.of("q").seen.most * d.of("k").seen.most;
+    double bias = 0;
+    for (const Operand& operand : d.operands) {
+      if (std::string_view(operand.name) == "bias") bias = operand.seen.most;
+    }
+    const double largest = score + bias + d.of("lse").seen.most;
+    const double error = gamma(terms + 4) * score + 10 * kU * (softcap + 1) + 4 * kU * largest;
+    Errors e{};
+    e.weight = std::expm1(error + (3 + 2 * largest) * 2 * kU);
+    e.largest = static_cast<double>(values) * d.of("d_o").seen.most * (d.of("v").seen.most + d.of("o").seen.most);
+    const double ratio = softcap == 0 ? 0 : error / softcap + kU;
+    e.slope = (e.weight + gamma(2 * static_cast<double>(values) + 8) + 2 * ratio + ratio * ratio + 4 * kU) *
+              (1 + e.weight) * e.largest;
+    return e;
+  };
+  const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
+  struct Gradient {
+    const char *name, *strides;
+    uint64_t heads, rows, size, terms;
+    const char* times;  // the other factor of its terms
+  };
+  const Gradient gradients[] = {{"dq", "dq_strides", heads, seq_q, size, seq_kv, "k"},
+                                {"dk", "dk_strides", kv_heads, seq_kv, size, seq_q * shared, "q"},
+                                {"dv", "dv_strides", kv_heads, seq_kv, values, seq_q * shared, "d_o"}};
+  // The largest number and the error of a gradient.
+  const auto bound = [&d, errors, by](const Gradient& g) {
+    const Errors e = errors();
+    const bool of_values = g.name[1] == 'v';
+    const double most = of_values ? 1 : by * e.largest, error = of_values ? e.weight : by * e.slope;
+    const double all = static_cast<double>(g.terms) * d.of(g.times).seen.most;
+    return std::pair{all * most, all * (error + gamma(static_cast<double>(g.terms) + 6) * (most + error))};
+  };
+  const size_t needed = draw.below(3);
+  for (size_t i = 0; i < 3; ++i) {
+    const Gradient g = gradients[i];
+    if (i != needed && draw.one_in(3)) continue;
+    const auto axes = draw_tensor(d, g.strides, spread, batch, g.heads, g.rows, g.size);
+    Operand& output = d.output(g.name, dtype, footprint(axes));
+    output.axes = axes;
+    output.allowed = [bound, g, dtype](uint64_t, double y) {
+      const double error = bound(g).second;
+      return error + rounded(dtype, 2, std::fabs(y) + error);
+    };
+  }
+  d.suits = [&d, bound, gradients = std::to_array(gradients), dtype] {
+    for (const Operand& operand : d.operands) {
+      const std::string_view name = operand.name;
+      if (!operand.read || operand.elements == 0 || name == "mask" || name.ends_with("lengths")) continue;
+      if (!operand.seen.integral || operand.seen.most > 8) return false;
+    }
+    return std::ranges::all_of(gradients, [&](const Gradient& g) {
+      const auto [most, error] = bound(g);
+      return most + error < (dtype == TUFF_F16 ? 6e4 : 1e30);
+    });
+  };
+}
+
 constexpr Description kAttention[] = {{"tuff_attention", "attention", draw_attention},
-                                      {"tuff_attention_ex", "attention", draw_attention}};
+                                      {"tuff_attention_ex", "attention", draw_attention},
+                                      {"tuff_attention_backward", "attention_backward", draw_attention_backward}};
 
 }  // namespace
 

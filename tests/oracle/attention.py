@@ -22,6 +22,45 @@ def _extra(draw: Draw, shape, way: str) -> list[int]:
             "rows": [heads * width, width, 0]}[way]  # fmt: skip
 
 
+def _strides(draw: Draw, form: str, batch: int, heads: int, rows: int, width: int) -> list[int]:
+    """Elements from one batch element, head and row to the next."""
+    if form == "rows first":
+        row = heads * width
+        return [rows * row, width, row]
+    if form == "cache":
+        gap = draw.between(0, 5)
+        row = width + draw.pick([0, 4, 1])
+        head = (rows + gap) * row
+        return [heads * head + draw.pick([0, 8]), head, row]
+    return dense([batch, heads, rows, width])[:3]
+
+
+def _by_position(shape, causal: int, left: int, right: int, q_ends, kv_ends):
+    """The pairs of a row and a key that causal mask, windows and lengths let through."""
+    batch, _, rows, keys = shape
+    seen = np.ones(shape, bool)
+    for b in range(batch):
+        shift = int(kv_ends[b] - q_ends[b]) if causal == BOTTOM_RIGHT else 0
+        of = np.ones((rows, keys), bool)
+        if causal != NONE:
+            of = np.tril(of, shift)
+        if left:
+            of = np.triu(of, shift - left + 1)
+        if right:
+            of = np.tril(of, shift + right - 1)
+        of[q_ends[b] :], of[:, kv_ends[b] :] = False, False
+        seen[b] = of
+    return seen
+
+
+def _repeated(values, strides):
+    """Repeats the first element along axes with stride 0."""
+    for axis, step in enumerate(strides):
+        if step == 0:
+            values = np.take(values, [0] * values.shape[axis], axis) if values.shape[axis] else values
+    return values
+
+
 @oracle("attention", ["tuff_attention", "tuff_attention_ex"], forms=("heads first", "rows first", "cache"))
 def attention(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
@@ -53,16 +92,8 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     left = draw.between(0, keys) if windowed else 0
     right = draw.between(0, keys) if windowed else 0
 
-    def strides(n_heads: int, n_rows: int, width: int, output: bool = False) -> list[int]:
-        if form == "rows first":
-            row = n_heads * width
-            return [n_rows * row, width, row]
-        if form == "cache":
-            gap = draw.between(0, 5)
-            row = width + draw.pick([0, 4, 1])
-            head = (n_rows + gap) * row
-            return [n_heads * head + draw.pick([0, 8]), head, row]
-        return dense([batch, n_heads, n_rows, width])[:3]
+    def strides(n_heads: int, n_rows: int, width: int) -> list[int]:
+        return _strides(draw, form, batch, n_heads, n_rows, width)
 
     operands, stride = {}, {}
     spread = 3.0 if wide_scores and special != "v" else 1.0
@@ -86,41 +117,23 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
                 given = draw.data.integers(-1, most + 2, batch)
                 operands[name] = operand(draw, TYPES[draw.pick(["i32", "i32"])], given)
                 ends[:] = np.clip(given, 0, most)
-    seen = np.ones((batch, heads, rows, keys), bool)
-    for b in range(batch):
-        shift = int(kv_ends[b] - q_ends[b]) if causal == BOTTOM_RIGHT else 0
-        of = np.ones((rows, keys), bool)
-        if causal != NONE:
-            of = np.tril(of, shift)
-        if left:
-            of = np.triu(of, shift - left + 1)
-        if right:
-            of = np.tril(of, shift + right - 1)
-        of[q_ends[b] :], of[:, kv_ends[b] :] = False, False
-        seen[b] = of
+    seen = _by_position((batch, heads, rows, keys), causal, left, right, q_ends, kv_ends)
     shape = (batch, heads, rows, keys)
     bias = None
     bias_strides, mask_strides = [0, 0, 0], [0, 0, 0]
-
-    def repeated(values, s):
-        """Repeats the first element along axes with stride 0."""
-        for axis, step in enumerate(s):
-            if step == 0:
-                values = np.take(values, [0] * values.shape[axis], axis) if values.shape[axis] else values
-        return values
 
     if has_bias:
         bias_strides = _extra(draw, shape, same[0])
         values = draw.values(shape)
         values = np.where(draw.data.random(shape) < draw.pick([0.0, 0.2]), -np.inf, values)
         tb = TYPES["f32"] if bias_f32 else t
-        operands["bias"] = operand(draw, tb, repeated(values, bias_strides), [*bias_strides, 1])
+        operands["bias"] = operand(draw, tb, _repeated(values, bias_strides), [*bias_strides, 1])
         bias = operands["bias"].values
         seen &= bias != -np.inf
     if has_mask:
         mask_strides = _extra(draw, shape, same[1])
         values = draw.data.integers(0, 3, shape) * draw.data.integers(1, 100, shape)
-        operands["mask"] = operand(draw, TYPES["u8"], repeated(values, mask_strides), [*mask_strides, 1])
+        operands["mask"] = operand(draw, TYPES["u8"], _repeated(values, mask_strides), [*mask_strides, 1])
         seen &= operands["mask"].values != 0
     if wants_lse:
         operands["lse"] = operand(draw, TYPES["f32"], [batch, heads, rows], output=True)
@@ -250,3 +263,149 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         if name in operands:
             desc[name] = Handle(name)
     return Case("tuff_attention_ex", desc, operands, references)
+
+
+@oracle("attention_backward", ["tuff_attention_backward"], forms=("heads first", "rows first", "cache"))
+def attention_backward(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    causal = draw.option([NONE, TOP_LEFT, BOTTOM_RIGHT])
+    softcap = 0.0 if draw.maybe(0.7) else draw.slow.choice([5.0, 30.0])
+    has_bias, has_mask, windowed, has_lengths = (draw.maybe(0.3) for _ in range(4))
+    bias_f32 = draw.maybe(0.5)
+    same = [draw.option(["own", "all", "heads", "batches", "rows"]) for _ in "bm"]
+    head_dim = draw.option([1, 3, 8, 13, 16, 32, 40, 64, 64, 80])
+    head_dim_v = 0 if draw.maybe(0.6) else draw.slow.choice([4, 7, 24, 64])
+    sharing = draw.option([1, 1, 2, 4])
+    few = draw.maybe(0.25)
+    wanted = draw.option(["qkv", "qkv", "q", "k", "v", "qk", "kv"])
+    batch, kv_heads = draw.size(3, 0.02), draw.size(3)
+    heads, dv = kv_heads * sharing, head_dim_v or head_dim
+    rows, keys = draw.size(8 if few else 70), draw.size(90)
+    while batch * heads * rows * keys * max(head_dim, dv) > 2**20 and rows * keys > 1:
+        rows, keys = max(1, rows // 2), max(1, keys // 2)
+    scale = draw.pick([1.0 / np.sqrt(head_dim), draw.fast.uniform(0.05, 1.0), 0.0])
+    used = float(np.float32(scale or 1 / np.sqrt(head_dim)))
+    left = draw.between(0, keys) if windowed else 0
+    right = draw.between(0, keys) if windowed else 0
+    desc, operands = {}, {}
+
+    def tensor(name: str, n_heads: int, n_rows: int, width: int, values=None) -> None:
+        shape, strides = [batch, n_heads, n_rows, width], _strides(draw, form, batch, n_heads, n_rows, width)
+        output = values is None
+        operands[name] = operand(draw, t, shape if output else values, [*strides, 1], output=output)
+        desc[name] = Handle(name)
+        if form != "heads first":
+            desc[f"{name}_strides"] = strides
+
+    for name, n_heads, n_rows, width in (("q", heads, rows, head_dim), ("k", kv_heads, keys, head_dim),
+                                         ("v", kv_heads, keys, dv), ("d_o", heads, rows, dv)):  # fmt: skip
+        tensor(name, n_heads, n_rows, width, draw.values([batch, n_heads, n_rows, width]))
+    for name in wanted:
+        n_heads, n_rows, width = {"q": (heads, rows, head_dim), "k": (kv_heads, keys, head_dim), "v": (kv_heads, keys, dv)}[name]
+        tensor(f"d{name}", n_heads, n_rows, width)
+
+    q_ends, kv_ends = np.full(batch, rows), np.full(batch, keys)
+    if has_lengths:
+        which = draw.pick(["both", "q", "kv"])
+        for name, ends, most in (("q_lengths", q_ends, rows), ("kv_lengths", kv_ends, keys)):
+            if which in ("both", name[: name.index("_")]):
+                given = draw.data.integers(-1, most + 2, batch)
+                operands[name], desc[name] = operand(draw, TYPES["i32"], given), Handle(name)
+                ends[:] = np.clip(given, 0, most)
+    shape = (batch, heads, rows, keys)
+    seen = _by_position(shape, causal, left, right, q_ends, kv_ends)
+    bias = np.zeros(shape)
+    if has_bias:
+        strides = _extra(draw, shape, same[0])
+        values = np.where(draw.data.random(shape) < draw.pick([0.0, 0.2]), -np.inf, draw.values(shape))
+        operands["bias"] = operand(draw, TYPES["f32"] if bias_f32 else t, _repeated(values, strides), [*strides, 1])
+        seen &= operands["bias"].values != -np.inf
+        bias = np.where(seen, operands["bias"].values, 0.0)
+        desc |= {"bias": Handle("bias"), "bias_strides": strides,
+                 "bias_type": TYPES["f32"].code if bias_f32 else draw.pick([0, t.code])}  # fmt: skip
+    if has_mask:
+        strides = _extra(draw, shape, same[1])
+        values = draw.data.integers(0, 3, shape) * draw.data.integers(1, 100, shape)
+        operands["mask"] = operand(draw, TYPES["u8"], _repeated(values, strides), [*strides, 1])
+        seen &= operands["mask"].values != 0
+        desc |= {"mask": Handle("mask"), "mask_strides": strides}
+
+    q, k, v, d_o = (operands[name].values for name in ("q", "k", "v", "d_o"))
+    wide_k, wide_v = np.repeat(k, sharing, axis=1), np.repeat(v, sharing, axis=1)
+
+    def pairs(a, b):
+        return np.einsum("bhid,bhjd->bhij", a, b)
+
+    # The forward pass: what the call is given as o and lse.
+    flat = used * pairs(q, wide_k)
+    ratio = np.tanh(flat / softcap) if softcap else np.zeros(shape)
+    s = np.where(seen, (softcap * ratio if softcap else flat) + bias, -np.inf)
+    some = seen.any(axis=3)
+    lse = np.where(some, scipy.special.logsumexp(np.where(some[..., None], s, 0.0), axis=3), -np.inf)
+    exact = np.where(seen, np.exp(np.where(seen, s, 0.0) - np.where(some, lse, 0.0)[..., None]), 0.0)
+    tensor("o", heads, rows, dv, np.einsum("bhij,bhjd->bhid", exact, wide_v))
+    operands["lse"], desc["lse"] = operand(draw, TYPES["f32"], lse), Handle("lse")
+
+    def by_kv_head(x):
+        return x.reshape(batch, kv_heads, sharing, keys, x.shape[-1]).sum(axis=2)
+
+    def numpy_way():
+        """The gradients by the formulas of tuff.h from o and lse as they were rounded, and their bounds: a weight is off by
+        what the error of its score (as in attention()), the difference from lse, its product and exp (3 + 2 |x| ULP) make of
+        it; sums of n terms have gamma(n + 4)."""
+        o, sums = operands["o"].values, np.where(some, operands["lse"].values, 0.0)[..., None]
+        power = np.where(seen, s, 0.0) - sums
+        p = np.where(seen, np.minimum(np.exp(power), 1.0), 0.0)
+        e_s = gamma(head_dim + 3) * used * pairs(np.abs(q), np.abs(wide_k)) + U32 * np.abs(flat)
+        slope, e_slope = 1 - ratio * ratio, 0.0
+        if softcap:
+            e_s = e_s + 10 * U32 * softcap
+            e_ratio = e_s / softcap + U32
+            e_slope = 2 * np.abs(ratio) * e_ratio + e_ratio**2 + 2 * U32
+        size = np.abs(np.where(seen, s, 0.0))
+        e_p = p * np.expm1(e_s + U32 * (4 * size + 3 * np.abs(power)) + (3 + 2 * np.abs(power)) * 2 * U32) + seen * FLT_MIN
+        inner = np.einsum("bhid,bhid->bhi", d_o, o)[..., None]
+        difference = pairs(d_o, wide_v) - inner
+        e_difference = gamma(dv + 5) * (pairs(np.abs(d_o), np.abs(wide_v)) + np.einsum("bhid,bhid->bhi", np.abs(d_o), np.abs(o))[..., None])
+        ds = p * difference * slope
+        e_ds = (e_p * (np.abs(difference) + e_difference) + p * e_difference) * (slope + e_slope)
+        e_ds = e_ds + p * np.abs(difference) * e_slope + 4 * U32 * np.abs(ds)
+
+        def product(form: str, factor, error, x, terms):
+            value = np.einsum(form, factor, x)
+            return value, np.einsum(form, error + gamma(terms + 4) * (np.abs(factor) + error), np.abs(x))
+
+        found = {"q": product("bhij,bhjd->bhid", used * ds, used * e_ds, wide_k, keys),
+                 "k": map(by_kv_head, product("bhij,bhid->bhjd", used * ds, used * e_ds, q, rows * sharing)),
+                 "v": map(by_kv_head, product("bhij,bhid->bhjd", p, e_p, d_o, rows * sharing))}  # fmt: skip
+        return {f"d{name}": Near(*found[name]) for name in wanted}
+
+    def torch_way():
+        """PyTorch's own gradients, in double. They know neither how o and lse were rounded: D is off by what o is, and a
+        weight by what lse is."""
+        torch = libraries.torch
+        leaves = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in (q, k, v)]
+        a, b, c = leaves[0], leaves[1].repeat_interleave(sharing, 1), leaves[2].repeat_interleave(sharing, 1)
+        scores = used * (a @ b.transpose(-1, -2))
+        scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+        scores = (scores + torch.tensor(bias)).masked_fill(~torch.tensor(seen), -torch.inf)
+        weights = torch.softmax(scores.masked_fill(~torch.tensor(some)[..., None], 0.0), -1) * torch.tensor(seen)
+        (weights @ c).backward(torch.tensor(d_o))
+        unit = {"f32": U32, "f16": 2.0**-11, "bf16": 2.0**-8}[t.name]
+        of_lse = 2 * U32 * np.abs(np.where(some, lse, 0.0))[..., None]
+        of_d = unit * np.einsum("bhid,bhid->bhi", np.abs(d_o), np.abs(operands["o"].values) + 2.0**-24)[..., None]
+        off = used * exact * (of_d + of_lse * np.abs(pairs(d_o, wide_v) - np.einsum("bhid,bhid->bhi", d_o, operands["o"].values)[..., None]))
+        more = {"q": np.einsum("bhij,bhjd->bhid", off, np.abs(wide_k)),
+                "k": by_kv_head(np.einsum("bhij,bhid->bhjd", off, np.abs(q))),
+                "v": by_kv_head(np.einsum("bhij,bhid->bhjd", exact * of_lse, np.abs(d_o)))}  # fmt: skip
+        near = numpy_way()
+        return {f"d{name}": Near(leaves["qkv".index(name)].grad.numpy(), near[f"d{name}"].bound + 2 * more[name]) for name in wanted}
+
+    references = {"numpy": numpy_way}
+    if batch and libraries.torch is not None:
+        references["torch"] = torch_way
+    desc |= {"dtype": t.code, "batch": batch, "heads": heads, "seq_q": rows, "seq_kv": keys, "head_dim": head_dim,
+             "scale": scale, "causal": causal, "head_dim_v": head_dim_v,
+             "kv_heads": 0 if sharing == 1 and draw.flip(0.5) else kv_heads, "softcap": softcap,
+             "window_left": left, "window_right": right}  # fmt: skip
+    return Case("tuff_attention_backward", desc, operands, references)

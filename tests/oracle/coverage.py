@@ -32,6 +32,7 @@ GROUPS = {
     ("pad", "mode"): ("tuff_pad_mode",),
     ("scatter", "op"): ("tuff_scatter_op",),
     ("attention", "causal"): ("tuff_causal",),
+    ("attention_backward", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),
     ("fft", "kind"): ("tuff_fft_kind",),
     ("fft", "norm"): ("tuff_fft_norm",),

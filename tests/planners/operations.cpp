@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_backward.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/conv/conv_backward.hpp"
 #include "kernels/elementwise/elementwise.hpp"
@@ -334,15 +335,15 @@ void draw_conv_backward_filter(Call& call) {
 
 // --- attention ---------------------------------------------------------------------------------------------------
 
-void draw_attention(Call& call) {
+// Draws attention's sizes and numbers, and whether it is as in networks: many rows without gaps, and nothing that is
+// added to the scores or hides some of them.
+bool draw_attention_sizes(Call& call, tuff::AttentionArgs& args) {
   Numbers& n = call.numbers;
-  tuff::AttentionArgs& args = call.keep(tuff::AttentionArgs{});
   args.dtype = call.float_type();
   args.batch = n.coin(4) ? call.size() : 1 + n.below(5);
   args.kv_heads = n.coin(6) ? call.size() : 1 + n.below(8);
   args.heads = times(args.kv_heads, 1 + n.below(n.coin() ? 1 : 9));
   args.seq_q = n.coin(3) ? 1 : call.size(), args.seq_kv = n.coin(8) ? args.seq_q : call.size();
-  // As in networks: many rows without gaps, and nothing that is added to the scores or hides some of them.
   const bool plain = n.coin(4);
   if (plain) args.seq_q = 32 + n.below(4096), args.seq_kv = n.coin() ? args.seq_q : 1 + n.below(4096);
   const auto dim = [&] {
@@ -356,67 +357,116 @@ void draw_attention(Call& call) {
   if (n.coin(4)) args.window_left = 1 + call.size();
   if (n.coin(4)) args.window_right = 1 + call.size();
   args.bias_type = args.dtype;
-  // Rows with gaps: grouped by head, or heads grouped by row.
-  const auto strides = [&](uint64_t heads, uint64_t rows, uint64_t length, bool may_repeat) {
-    tuff::AttentionStrides s;
-    const uint64_t gap = plain ? 0 : n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
-    if (n.coin()) {
-      s.row = plus(length, gap), s.head = times(rows, s.row), s.batch = times(heads, s.head);
-    } else {
-      s.head = plus(length, gap), s.row = times(heads, s.head), s.batch = times(rows, s.row);
-    }
-    if (n.coin(8)) s.batch = plus(s.batch, call.size());
-    if (may_repeat) {
-      if (n.coin(3)) s.batch = 0;
-      if (n.coin(3)) s.head = 0;
-      if (n.coin(3)) s.row = 0;
-    }
-    return s;
-  };
-  args.q_strides = strides(args.heads, args.seq_q, args.head_dim, false);
-  args.k_strides = strides(args.kv_heads, args.seq_kv, args.head_dim, false);
-  args.v_strides = strides(args.kv_heads, args.seq_kv, args.head_dim_v, false);
-  args.o_strides = strides(args.heads, args.seq_q, args.head_dim_v, false);
-  const auto span = [&](const tuff::AttentionStrides& s, uint64_t heads, uint64_t rows, uint64_t length) {
-    if (args.batch == 0 || heads == 0 || rows == 0 || length == 0) return uint64_t{0};
-    return plus(plus(times(args.batch - 1, s.batch), times(heads - 1, s.head)), plus(times(rows - 1, s.row), length));
-  };
   call.tell("dtype", args.dtype), call.tell("batch", args.batch), call.tell("heads", args.heads);
   call.tell("kv_heads", args.kv_heads), call.tell("seq_q", args.seq_q), call.tell("seq_kv", args.seq_kv);
   call.tell("head_dim", args.head_dim), call.tell("head_dim_v", args.head_dim_v), call.tell("causal", args.causal);
   call.tell("softcap", args.softcap);
   call.tell("window", fmt::format("{} {}", args.window_left, args.window_right));
-  const auto tell = [&](const char* name, const tuff::AttentionStrides& s) {
-    call.tell(name, std::array{s.batch, s.head, s.row});
-  };
-  tell("q_strides", args.q_strides), tell("k_strides", args.k_strides);
-  tell("v_strides", args.v_strides), tell("o_strides", args.o_strides);
-  const uint64_t size = dtype_size(args.dtype);
-  args.q = call.input("q", span(args.q_strides, args.heads, args.seq_q, args.head_dim), size);
-  args.k = call.input("k", span(args.k_strides, args.kv_heads, args.seq_kv, args.head_dim), size);
-  args.v = call.input("v", span(args.v_strides, args.kv_heads, args.seq_kv, args.head_dim_v), size);
-  const uint64_t outputs = span(args.o_strides, args.heads, args.seq_q, args.head_dim_v);
-  args.o = call.output("o", outputs, size, false);
-  if (outputs != 0) {
-    call.has_to_be(args.o, 0, args.head_dim_v);
-    call.has_to_be(args.o, outputs - args.head_dim_v, args.head_dim_v);
+  return plain;
+}
+
+// Rows of so many heads, and their strides: grouped by head, or heads grouped by row, with or without gaps.
+struct AttentionRows {
+  uint64_t heads, rows, length;
+};
+tuff::AttentionStrides draw_attention_strides(Call& call, bool plain, const AttentionRows& of,
+                                              bool may_repeat = false) {
+  Numbers& n = call.numbers;
+  tuff::AttentionStrides s;
+  const uint64_t gap = plain ? 0 : n.coin(3) ? n.below(9) : n.coin(4) ? 8 * n.below(3) : 0;
+  if (n.coin()) {
+    s.row = plus(of.length, gap), s.head = times(of.rows, s.row), s.batch = times(of.heads, s.head);
+  } else {
+    s.head = plus(of.length, gap), s.row = times(of.heads, s.head), s.batch = times(of.rows, s.row);
   }
+  if (n.coin(8)) s.batch = plus(s.batch, call.size());
+  if (may_repeat) {
+    if (n.coin(3)) s.batch = 0;
+    if (n.coin(3)) s.head = 0;
+    if (n.coin(3)) s.row = 0;
+  }
+  return s;
+}
+uint64_t span_of(uint64_t batch, const tuff::AttentionStrides& s, const AttentionRows& of) {
+  if (batch == 0 || of.heads == 0 || of.rows == 0 || of.length == 0) return 0;
+  return plus(plus(times(batch - 1, s.batch), times(of.heads - 1, s.head)), plus(times(of.rows - 1, s.row), of.length));
+}
+
+const tuff::Buffer* attention_input(Call& call, const tuff::AttentionArgs& args, const char* name,
+                                    const tuff::AttentionStrides& s, const AttentionRows& of) {
+  call.tell(fmt::format("{}_strides", name).c_str(), std::array{s.batch, s.head, s.row});
+  return call.input(name, span_of(args.batch, s, of), dtype_size(args.dtype));
+}
+const tuff::Buffer* attention_output(Call& call, const tuff::AttentionArgs& args, const char* name,
+                                     const tuff::AttentionStrides& s, const AttentionRows& of) {
+  call.tell(fmt::format("{}_strides", name).c_str(), std::array{s.batch, s.head, s.row});
+  const uint64_t elements = span_of(args.batch, s, of);
+  const tuff::Buffer* output = call.output(name, elements, dtype_size(args.dtype), false);
+  if (elements != 0) call.has_to_be(output, 0, of.length), call.has_to_be(output, elements - of.length, of.length);
+  return output;
+}
+
+// Bias, mask and lengths.
+void draw_attention_options(Call& call, tuff::AttentionArgs& args, bool plain) {
+  Numbers& n = call.numbers;
+  const AttentionRows scores{args.heads, args.seq_q, args.seq_kv};
+  const auto option = [&](const char* name, tuff::AttentionStrides& s, uint64_t size) {
+    s = draw_attention_strides(call, plain, scores, true);
+    call.tell(fmt::format("{}_strides", name).c_str(), std::array{s.batch, s.head, s.row});
+    return call.input(name, span_of(args.batch, s, scores), size);
+  };
   if (!plain && n.coin(4)) {
     if (n.coin()) args.bias_type = TUFF_F32;
-    args.bias_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
-    tell("bias_strides", args.bias_strides);
-    args.bias =
-        call.input("bias", span(args.bias_strides, args.heads, args.seq_q, args.seq_kv), dtype_size(args.bias_type));
+    args.bias = option("bias", args.bias_strides, dtype_size(args.bias_type));
   }
-  if (!plain && n.coin(4)) {
-    args.mask_strides = strides(args.heads, args.seq_q, args.seq_kv, true);
-    tell("mask_strides", args.mask_strides);
-    args.mask = call.input("mask", span(args.mask_strides, args.heads, args.seq_q, args.seq_kv), 1);
-  }
+  if (!plain && n.coin(4)) args.mask = option("mask", args.mask_strides, 1);
   if (n.coin(6)) args.q_lengths = call.input("q_lengths", args.batch, 4);
   if (n.coin(6)) args.kv_lengths = call.input("kv_lengths", args.batch, 4);
-  if (n.coin(3)) args.lse = call.output("lse", product(std::array{args.batch, args.heads, args.seq_q}), 4);
+}
+
+void draw_attention(Call& call) {
+  tuff::AttentionArgs& args = call.keep(tuff::AttentionArgs{});
+  const bool plain = draw_attention_sizes(call, args);
+  const AttentionRows q{args.heads, args.seq_q, args.head_dim}, k{args.kv_heads, args.seq_kv, args.head_dim},
+      v{args.kv_heads, args.seq_kv, args.head_dim_v}, o{args.heads, args.seq_q, args.head_dim_v};
+  args.q_strides = draw_attention_strides(call, plain, q), args.k_strides = draw_attention_strides(call, plain, k);
+  args.v_strides = draw_attention_strides(call, plain, v), args.o_strides = draw_attention_strides(call, plain, o);
+  args.q = attention_input(call, args, "q", args.q_strides, q);
+  args.k = attention_input(call, args, "k", args.k_strides, k);
+  args.v = attention_input(call, args, "v", args.v_strides, v);
+  args.o = attention_output(call, args, "o", args.o_strides, o);
+  draw_attention_options(call, args, plain);
+  if (call.numbers.coin(3)) args.lse = call.output("lse", product(std::array{args.batch, args.heads, args.seq_q}), 4);
   set(call, tuff::operations::attention, args);
+}
+
+void draw_attention_backward(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::AttentionBackwardArgs& args = call.keep(tuff::AttentionBackwardArgs{});
+  tuff::AttentionArgs& forward = args.forward;
+  const bool plain = draw_attention_sizes(call, forward);
+  const AttentionRows q{forward.heads, forward.seq_q, forward.head_dim},
+      k{forward.kv_heads, forward.seq_kv, forward.head_dim}, v{forward.kv_heads, forward.seq_kv, forward.head_dim_v},
+      o{forward.heads, forward.seq_q, forward.head_dim_v};
+  const auto read = [&](const char* name, const tuff::Buffer*& buffer, tuff::AttentionStrides& s,
+                        const AttentionRows& of) {
+    s = draw_attention_strides(call, plain, of);
+    buffer = attention_input(call, forward, name, s, of);
+  };
+  read("q", forward.q, forward.q_strides, q), read("k", forward.k, forward.k_strides, k);
+  read("v", forward.v, forward.v_strides, v), read("o", forward.o, forward.o_strides, o);
+  read("d_o", args.d_o, args.d_o_strides, o);
+  forward.lse = call.input("lse", product(std::array{forward.batch, forward.heads, forward.seq_q}), 4);
+  const uint64_t wanted = 1 + n.below(7);  // a bit for each gradient
+  const auto written = [&](uint64_t bit, const char* name, const tuff::Buffer*& buffer, tuff::AttentionStrides& s,
+                           const AttentionRows& of) {
+    s = draw_attention_strides(call, plain, of);
+    if ((wanted >> bit & 1) != 0) buffer = attention_output(call, forward, name, s, of);
+  };
+  written(0, "dq", args.dq, args.dq_strides, q), written(1, "dk", args.dk, args.dk_strides, k);
+  written(2, "dv", args.dv, args.dv_strides, v);
+  draw_attention_options(call, forward, plain);
+  set(call, tuff::operations::attention_backward, args);
 }
 
 // --- planes ------------------------------------------------------------------------------------------------------
@@ -659,6 +709,7 @@ constexpr DrawnOperation kOperations[] = {
     {"conv_backward_data", 6, draw_conv_backward_data},
     {"conv_backward_filter", 6, draw_conv_backward_filter},
     {"attention", 12, draw_attention},
+    {"attention_backward", 8, draw_attention_backward},
     {"reduce", 8, draw_reduce},
     {"scan", 6, draw_scan},
     {"sort", 6, draw_sort},

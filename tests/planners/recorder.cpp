@@ -110,6 +110,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_subgroup", "VECTOR_B", 1, 1, 8},
     {"attention_tile", "VEC", 0, 3, 8},
     {"attention_subgroup", "VEC", 0, 3, 8},
+    {"attention_backward_tile", "VEC", 0, 3, 8},
+    {"attention_backward_tile", "VEC", 8, 9, 8},
     {"conv_tile", "VEC_CHANNELS", 0, 0, 8},
     {"attention_split", "UNROLL", 0, 3, 16},
     {"conv_tile", "VEC_FILTER", 1, 1, 8},

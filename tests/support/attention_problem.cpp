@@ -11,16 +11,8 @@
 
 namespace tuff_test {
 
-namespace {
-
-struct Strides {
-  std::array<uint64_t, 3> of;  // batch, head, row
-  uint64_t count;
-  uint64_t at(uint64_t b, uint64_t h, uint64_t i) const { return b * of[0] + h * of[1] + i * of[2]; }
-};
-
-Strides strides_of(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim) {
-  Strides s{};
+RowPlaces row_places(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim) {
+  RowPlaces s{};
   switch (layout) {
     case Layout::heads_first: s.of = {heads * rows * dim, rows * dim, dim}; break;
     case Layout::rows_first: s.of = {rows * heads * dim, dim, heads * dim}; break;
@@ -34,8 +26,7 @@ Strides strides_of(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows,
   return s;
 }
 
-// Copies rows to their places in a layout, with guards between them.
-std::vector<float> placed(const Strides& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
+std::vector<float> placed_rows(const RowPlaces& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
                           const std::vector<float>& values) {
   std::vector<float> result(s.count, from_bits(kGuard));
   size_t from = 0;
@@ -50,6 +41,21 @@ std::vector<float> placed(const Strides& s, uint64_t batch, uint64_t heads, uint
   return result;
 }
 
+std::vector<float> gathered_rows(const RowPlaces& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
+                            const std::vector<float>& raw) {
+  std::vector<float> result, between = raw;
+  for (uint64_t row = 0; row < batch * heads * rows; ++row) {
+    const auto from = static_cast<ptrdiff_t>(s.at(row / (heads * rows), row / rows % heads, row % rows));
+    result.insert(result.end(), raw.begin() + from, raw.begin() + from + static_cast<ptrdiff_t>(dim));
+    std::fill_n(between.begin() + from, dim, from_bits(kGuard));
+  }
+  // A guard rounded to 16 bits is some NaN; the guards must have exactly the bits that were stored.
+  expect_same_bits(between, std::vector<float>(between.size(), from_bits(kGuard)));
+  return result;
+}
+
+namespace {
+
 // The strides of bias and mask: 0 along dimensions that share one.
 std::array<uint64_t, 3> extra_strides(const AttentionShape& s) {
   const bool b = s.same != Same::batches && s.same != Same::all, h = s.same != Same::heads && s.same != Same::all,
@@ -61,13 +67,15 @@ uint64_t extra_count(const AttentionShape& s) {
   const auto strides = extra_strides(s);
   return (s.batch - 1) * strides[0] + (s.heads - 1) * strides[1] + (s.seq_q - 1) * strides[2] + s.seq_kv;
 }
-uint64_t extra_at(const AttentionShape& s, uint64_t b, uint64_t h, uint64_t i, uint64_t j) {
+
+}  // namespace
+
+uint64_t attention_extra_at(const AttentionShape& s, uint64_t b, uint64_t h, uint64_t i, uint64_t j) {
   const auto strides = extra_strides(s);
   return b * strides[0] + h * strides[1] + i * strides[2] + j;
 }
 
-// True if a query sees a key, following the header's wording.
-bool sees(const AttentionShape& s, const AttentionExtras& x, uint64_t b, uint64_t h, uint64_t i, uint64_t j) {
+bool attention_sees(const AttentionShape& s, const AttentionExtras& x, uint64_t b, uint64_t h, uint64_t i, uint64_t j) {
   const auto length = [&](const std::vector<int32_t>& lengths, uint64_t most) {
     if (lengths.empty() || lengths[b] > static_cast<int64_t>(most)) return static_cast<int64_t>(most);
     return std::max<int64_t>(lengths[b], 0);
@@ -79,11 +87,9 @@ bool sees(const AttentionShape& s, const AttentionExtras& x, uint64_t b, uint64_
   if (s.causal != TUFF_CAUSAL_NONE && key > place) return false;
   if (s.left != 0 && key <= place - static_cast<int64_t>(s.left)) return false;
   if (s.right != 0 && key >= place + static_cast<int64_t>(s.right)) return false;
-  if (!x.mask.empty() && x.mask[extra_at(s, b, h, i, j)] == 0) return false;
-  return x.bias.empty() || x.bias[extra_at(s, b, h, i, j)] != -INFINITY;
+  if (!x.mask.empty() && x.mask[attention_extra_at(s, b, h, i, j)] == 0) return false;
+  return x.bias.empty() || x.bias[attention_extra_at(s, b, h, i, j)] != -INFINITY;
 }
-
-}  // namespace
 
 float AttentionShape::scale_used() const {
   return static_cast<float>(scale != 0 ? scale : 1 / std::sqrt(static_cast<double>(head_dim)));
@@ -182,7 +188,7 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
     double* const bound = &expected.bound[row * dv];
     seen.clear();
     for (uint64_t j = 0; j < s.seq_kv; ++j) {
-      if (sees(s, extras, b, h, i, j)) seen.push_back(j);
+      if (attention_sees(s, extras, b, h, i, j)) seen.push_back(j);
     }
     if (seen.empty()) {  // exactly zero
       if (lse != nullptr) lse->value.push_back(-INFINITY), lse->bound.push_back(0);
@@ -205,7 +211,7 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
         error[j] += 10 * kU * std::fabs(score[j]);
       }
       if (!extras.bias.empty()) {
-        score[j] += extras.bias[extra_at(s, b, h, i, j)];
+        score[j] += extras.bias[attention_extra_at(s, b, h, i, j)];
         error[j] += kU * std::fabs(score[j]);
       }
       invalid = invalid || std::isnan(score[j]);
@@ -246,6 +252,28 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
   return expected;
 }
 
+namespace {
+
+Bytes bytes_of(const std::vector<int32_t>& lengths) {
+  Bytes result(lengths.size() * 4);
+  if (!lengths.empty()) std::memcpy(result.data(), lengths.data(), result.size());
+  return result;
+}
+
+}  // namespace
+
+// Bias and mask begin where kernels may read 16 bytes at a time, and where they may not.
+StoredExtras::StoredExtras(tuff_context context, const AttentionShape& s, const AttentionExtras& extras)
+    : strides_(extra_strides(s)),
+      bias_type_(s.bias_type),
+      has_mask_(s.mask),
+      has_q_lengths_(!extras.q_lengths.empty()),
+      has_kv_lengths_(!extras.kv_lengths.empty()),
+      bias_(context, s.bias_type == 0 ? TUFF_F32 : s.bias_type, extras.bias, s.seq_kv % 16 == 0 ? 16 : 1),
+      mask_(context, TUFF_U8, extras.mask, s.seq_kv % 16 == 0 ? 16 : 3),
+      q_lengths_(context, TUFF_I32, bytes_of(extras.q_lengths), 1),
+      kv_lengths_(context, TUFF_I32, bytes_of(extras.kv_lengths), 2) {}
+
 tuff_status call_attention(tuff_stream stream, const AttentionShape& s, tuff_buffer q, tuff_buffer k, tuff_buffer v,
                            tuff_buffer o) {
   return tuff_attention(stream, s.dtype, q, k, v, o, s.batch, s.heads, s.seq_q, s.seq_kv, s.head_dim, s.scale_used(),
@@ -261,16 +289,16 @@ void run_attention(tuff_context context, const AttentionShape& s) {
 void run_attention(tuff_context context, const AttentionShape& s, const std::vector<float>& hq,
                    const std::vector<float>& hk, const std::vector<float>& hv, const AttentionExtras& extras) {
   const uint64_t kv_heads = s.heads_of_kv(), shift = s.shift / size_of(s.dtype);
-  const Strides at_q = strides_of(s.layout, s.batch, s.heads, s.seq_q, s.head_dim),
-                at_k = strides_of(s.layout, s.batch, kv_heads, s.seq_kv, s.head_dim),
-                at_v = strides_of(s.layout, s.batch, kv_heads, s.seq_kv, s.dim_v()),
-                at_o = strides_of(s.layout, s.batch, s.heads, s.seq_q, s.dim_v());
-  const std::vector<float> placed_q = placed(at_q, s.batch, s.heads, s.seq_q, s.head_dim, hq),
-                           placed_k = placed(at_k, s.batch, kv_heads, s.seq_kv, s.head_dim, hk),
-                           placed_v = placed(at_v, s.batch, kv_heads, s.seq_kv, s.dim_v(), hv);
+  const Strides at_q = row_places(s.layout, s.batch, s.heads, s.seq_q, s.head_dim),
+                at_k = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.head_dim),
+                at_v = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.dim_v()),
+                at_o = row_places(s.layout, s.batch, s.heads, s.seq_q, s.dim_v());
+  const std::vector<float> placed_q = placed_rows(at_q, s.batch, s.heads, s.seq_q, s.head_dim, hq),
+                           placed_k = placed_rows(at_k, s.batch, kv_heads, s.seq_kv, s.head_dim, hk),
+                           placed_v = placed_rows(at_v, s.batch, kv_heads, s.seq_kv, s.dim_v(), hv);
   const StoredTensor q(context, s.dtype, placed_q, shift), k(context, s.dtype, placed_k, shift),
       v(context, s.dtype, placed_v, shift),
-      o(context, s.dtype, placed(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), std::vector<float>(s.results(), poison())),
+      o(context, s.dtype, placed_rows(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), std::vector<float>(s.results(), poison())),
         shift);
   Expected lse, expected = solve_attention(s, hq, hk, hv, extras, s.lse ? &lse : nullptr);
   add_storage(expected, s.dtype);
@@ -294,41 +322,14 @@ void run_attention(tuff_context context, const AttentionShape& s, const std::vec
     }
     desc.softcap = s.softcap;
     desc.window_left = s.left, desc.window_right = s.right;
-    const auto extra = extra_strides(s);
-    // Where kernels may read 16 bytes at a time, and where they may not.
-    const bool even = s.seq_kv % 16 == 0;
-    const StoredTensor bias(context, s.bias_type == 0 ? TUFF_F32 : s.bias_type, extras.bias, even ? 16 : 1);
-    const TypedTensor mask(context, TUFF_U8, extras.mask, even ? 16 : 3);
-    const auto bytes = [](const std::vector<int32_t>& lengths) {
-      Bytes result(lengths.size() * 4);
-      if (!lengths.empty()) std::memcpy(result.data(), lengths.data(), result.size());
-      return result;
-    };
-    const TypedTensor q_lengths(context, TUFF_I32, bytes(extras.q_lengths), 1),
-        kv_lengths(context, TUFF_I32, bytes(extras.kv_lengths), 2);
+    const StoredExtras stored(context, s, extras);
     const Tensor sums(context, s.lse ? s.batch * s.heads * s.seq_q : 0, 4);
-    if (s.bias_type != 0) desc.bias = bias, desc.bias_type = s.bias_type;
-    if (s.mask) desc.mask = mask;
-    std::copy_n(extra.begin(), 3, desc.bias_strides);
-    std::copy_n(extra.begin(), 3, desc.mask_strides);
-    if (!extras.q_lengths.empty()) desc.q_lengths = q_lengths;
-    if (!extras.kv_lengths.empty()) desc.kv_lengths = kv_lengths;
+    stored.tell(desc);
     if (s.lse) desc.lse = sums;
     ASSERT_OK(tuff_attention_ex(context, &desc));
     if (s.lse) expect_matches(sums.read(), lse);
   }
-  const std::vector<float> raw = o.read();
-  std::vector<float> got;
-  std::vector<float> between = raw;
-  for (uint64_t row = 0; row < s.batch * s.heads * s.seq_q; ++row) {
-    const auto from =
-        static_cast<ptrdiff_t>(at_o.at(row / (s.heads * s.seq_q), row / s.seq_q % s.heads, row % s.seq_q));
-    got.insert(got.end(), raw.begin() + from, raw.begin() + from + static_cast<ptrdiff_t>(s.dim_v()));
-    std::fill_n(between.begin() + from, s.dim_v(), from_bits(kGuard));
-  }
-  expect_matches(got, expected);
-  // A guard rounded to 16 bits is some NaN; the guards must have exactly the bits that were stored.
-  expect_same_bits(between, std::vector<float>(between.size(), from_bits(kGuard)));
+  expect_matches(gathered_rows(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), o.read()), expected);
   q.expect_unchanged(placed_q);
   k.expect_unchanged(placed_k);
   v.expect_unchanged(placed_v);

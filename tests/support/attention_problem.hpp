@@ -1,10 +1,13 @@
 // Attention with its tensors, solved in f64 with a bound for each element of the output.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "support/stored.hpp"
 #include "support/tensor.hpp"
 
 namespace tuff_test {
@@ -44,6 +47,20 @@ struct AttentionShape {
   double work() const;
 };
 
+// Where a layout has its rows: elements from one batch element, head and row to the next.
+struct RowPlaces {
+  std::array<uint64_t, 3> of;
+  uint64_t count;
+  uint64_t at(uint64_t b, uint64_t h, uint64_t i) const { return b * of[0] + h * of[1] + i * of[2]; }
+};
+RowPlaces row_places(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim);
+// Copies rows to their places in a layout, with guards between them.
+std::vector<float> placed_rows(const RowPlaces& places, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
+                          const std::vector<float>& values);
+// The inverse, which requires that the guards are there.
+std::vector<float> gathered_rows(const RowPlaces& places, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
+                            const std::vector<float>& raw);
+
 // Optional inputs of a descriptor, as numbers on the host.
 struct AttentionExtras {
   std::vector<float> bias = {};  // its shape follows from AttentionShape::same
@@ -51,6 +68,32 @@ struct AttentionExtras {
   std::vector<int32_t> q_lengths = {}, kv_lengths = {};
 };
 AttentionExtras attention_extras(const AttentionShape& shape);
+// The element of bias and mask for a batch element, head, query and key.
+uint64_t attention_extra_at(const AttentionShape& shape, uint64_t b, uint64_t h, uint64_t i, uint64_t j);
+// True if a query sees a key, following the header's wording.
+bool attention_sees(const AttentionShape& shape, const AttentionExtras& extras, uint64_t b, uint64_t h, uint64_t i, uint64_t j);
+
+// The same on a device.
+class StoredExtras {
+ public:
+  StoredExtras(tuff_context context, const AttentionShape& shape, const AttentionExtras& extras);
+  template <typename Desc>
+  void tell(Desc& desc) const {
+    if (bias_type_ != 0) desc.bias = bias_, desc.bias_type = bias_type_;
+    if (has_mask_) desc.mask = mask_;
+    std::copy_n(strides_.begin(), 3, desc.bias_strides);
+    std::copy_n(strides_.begin(), 3, desc.mask_strides);
+    if (has_q_lengths_) desc.q_lengths = q_lengths_;
+    if (has_kv_lengths_) desc.kv_lengths = kv_lengths_;
+  }
+
+ private:
+  std::array<uint64_t, 3> strides_;
+  int32_t bias_type_;
+  bool has_mask_, has_q_lengths_, has_kv_lengths_;
+  StoredTensor bias_;
+  TypedTensor mask_, q_lengths_, kv_lengths_;
+};
 
 // The output of softmax(scale q k^T + mask) v and the error bound of an f32 result; if lse is given, its expected
 // values too. Tensors are [batch][heads][seq][dim] here, whatever the layout.

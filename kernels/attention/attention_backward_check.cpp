@@ -1,0 +1,100 @@
+// Checks the arguments of attention's gradients.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "kernels/attention/attention_backward.hpp"
+#include "kernels/attention/attention_check.hpp"
+#include "kernels/common/check.hpp"
+
+namespace tuff {
+
+void complete_attention_backward(AttentionBackwardArgs& args) {
+  AttentionArgs& forward = args.forward;
+  complete_attention(forward, true);
+  const attention::Extents of_q{forward.batch, forward.heads, forward.seq_q, forward.head_dim},
+      of_o{forward.batch, forward.heads, forward.seq_q, forward.head_dim_v},
+      of_k{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim},
+      of_v{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim_v};
+  attention::complete(args.d_o_strides, of_o, "d_o");
+  attention::complete(args.dq_strides, of_q, "dq");
+  attention::complete(args.dk_strides, of_k, "dk");
+  attention::complete(args.dv_strides, of_v, "dv");
+}
+
+void check_attention_backward(const AttentionBackwardArgs& args) {
+  const AttentionArgs& forward = args.forward;
+  check_float_type(forward.dtype);
+  attention::check_options(forward);
+  if (forward.batch == 0 || forward.heads == 0) return;
+  require(forward.heads % forward.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", forward.kv_heads,
+          forward.heads);
+  require(args.dq != nullptr || args.dk != nullptr || args.dv != nullptr,
+          "dq, dk and dv are all TUFF_NULL_HANDLE, one at least is needed");
+
+  struct Tensor {
+    const Buffer* buffer;
+    const char* name;
+    const AttentionStrides& strides;
+    attention::Extents extents;
+    int32_t dtype;
+    bool optional, written;
+  };
+  const attention::Extents of_q{forward.batch, forward.heads, forward.seq_q, forward.head_dim},
+      of_o{forward.batch, forward.heads, forward.seq_q, forward.head_dim_v},
+      of_k{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim},
+      of_v{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim_v},
+      scores{forward.batch, forward.heads, forward.seq_q, forward.seq_kv};
+  const int32_t type = forward.dtype;
+  const Tensor tensors[] = {
+      {forward.q, "q", forward.q_strides, of_q, type, false, false},
+      {forward.k, "k", forward.k_strides, of_k, type, false, false},
+      {forward.v, "v", forward.v_strides, of_v, type, false, false},
+      {forward.o, "o", forward.o_strides, of_o, type, false, false},
+      {args.d_o, "d_o", args.d_o_strides, of_o, type, false, false},
+      {args.dq, "dq", args.dq_strides, of_q, type, true, true},
+      {args.dk, "dk", args.dk_strides, of_k, type, true, true},
+      {args.dv, "dv", args.dv_strides, of_v, type, true, true},
+      {forward.bias, "bias", forward.bias_strides, scores, forward.bias_type, true, false},
+      {forward.mask, "mask", forward.mask_strides, scores, TUFF_U8, true, false},
+  };
+  constexpr size_t kTensors = std::size(tensors);
+  // All operands are measured before any is checked, so that overflows are reported first.
+  std::array<uint64_t, kTensors> elements{};
+  for (size_t i = 0; i < kTensors; ++i) {
+    const Tensor& t = tensors[i];
+    if (!t.optional || t.buffer != nullptr) elements[i] = attention::footprint(t.strides, t.extents, t.name);
+  }
+  const uint64_t rows = checked_product({forward.batch, forward.heads, forward.seq_q}, "lse");
+  for (size_t i = 0; i < kTensors; ++i) {
+    const Tensor& t = tensors[i];
+    check_operand(t.buffer, t.name, elements[i], t.dtype, [&] {
+      return fmt::format("{} batch elements of {} heads of {} x {} with strides {}, {}, {}", t.extents.batch,
+                         t.extents.heads, t.extents.rows, t.extents.length, t.strides.batch, t.strides.head,
+                         t.strides.row);
+    });
+  }
+  check_operand(forward.lse, "lse", rows, TUFF_F32,
+                [&] { return fmt::format("batch={} heads={} seq_q={}", forward.batch, forward.heads, forward.seq_q); });
+  attention::check_lengths(forward);
+
+  for (size_t i = 0; i < kTensors; ++i) {
+    const Tensor& output = tensors[i];
+    if (!output.written || output.buffer == nullptr) continue;
+    attention::check_apart(output.strides, output.extents, output.name);
+    // The operands hold this many bytes, so the multiplications cannot overflow.
+    const uint64_t bytes = elements[i] * dtype_size(type);
+    const auto apart_from = [&](const Buffer* buffer, const char* name, uint64_t size) {
+      check_overlap(output.buffer, output.name, bytes, buffer, name, size, false);
+    };
+    for (size_t j = 0; j < kTensors; ++j) {
+      if (j != i) apart_from(tensors[j].buffer, tensors[j].name, elements[j] * dtype_size(tensors[j].dtype));
+    }
+    apart_from(forward.lse, "lse", rows * 4);
+    apart_from(forward.q_lengths, "q_lengths", forward.batch * 4);
+    apart_from(forward.kv_lengths, "kv_lengths", forward.batch * 4);
+  }
+}
+
+}  // namespace tuff

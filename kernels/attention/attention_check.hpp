@@ -1,0 +1,26 @@
+// What the checks of attention and of its gradients share. Each throws tuff::Error with a message that names the
+// argument.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "kernels/attention/attention.hpp"
+
+namespace tuff::attention {
+
+struct Extents {
+  uint64_t batch, heads, rows, length;
+};
+
+// Replaces strides of 0 by those of the dense layout. Error: strides beyond 2^64.
+void complete(AttentionStrides& strides, const Extents& extents, std::string_view name);
+// Elements from the first one to one past the last.
+uint64_t footprint(const AttentionStrides& strides, const Extents& extents, std::string_view name);
+// Rows of an output must not overlap.
+void check_apart(const AttentionStrides& strides, const Extents& extents, std::string_view name);
+// Numbers: causal, scale, softcap, sizes and bias_type.
+void check_options(const AttentionArgs& args);
+void check_lengths(const AttentionArgs& args);
+
+}  // namespace tuff::attention

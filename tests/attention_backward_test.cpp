@@ -1,0 +1,567 @@
+// Gradients of attention against the formulas of tuff.h in double, with a bound for each element; finite differences
+// check the formulas themselves.
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+
+#include "support/attention_problem.hpp"
+#include "support/bounds.hpp"
+#include "support/stored.hpp"
+
+namespace tuff_test::attention_backward_test {
+namespace {
+
+constexpr int32_t kTopLeft = TUFF_CAUSAL_TOP_LEFT, kBottomRight = TUFF_CAUSAL_BOTTOM_RIGHT;
+constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
+
+// Which gradients are wanted.
+struct Wanted {
+  bool dq = true, dk = true, dv = true;
+};
+
+struct Row {
+  AttentionShape shape;
+  Wanted wanted{};
+  std::string name() const {
+    return shape.name() + (wanted.dq ? "" : "_nodq") + (wanted.dk ? "" : "_nodk") + (wanted.dv ? "" : "_nodv");
+  }
+  double work() const { return 3 * shape.work(); }
+};
+
+// What the call reads. Tensors are [batch][heads][seq][dim], whatever the layout.
+struct Inputs {
+  std::vector<float> q, k, v, o, lse, d_o;
+};
+struct Gradients {
+  Expected dq, dk, dv;
+};
+
+// A score with the error that a device may have made, and its slope by scale * (q . k).
+struct Score {
+  double value, error, slope, slope_error;
+};
+Score score_of(const AttentionShape& s, const AttentionExtras& extras, const float* q, const float* k, uint64_t b,
+               uint64_t h, uint64_t i, uint64_t j) {
+  double sum = 0, size = 0;
+  for (uint64_t e = 0; e < s.head_dim; ++e) {
+    const double term = static_cast<double>(q[e]) * k[e];
+    sum += term, size += std::fabs(term);
+  }
+  const double scale = s.scale_used();
+  Score score{scale * sum, gamma(static_cast<double>(s.head_dim) + 3) * scale * size, 1, 0};
+  if (s.softcap != 0) {
+    // A division, tanh to 4 ULP, a product; then the square of what is divided once more.
+    score.error += kU * std::fabs(score.value);
+    const double ratio = std::tanh(score.value / s.softcap);
+    score.value = s.softcap * ratio;
+    score.error += 10 * kU * std::fabs(score.value);
+    const double ratio_error = score.error / s.softcap + kU * std::fabs(ratio);
+    score.slope = 1 - ratio * ratio;
+    score.slope_error = 2 * std::fabs(ratio) * ratio_error + ratio_error * ratio_error + 2 * kU;
+  }
+  if (!extras.bias.empty()) {
+    score.value += extras.bias[attention_extra_at(s, b, h, i, j)];
+    score.error += kU * std::fabs(score.value);
+  }
+  return score;
+}
+
+// The forward pass in double: o and lse, unrounded.
+struct Forward {
+  std::vector<double> o, lse;
+};
+template <typename Number>
+Forward forward_of(const AttentionShape& s, const AttentionExtras& extras, const std::vector<Number>& q,
+                   const std::vector<Number>& k, const std::vector<Number>& v) {
+  const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads / s.heads_of_kv();
+  Forward result{std::vector<double>(s.results()), {}};
+  std::vector<double> scores(s.seq_kv);
+  for (uint64_t row = 0; row < s.batch * s.heads * s.seq_q; ++row) {
+    const uint64_t b = row / (s.heads * s.seq_q), h = row / s.seq_q % s.heads, i = row % s.seq_q;
+    const uint64_t kv_row0 = (b * s.heads_of_kv() + h / sharing) * s.seq_kv;
+    double highest = -INFINITY, total = 0;
+    for (uint64_t j = 0; j < s.seq_kv; ++j) {
+      scores[j] = -INFINITY;
+      if (!attention_sees(s, extras, b, h, i, j)) continue;
+      double sum = 0;
+      for (uint64_t e = 0; e < d; ++e)
+        sum += static_cast<double>(q[row * d + e]) * static_cast<double>(k[(kv_row0 + j) * d + e]);
+      scores[j] = sum * s.scale_used();
+      if (s.softcap != 0) scores[j] = s.softcap * std::tanh(scores[j] / s.softcap);
+      if (!extras.bias.empty()) scores[j] += extras.bias[attention_extra_at(s, b, h, i, j)];
+      highest = std::max(highest, scores[j]);
+    }
+    for (uint64_t j = 0; j < s.seq_kv && highest != -INFINITY; ++j) {
+      const double weight = std::exp(scores[j] - highest);
+      total += weight;
+      for (uint64_t e = 0; e < dv && weight != 0; ++e) {
+        result.o[row * dv + e] += weight * static_cast<double>(v[(kv_row0 + j) * dv + e]);
+      }
+    }
+    for (uint64_t e = 0; e < dv && total != 0; ++e) result.o[row * dv + e] /= total;
+    result.lse.push_back(highest + std::log(total));
+  }
+  return result;
+}
+
+// The bounds. A weight p = exp(s - lse) is off by what the error of s, the difference, its product with log2(e) and exp
+// make of it; below FLT_MIN it may vanish. Dot products of n terms have gamma(n + 1). The sums of a gradient have one
+// term for each key, or for each row of all heads that share the key; factors of 2^-24 more than the roundings there
+// are.
+Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const Inputs& in) {
+  const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads / s.heads_of_kv();
+  const double scale = s.scale_used();
+  Gradients found;
+  const auto clear = [](Expected& of, uint64_t count) { of.value.assign(count, 0), of.bound.assign(count, 0); };
+  clear(found.dq, s.queries()), clear(found.dk, s.keys()), clear(found.dv, s.values());
+  // Adds factor * x, where the factor has an error and `terms` of these are added up.
+  const auto add = [](Expected& to, uint64_t at, double factor, double error, const float* x, uint64_t size,
+                      double terms) {
+    for (uint64_t e = 0; e < size; ++e) {
+      to.value[at + e] += factor * x[e];
+      to.bound[at + e] +=
+          (error + gamma(terms + 4) * (std::fabs(factor) + error)) * std::fabs(static_cast<double>(x[e]));
+    }
+  };
+  const double keys = static_cast<double>(s.seq_kv), rows = static_cast<double>(s.seq_q * sharing);
+  for (uint64_t row = 0; row < s.batch * s.heads * s.seq_q; ++row) {
+    const uint64_t b = row / (s.heads * s.seq_q), h = row / s.seq_q % s.heads, i = row % s.seq_q;
+    const uint64_t kv_row0 = (b * s.heads_of_kv() + h / sharing) * s.seq_kv;
+    const double lse = in.lse[row];
+    if (lse == -INFINITY) continue;
+    const float *const slope = &in.d_o[row * dv], *const out = &in.o[row * dv];
+    double inner = 0, inner_size = 0;
+    for (uint64_t e = 0; e < dv; ++e) {
+      const double term = static_cast<double>(slope[e]) * out[e];
+      inner += term, inner_size += std::fabs(term);
+    }
+    for (uint64_t j = 0; j < s.seq_kv; ++j) {
+      if (!attention_sees(s, extras, b, h, i, j)) continue;
+      const Score score = score_of(s, extras, &in.q[row * d], &in.k[(kv_row0 + j) * d], b, h, i, j);
+      const double power = score.value - lse, exact = std::exp(power), p = std::min(exact, 1.0);
+      const double off =
+          std::expm1(score.error + 3 * kU * (std::fabs(power) + std::fabs(score.value)) + exp_error(power));
+      const double p_error = p * off + FLT_MIN;
+      double by_weight = 0, size = 0;
+      for (uint64_t e = 0; e < dv; ++e) {
+        const double term = static_cast<double>(slope[e]) * in.v[(kv_row0 + j) * dv + e];
+        by_weight += term, size += std::fabs(term);
+      }
+      const double difference = by_weight - inner;
+      const double difference_error =
+          gamma(static_cast<double>(dv) + 4) * (size + inner_size) + kU * std::fabs(difference);
+      const double ds = p * difference * score.slope;
+      const double product_error = p_error * (std::fabs(difference) + difference_error) + p * difference_error;
+      const double ds_error = product_error * (score.slope + score.slope_error) +
+                              p * std::fabs(difference) * score.slope_error + 3 * kU * std::fabs(ds);
+      add(found.dq, row * d, scale * ds, scale * ds_error, &in.k[(kv_row0 + j) * d], d, keys);
+      add(found.dk, (kv_row0 + j) * d, scale * ds, scale * ds_error, &in.q[row * d], d, rows);
+      add(found.dv, (kv_row0 + j) * dv, p, p_error, slope, dv, rows);
+    }
+  }
+  return found;
+}
+
+std::vector<float> as_floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+
+Inputs inputs_of(const AttentionShape& s, const AttentionExtras& extras) {
+  Inputs in;
+  in.q = rounded(s.dtype, uniforms(s.queries(), -s.spread, s.spread, 1));
+  in.k = rounded(s.dtype, uniforms(s.keys(), -s.spread, s.spread, 2));
+  in.v = rounded(s.dtype, uniforms(s.values(), -1, 1, 3));
+  in.d_o = rounded(s.dtype, uniforms(s.results(), -1, 1, 6));
+  const Forward forward = forward_of(s, extras, in.q, in.k, in.v);
+  in.o = rounded(s.dtype, as_floats(forward.o)), in.lse = as_floats(forward.lse);
+  return in;
+}
+
+void set_shape(tuff_attention_backward_desc& desc, const AttentionShape& s) {
+  desc.struct_size = sizeof desc;
+  desc.dtype = s.dtype;
+  desc.batch = s.batch, desc.heads = s.heads, desc.seq_q = s.seq_q, desc.seq_kv = s.seq_kv, desc.head_dim = s.head_dim;
+  desc.kv_heads = s.kv_heads, desc.head_dim_v = s.head_dim_v;
+  desc.scale = s.scale_used(), desc.causal = s.causal, desc.softcap = s.softcap;
+  desc.window_left = s.left, desc.window_right = s.right;
+}
+
+// Runs the call and compares; returns what it wrote, dq, dk and dv after one another.
+std::vector<float> run(tuff_context context, const AttentionShape& s, const AttentionExtras& extras, const Inputs& in,
+                       const Wanted& wanted = {}) {
+  const uint64_t kv = s.heads_of_kv(), shift = s.shift / size_of(s.dtype);
+  const RowPlaces at_q = row_places(s.layout, s.batch, s.heads, s.seq_q, s.head_dim),
+                  at_k = row_places(s.layout, s.batch, kv, s.seq_kv, s.head_dim),
+                  at_v = row_places(s.layout, s.batch, kv, s.seq_kv, s.dim_v()),
+                  at_o = row_places(s.layout, s.batch, s.heads, s.seq_q, s.dim_v());
+  const auto stored = [&](const RowPlaces& places, uint64_t heads, uint64_t rows, uint64_t dim,
+                          const std::vector<float>& values) {
+    return StoredTensor(context, s.dtype, placed_rows(places, s.batch, heads, rows, dim, values), shift);
+  };
+  const auto poisoned = [](uint64_t count) { return std::vector<float>(count, poison()); };
+  const StoredTensor q = stored(at_q, s.heads, s.seq_q, s.head_dim, in.q),
+                     k = stored(at_k, kv, s.seq_kv, s.head_dim, in.k), v = stored(at_v, kv, s.seq_kv, s.dim_v(), in.v),
+                     o = stored(at_o, s.heads, s.seq_q, s.dim_v(), in.o),
+                     d_o = stored(at_o, s.heads, s.seq_q, s.dim_v(), in.d_o),
+                     dq = stored(at_q, s.heads, s.seq_q, s.head_dim, poisoned(s.queries())),
+                     dk = stored(at_k, kv, s.seq_kv, s.head_dim, poisoned(s.keys())),
+                     dv = stored(at_v, kv, s.seq_kv, s.dim_v(), poisoned(s.values()));
+  const Tensor lse(context, in.lse, 4);
+  const StoredExtras told(context, s, extras);
+  tuff_attention_backward_desc desc{};
+  set_shape(desc, s);
+  desc.q = q, desc.k = k, desc.v = v, desc.o = o, desc.d_o = d_o, desc.lse = lse;
+  if (wanted.dq) desc.dq = dq;
+  if (wanted.dk) desc.dk = dk;
+  if (wanted.dv) desc.dv = dv;
+  if (s.layout != Layout::heads_first) {
+    std::copy_n(at_q.of.begin(), 3, desc.q_strides), std::copy_n(at_q.of.begin(), 3, desc.dq_strides);
+    std::copy_n(at_k.of.begin(), 3, desc.k_strides), std::copy_n(at_k.of.begin(), 3, desc.dk_strides);
+    std::copy_n(at_v.of.begin(), 3, desc.v_strides), std::copy_n(at_v.of.begin(), 3, desc.dv_strides);
+    std::copy_n(at_o.of.begin(), 3, desc.o_strides), std::copy_n(at_o.of.begin(), 3, desc.d_o_strides);
+  }
+  told.tell(desc);
+  EXPECT_OK(tuff_attention_backward(context, &desc));
+  Gradients expected = solve(s, extras, in);
+  std::vector<float> all;
+  const auto check = [&](const char* name, const StoredTensor& of, const RowPlaces& places, uint64_t heads,
+                         uint64_t rows, uint64_t dim, Expected& right, bool is_wanted) {
+    SCOPED_TRACE(name);
+    const std::vector<float> got = gathered_rows(places, s.batch, heads, rows, dim, of.read());
+    if (!is_wanted) return expect_same_bits(got, poisoned(got.size()));
+    add_storage(right, s.dtype);
+    expect_matches(got, right);
+    all.insert(all.end(), got.begin(), got.end());
+  };
+  check("dq", dq, at_q, s.heads, s.seq_q, s.head_dim, expected.dq, wanted.dq);
+  check("dk", dk, at_k, kv, s.seq_kv, s.head_dim, expected.dk, wanted.dk);
+  check("dv", dv, at_v, kv, s.seq_kv, s.dim_v(), expected.dv, wanted.dv);
+  return all;
+}
+
+std::vector<Row> cases() {
+  return {
+      {{.seq_q = 1, .seq_kv = 1, .head_dim = 1}},
+      {{.seq_q = 3, .seq_kv = 5, .head_dim = 4}},
+      {{.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16}},
+      {{.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 13}, {.dk = false, .dv = false}},
+      {{.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 32}, {.dq = false, .dv = false}},
+      {{.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 32}, {.dq = false, .dk = false}},
+      {{.heads = 2, .seq_q = 70, .seq_kv = 130, .head_dim = 64}, {.dq = false}},
+      {{.seq_q = 65, .seq_kv = 64, .head_dim = 65, .shift = 4}, {.dk = false}},
+      {{.seq_q = 64, .seq_kv = 129, .head_dim = 80}, {.dv = false}},
+      // beyond one tile's columns, and values of another size
+      {{.seq_q = 40, .seq_kv = 50, .head_dim = 128}},
+      {{.seq_q = 40, .seq_kv = 50, .head_dim = 200, .head_dim_v = 72}},
+      {{.seq_q = 20, .seq_kv = 33, .head_dim = 12, .head_dim_v = 256}},
+      {{.seq_q = 10, .seq_kv = 9, .head_dim = 520, .head_dim_v = 30}},
+      // causal, windows, lengths
+      {{.heads = 2, .seq_q = 90, .seq_kv = 90, .head_dim = 32, .causal = kTopLeft}},
+      {{.heads = 2, .seq_q = 70, .seq_kv = 40, .head_dim = 32, .causal = kTopLeft}},
+      {{.heads = 2, .seq_q = 70, .seq_kv = 120, .head_dim = 16, .causal = kBottomRight}},
+      {{.heads = 2, .seq_q = 90, .seq_kv = 30, .head_dim = 16, .causal = kBottomRight}},
+      {{.heads = 2, .seq_q = 150, .seq_kv = 150, .head_dim = 16, .left = 7}},
+      {{.heads = 2, .seq_q = 150, .seq_kv = 150, .head_dim = 16, .left = 5, .right = 3}},
+      {{.heads = 2, .seq_q = 90, .seq_kv = 170, .head_dim = 16, .causal = kBottomRight, .left = 20}},
+      {{.heads = 1, .seq_q = 140, .seq_kv = 25, .head_dim = 16, .right = 1}},
+      {{.heads = 1, .seq_q = 190, .seq_kv = 20, .head_dim = 16, .left = 1}},
+      {{.batch = 6, .heads = 2, .seq_q = 70, .seq_kv = 100, .head_dim = 16, .lengths = true}},
+      {{.batch = 6, .heads = 2, .seq_q = 40, .seq_kv = 80, .head_dim = 16, .causal = kBottomRight, .lengths = true}},
+      {{.batch = 6,
+        .heads = 2,
+        .seq_q = 80,
+        .seq_kv = 40,
+        .head_dim = 16,
+        .causal = kTopLeft,
+        .left = 9,
+        .lengths = true}},
+      // heads that share keys, layouts
+      {{.batch = 2, .heads = 6, .seq_q = 9, .seq_kv = 20, .head_dim = 16, .kv_heads = 2}},
+      {{.batch = 2, .heads = 4, .seq_q = 70, .seq_kv = 40, .head_dim = 16, .causal = kTopLeft, .kv_heads = 1}},
+      {{.batch = 2,
+        .heads = 3,
+        .seq_q = 9,
+        .seq_kv = 20,
+        .head_dim = 24,
+        .head_dim_v = 8,
+        .layout = Layout::rows_first}},
+      {{.batch = 2,
+        .heads = 4,
+        .seq_q = 19,
+        .seq_kv = 33,
+        .head_dim = 8,
+        .causal = kTopLeft,
+        .kv_heads = 2,
+        .layout = Layout::roomy}},
+      {{.batch = 2, .heads = 4, .seq_q = 1, .seq_kv = 300, .head_dim = 32, .kv_heads = 2, .layout = Layout::roomy}},
+      // mask, bias, soft cap
+      {{.batch = 2, .heads = 3, .seq_q = 40, .seq_kv = 70, .head_dim = 16, .mask = true}},
+      {{.batch = 2,
+        .heads = 3,
+        .seq_q = 20,
+        .seq_kv = 35,
+        .head_dim = 16,
+        .causal = kTopLeft,
+        .mask = true,
+        .same = Same::queries}},
+      {{.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .mask = true, .same = Same::all}},
+      {{.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .bias_type = TUFF_F32}},
+      {{.batch = 2,
+        .heads = 3,
+        .seq_q = 20,
+        .seq_kv = 35,
+        .head_dim = 16,
+        .scale = 2,
+        .bias_type = TUFF_F32,
+        .same = Same::heads}},
+      {{.batch = 2, .heads = 3, .seq_q = 20, .seq_kv = 35, .head_dim = 16, .spread = 5, .softcap = 2}},
+      // types
+      {{.heads = 2, .seq_q = 33, .seq_kv = 31, .head_dim = 32, .dtype = TUFF_F16}},
+      {{.heads = 2, .seq_q = 17, .seq_kv = 40, .head_dim = 24, .causal = kBottomRight, .shift = 2, .dtype = TUFF_BF16}},
+      {{.batch = 2, .heads = 3, .seq_q = 7, .seq_kv = 11, .head_dim = 13, .dtype = TUFF_BF16}},
+      {{.heads = 2, .seq_q = 130, .seq_kv = 150, .head_dim = 64, .dtype = TUFF_F16, .kv_heads = 1}},
+      // together
+      {{.batch = 6,
+        .heads = 4,
+        .seq_q = 33,
+        .seq_kv = 47,
+        .head_dim = 20,
+        .causal = kBottomRight,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .head_dim_v = 12,
+        .layout = Layout::rows_first,
+        .softcap = 3,
+        .bias_type = TUFF_F16,
+        .mask = true,
+        .same = Same::heads,
+        .left = 30,
+        .lengths = true}},
+      {{.batch = 6,
+        .heads = 2,
+        .seq_q = 60,
+        .seq_kv = 112,
+        .head_dim = 40,
+        .dtype = TUFF_BF16,
+        .softcap = 4,
+        .bias_type = TUFF_BF16,
+        .mask = true,
+        .right = 30,
+        .lengths = true}},
+      {{.batch = 2,
+        .heads = 2,
+        .seq_q = 9,
+        .seq_kv = 30,
+        .head_dim = 9,
+        .dtype = TUFF_BF16,
+        .bias_type = TUFF_F32,
+        .same = Same::queries,
+        .right = 4}},
+      // more rows, or keys, than the loops of a CPU driver allow, also by the heads that share keys
+      {{.seq_q = 30'001, .seq_kv = 7, .head_dim = 4, .left = 8000}},
+      {{.seq_q = 5, .seq_kv = 30'001, .head_dim = 4, .causal = kBottomRight, .left = 25'000}},
+      {{.heads = 5, .seq_q = 6000, .seq_kv = 5, .head_dim = 3, .kv_heads = 1}},
+  };
+}
+
+using AttentionBackward = Table<Row>;
+TEST_P(AttentionBackward, WithinBound) {
+  const AttentionExtras extras = attention_extras(row().shape);
+  run(context(), row().shape, extras, inputs_of(row().shape, extras), row().wanted);
+}
+TUFF_TABLE(AttentionBackward, Row, cases());
+
+// The formulas, by central differences of the forward pass in double.
+TEST(AttentionBackwardFormulas, AreTheSlopes) {
+  const AttentionShape shapes[] = {
+      {.batch = 2, .heads = 2, .seq_q = 4, .seq_kv = 5, .head_dim = 3, .head_dim_v = 2},
+      {.heads = 4,
+       .seq_q = 5,
+       .seq_kv = 4,
+       .head_dim = 3,
+       .causal = kBottomRight,
+       .kv_heads = 2,
+       .softcap = 1.5,
+       .bias_type = TUFF_F32},
+      {.batch = 6,
+       .heads = 2,
+       .seq_q = 6,
+       .seq_kv = 7,
+       .head_dim = 2,
+       .causal = kTopLeft,
+       .mask = true,
+       .left = 3,
+       .lengths = true},
+  };
+  for (const AttentionShape& s : shapes) {
+    SCOPED_TRACE(s.name());
+    const AttentionExtras extras = attention_extras(s);
+    Inputs in = inputs_of(s, extras);
+    const Gradients found = solve(s, extras, in);
+    std::vector<double> operands[] = {
+        {in.q.begin(), in.q.end()}, {in.k.begin(), in.k.end()}, {in.v.begin(), in.v.end()}};
+    const auto value = [&] {
+      const Forward forward = forward_of(s, extras, operands[0], operands[1], operands[2]);
+      double sum = 0;
+      for (size_t i = 0; i < forward.o.size(); ++i) sum += forward.o[i] * in.d_o[i];
+      return sum;
+    };
+    const Expected* const gradients[] = {&found.dq, &found.dk, &found.dv};
+    for (size_t which = 0; which < 3; ++which) {
+      for (size_t i = 0; i < operands[which].size(); ++i) {
+        const double step = 1e-4, before = operands[which][i];
+        operands[which][i] = before + step;
+        const double above = value();
+        operands[which][i] = before - step;
+        const double below = value();
+        operands[which][i] = before;
+        // The difference's third derivative, times step^2 / 6, is below 1e-6; o and lse are rounded to f32, which the
+        // bound does not know: 2^-23 of products of at most 4.
+        EXPECT_NEAR(gradients[which]->value[i], (above - below) / (2 * step), gradients[which]->bound[i] + 3e-6)
+            << "operand " << which << " element " << i;
+      }
+    }
+  }
+}
+
+class AttentionBackwardCalls : public OnBackend {
+ protected:
+  // 2 x 4 heads with 3 rows and 5 keys, head_dim 8.
+  tuff_attention_backward_desc desc() {
+    tuff_attention_backward_desc d{};
+    d.struct_size = sizeof d;
+    d.dtype = TUFF_F32;
+    d.batch = 2, d.heads = 4, d.seq_q = 3, d.seq_kv = 5, d.head_dim = 8;
+    d.q = d.k = d.v = d.o = d.d_o = d.lse = in_;
+    d.dq = dq_, d.dk = dk_, d.dv = dv_;
+    return d;
+  }
+  Tensor in_{context(), std::vector<float>(400, 0.5f)}, dq_{context(), 400}, dk_{context(), 400}, dv_{context(), 400};
+};
+
+TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
+  const auto wrong = [&](auto change, const char* word, tuff_status status = kArgument) {
+    tuff_attention_backward_desc d = desc();
+    change(d);
+    EXPECT_FAILS(tuff_attention_backward(context(), &d), status, "tuff_attention_backward", word);
+  };
+  wrong([](auto& d) { d.dtype = TUFF_F64; }, "f64", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.dtype = 77; }, "dtype");
+  wrong([](auto& d) { d.causal = 7; }, "causal");
+  wrong([](auto& d) { d.seq_q = 0; }, "seq_q");
+  wrong([](auto& d) { d.seq_kv = 0; }, "seq_kv");
+  wrong([](auto& d) { d.head_dim = 0; }, "head_dim");
+  wrong([](auto& d) { d.head_dim = 1025; }, "head_dim", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.head_dim_v = 1025; }, "head_dim_v", TUFF_ERROR_UNSUPPORTED);
+  wrong([](auto& d) { d.kv_heads = 3; }, "kv_heads");
+  wrong([](auto& d) { d.scale = -1; }, "scale");
+  wrong([](auto& d) { d.softcap = NAN; }, "softcap");
+  wrong([](auto& d) { d.bias_type = TUFF_F16; }, "bias_type");
+  wrong([](auto& d) { d.dq = d.dk = d.dv = 0; }, "dq");
+  for (const auto handle :
+       {&tuff_attention_backward_desc::q, &tuff_attention_backward_desc::k, &tuff_attention_backward_desc::v,
+        &tuff_attention_backward_desc::o, &tuff_attention_backward_desc::lse, &tuff_attention_backward_desc::d_o}) {
+    wrong([&](auto& d) { d.*handle = 0; }, "");
+  }
+  wrong([](auto& d) { d.lse = 0; }, "lse");
+  const OwnBuffer one(context(), 4);
+  wrong([&](auto& d) { d.lse = one; }, "lse");
+  wrong([&](auto& d) { d.o = one; }, "o");
+  wrong([&](auto& d) { d.d_o = one; }, "d_o");
+  wrong([&](auto& d) { d.dv = one; }, "dv");
+  wrong([&](auto& d) { d.kv_lengths = one; }, "kv_lengths");
+  wrong([](auto& d) { d.q_strides[1] = 1000; }, "q");
+  wrong([](auto& d) { d.d_o_strides[0] = 1000; }, "d_o");
+  wrong([](auto& d) { d.dk_strides[2] = 1000; }, "dk");
+  wrong([](auto& d) { d.dq_strides[0] = ~uint64_t{0}; }, "dq");
+  wrong([](auto& d) { d.dq_strides[2] = 7; }, "dq_strides");
+  wrong([](auto& d) { d.dk_strides[1] = 16; }, "dk_strides");
+  wrong([](auto& d) { d.dv_strides[0] = 8; }, "dv_strides");
+  wrong([](auto& d) { d.mask = d.q, d.mask_strides[0] = 4000; }, "mask");
+  // Not even in place: a row's gradient is written while other workgroups still read it.
+  wrong([](auto& d) { d.q = d.dq; }, "dq");
+  wrong([](auto& d) { d.k = d.dk; }, "dk");
+  wrong([](auto& d) { d.d_o = d.dq; }, "dq");
+  wrong([](auto& d) { d.dq = d.dv; }, "overlap");
+  wrong([](auto& d) { d.lse = d.dv; }, "dv");
+  wrong([](auto& d) { d.bias = d.dk; }, "dk");
+  wrong([](auto& d) { d.q_lengths = d.dq; }, "dq");
+  for (const Tensor* out : {&dq_, &dk_, &dv_}) out->expect_poisoned();
+  in_.expect_unchanged(std::vector<float>(400, 0.5f));
+}
+
+TEST_P(AttentionBackwardCalls, NothingToDo) {
+  for (int which : {0, 1}) {
+    tuff_attention_backward_desc d = desc();
+    (which == 0 ? d.batch : d.heads) = 0;
+    d.q = d.k = d.v = d.o = d.d_o = d.lse = d.dq = d.dk = d.dv = 0;
+    EXPECT_OK(tuff_attention_backward(context(), &d));
+  }
+  dq_.expect_poisoned();
+}
+
+// What is masked may hold anything: keys and values beyond a length, rows beyond one, and masked keys.
+TEST_P(AttentionBackwardCalls, MaskedNaNsStayHidden) {
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    for (const uint64_t size : {35u, 64u}) {
+      SCOPED_TRACE(testing::Message() << "type " << dtype << ", " << size << " keys");
+      AttentionShape s{.seq_q = size, .seq_kv = size, .head_dim = 16, .dtype = dtype};
+      s.lengths = true, s.mask = true, s.same = Same::all;
+      AttentionExtras extras{.mask = std::vector<unsigned char>(size, 1), .q_lengths = {20}, .kv_lengths = {30}};
+      extras.mask[7] = extras.mask[8] = 0;
+      Inputs in = inputs_of(s, extras);
+      const auto spoil = [&](std::vector<float>& x, uint64_t row) {
+        std::fill_n(x.begin() + static_cast<ptrdiff_t>(row * s.head_dim), s.head_dim, NAN);
+      };
+      for (const uint64_t key : {7u, 8u, 30u, 34u}) spoil(in.k, key), spoil(in.v, key);
+      for (const uint64_t row : {20u, 34u}) spoil(in.q, row), spoil(in.d_o, row), in.lse[row] = NAN;
+      run(context(), s, extras, in);
+    }
+  }
+}
+
+// A NaN in a row reaches that row's dq and the keys that it sees, and nothing else.
+TEST_P(AttentionBackwardCalls, NaNsReachWhatTheyTouch) {
+  const AttentionShape s{.seq_q = 40, .seq_kv = 40, .head_dim = 4, .causal = kTopLeft};
+  Inputs in = inputs_of(s, {});
+  in.d_o[20 * 4] = NAN;
+  const std::vector<float> all = run(context(), s, {}, in);
+  for (uint64_t row = 0; row < 40; ++row) {
+    EXPECT_EQ(std::isnan(all[row * 4]), row == 20) << "dq " << row;
+    EXPECT_EQ(std::isnan(all[(40 + row) * 4]), row <= 20) << "dk " << row;
+    EXPECT_EQ(std::isnan(all[(80 + row) * 4]), row <= 20) << "dv " << row;
+  }
+}
+
+// A weight is at most 1, although lse is below the scores.
+TEST_P(AttentionBackwardCalls, WrongSumsStayFinite) {
+  const AttentionShape s{.seq_q = 9, .seq_kv = 11, .head_dim = 8};
+  Inputs in = inputs_of(s, {});
+  for (float& x : in.lse) x = -200;
+  for (const float x : run(context(), s, {}, in)) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST_P(AttentionBackwardCalls, SameBitsEachTime) {
+  const AttentionShape s{
+      .batch = 2, .heads = 4, .seq_q = 70, .seq_kv = 90, .head_dim = 48, .causal = kBottomRight, .kv_heads = 2};
+  const Inputs in = inputs_of(s, {});
+  const std::vector<float> once = run(context(), s, {}, in);
+  expect_same_bits(run(context(), s, {}, in), once);
+}
+
+// With o and lse as tuff_attention_ex() writes them.
+TEST_P(AttentionBackwardCalls, AfterTheForwardPass) {
+  const AttentionShape s{.heads = 2, .seq_q = 20, .seq_kv = 30, .head_dim = 16, .causal = kBottomRight};
+  Inputs in = inputs_of(s, {});
+  const Tensor q(context(), in.q), k(context(), in.k), v(context(), in.v), o(context(), s.results()),
+      lse(context(), in.lse.size());
+  tuff_attention_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32, desc.q = q, desc.k = k, desc.v = v, desc.o = o, desc.lse = lse;
+  desc.batch = 1, desc.heads = 2, desc.seq_q = 20, desc.seq_kv = 30, desc.head_dim = 16, desc.causal = kBottomRight;
+  ASSERT_OK(tuff_attention_ex(context(), &desc));
+  in.o = o.read(), in.lse = lse.read();
+  run(context(), s, {}, in);
+}
+TUFF_ON_BACKENDS(AttentionBackwardCalls);
+
+}  // namespace
+}  // namespace tuff_test::attention_backward_test
