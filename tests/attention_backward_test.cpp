@@ -456,12 +456,12 @@ TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
   wrong([](auto& d) { d.softcap = NAN; }, "softcap");
   wrong([](auto& d) { d.bias_type = TUFF_F16; }, "bias_type");
   wrong([](auto& d) { d.dq = d.dk = d.dv = 0; }, "dq");
-  for (const auto handle :
-       {&tuff_attention_backward_desc::q, &tuff_attention_backward_desc::k, &tuff_attention_backward_desc::v,
-        &tuff_attention_backward_desc::o, &tuff_attention_backward_desc::lse, &tuff_attention_backward_desc::d_o}) {
-    wrong([&](auto& d) { d.*handle = 0; }, "");
+  using Desc = tuff_attention_backward_desc;
+  const std::pair<tuff_buffer Desc::*, const char*> needed[] = {
+      {&Desc::q, "q"}, {&Desc::k, "k"}, {&Desc::v, "v"}, {&Desc::o, "o"}, {&Desc::lse, "lse"}, {&Desc::d_o, "d_o"}};
+  for (const auto& [handle, name] : needed) {
+    wrong([at = handle](auto& d) { d.*at = 0; }, name, TUFF_ERROR_INVALID_HANDLE);
   }
-  wrong([](auto& d) { d.lse = 0; }, "lse");
   const OwnBuffer one(context(), 4);
   wrong([&](auto& d) { d.lse = one; }, "lse");
   wrong([&](auto& d) { d.o = one; }, "o");
@@ -480,7 +480,7 @@ TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
   wrong([](auto& d) { d.q = d.dq; }, "dq");
   wrong([](auto& d) { d.k = d.dk; }, "dk");
   wrong([](auto& d) { d.d_o = d.dq; }, "dq");
-  wrong([](auto& d) { d.dq = d.dv; }, "overlap");
+  wrong([](auto& d) { d.dq = d.dv; }, "dv");
   wrong([](auto& d) { d.lse = d.dv; }, "dv");
   wrong([](auto& d) { d.bias = d.dk; }, "dk");
   wrong([](auto& d) { d.q_lengths = d.dq; }, "dq");
@@ -522,7 +522,7 @@ TEST_P(AttentionBackwardCalls, MaskedNaNsStayHidden) {
 TEST_P(AttentionBackwardCalls, NaNsReachWhatTheyTouch) {
   const AttentionShape s{.seq_q = 40, .seq_kv = 40, .head_dim = 4, .causal = kTopLeft};
   Inputs in = inputs_of(s, {});
-  in.d_o[20 * 4] = NAN;
+  std::fill_n(in.d_o.begin() + 20 * 4, 4, NAN);
   const std::vector<float> all = run(context(), s, {}, in);
   for (uint64_t row = 0; row < 40; ++row) {
     EXPECT_EQ(std::isnan(all[row * 4]), row == 20) << "dq " << row;

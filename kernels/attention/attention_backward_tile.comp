@@ -65,6 +65,7 @@ TUFF_READ_WRITE(10, State, float, 4)
 #define ROWS_OF_ALL (TUFF_INDEX(SHAPE.batch) * SHAPE.heads * SHAPE.seq_q)
 #define QUERY_LENGTH(batch) TUFF_AT(Lengths, ROWS_OF_ALL + batch).x
 #define KEY_LENGTH(batch) TUFF_AT(Lengths, ROWS_OF_ALL + batch).y
+#define SCALE SHAPE.scale
 #include "kernels/attention/attention_pairs.glsl"
 
 #define NT (OWN / TR * LANES)

@@ -1,13 +1,14 @@
 // Plans the gradients of attention on a Vulkan device: a pass over the rows (attention_backward_sums.comp), then one
-// kernel for dk and dv and one for dq (attention_backward_tile.comp), each of them only if it is wanted.
+// kernel for dk and dv and one for dq (attention_backward_tile.comp), each of them only if it is wanted. CPU devices
+// compute blocks of pairs by products of matrices instead (attention_backward_products_vulkan.cpp).
 //
-// TUFF_ATTENTION_BACKWARD_VARIANT=<name> in the environment forces a tile, for tests and measurements.
+// TUFF_ATTENTION_BACKWARD_VARIANT=<name> in the environment forces a tile or "products", for tests and measurements.
 #include <algorithm>
 #include <cassert>
 #include <limits>
 #include <string_view>
 
-#include "kernels/attention/attention_backward.hpp"
+#include "kernels/attention/attention_backward_plan.hpp"
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/common/check.hpp"
 #include "kernels/common/loop_limit.hpp"
@@ -21,72 +22,6 @@
 
 namespace tuff {
 namespace attention_backward {
-namespace {
-
-using Tile = shaders::AttentionBackwardTile;
-using Sums = shaders::AttentionBackwardSums;
-template <typename Index>
-using Shape = shaders::attention_backward_sums_push::AttentionBackwardShape<Index>;
-
-constexpr uint32_t kDepth = 16;       // elements staged at once
-constexpr uint32_t kRowsOfGroup = 8;  // of attention_backward_sums.comp
-constexpr uint32_t kLanesOfRow = 8;
-
-// A tile: own rows x others at a time x columns of results; lanes is how many invocations share an own row, and
-// thread_rows how many own rows each has.
-struct Variant {
-  const char* name;
-  uint32_t own, other, columns, thread_rows, lanes;
-
-  uint32_t invocations() const { return own / thread_rows * lanes; }
-  uint64_t shared_bytes() const {
-    return Tile::shared_bytes({.columns = columns, .depth = kDepth, .other = other, .own = own});
-  }
-  bool runs_on(const DeviceTraits& traits) const {
-    return invocations() <= traits.max_invocations && invocations() <= traits.max_local_size[0] &&
-           shared_bytes() <= traits.shared_bytes;
-  }
-};
-
-// Ordered by columns, then largest first.
-constexpr Variant kVariants[] = {
-    {"tile_64x64x64", 64, 64, 64, 4, 16},   {"tile_32x32x64", 32, 32, 64, 4, 8},
-    {"tile_64x64x128", 64, 64, 128, 4, 16}, {"tile_32x64x128", 32, 64, 128, 4, 16},
-    {"tile_32x64x256", 32, 64, 256, 4, 16}, {"tile_16x64x256", 16, 64, 256, 4, 16},
-};
-
-// What a kernel computes.
-struct Side {
-  bool keys;           // it owns keys, not query rows
-  bool first, second;  // dk or dq; dv
-};
-
-// A call as the kernels see it.
-struct Call {
-  Call(Recorder& on, const AttentionBackwardArgs& wanted) : recorder(on), args(wanted), forward(wanted.forward) {}
-
-  Recorder& recorder;
-  const AttentionBackwardArgs& args;
-  const AttentionArgs& forward;
-  bool wide = false;
-  Buffer sums;  // the rows' numbers, and the lengths behind them
-
-  const DeviceTraits& traits() const { return recorder.traits(); }
-  uint64_t sums_bytes() const { return (forward.rows() + forward.batch) * 8; }
-  uint64_t sharing() const { return forward.heads / forward.kv_heads; }
-  shaders::AttentionBackwardCommon defines() const {
-    return {.bias = forward.bias == nullptr ? 0 : forward.bias_type,
-            .cap = forward.softcap != 0,
-            .exact_arithmetic = traits().cpu,
-            .mask = forward.mask != nullptr,
-            .type = forward.dtype};
-  }
-  Dispatch& shape(Dispatch& dispatch) const;
-
- private:
-  template <typename Index>
-  Shape<Index> shape_of() const;
-};
 
 template <typename Index>
 Shape<Index> Call::shape_of() const {
@@ -133,6 +68,45 @@ Dispatch& Call::shape(Dispatch& dispatch) const {
   };
   return wide ? told(shape_of<uint64_t>()) : told(shape_of<uint32_t>());
 }
+
+namespace {
+
+using Tile = shaders::AttentionBackwardTile;
+using Sums = shaders::AttentionBackwardSums;
+
+// Elements staged at once. Loops over them are unrolled, and Mesa's CPU driver takes long to compile these.
+uint32_t depth_of(const DeviceTraits& traits) { return traits.cpu ? 4 : 16; }
+constexpr uint32_t kRowsOfGroup = 8;  // of attention_backward_sums.comp
+constexpr uint32_t kLanesOfRow = 8;
+
+// A tile: own rows x others at a time x columns of results; lanes is how many invocations share an own row, and
+// thread_rows how many own rows each has.
+struct Variant {
+  const char* name;
+  uint32_t own, other, columns, thread_rows, lanes;
+
+  uint32_t invocations() const { return own / thread_rows * lanes; }
+  uint64_t shared_bytes(const DeviceTraits& traits) const {
+    return Tile::shared_bytes({.columns = columns, .depth = depth_of(traits), .other = other, .own = own});
+  }
+  bool runs_on(const DeviceTraits& traits) const {
+    return invocations() <= traits.max_invocations && invocations() <= traits.max_local_size[0] &&
+           shared_bytes(traits) <= traits.shared_bytes;
+  }
+};
+
+// Ordered by columns, then largest first.
+constexpr Variant kVariants[] = {
+    {"tile_64x64x64", 64, 64, 64, 4, 16},   {"tile_32x32x64", 32, 32, 64, 4, 8},
+    {"tile_64x64x128", 64, 64, 128, 4, 16}, {"tile_32x64x128", 32, 64, 128, 4, 16},
+    {"tile_32x64x256", 32, 64, 256, 4, 16}, {"tile_16x64x256", 16, 64, 256, 4, 16},
+};
+
+// What a kernel computes.
+struct Side {
+  bool keys;           // it owns keys, not query rows
+  bool first, second;  // dk or dq; dv
+};
 
 void check_limits(const Call& call) {
   const AttentionArgs& forward = call.forward;
@@ -196,7 +170,7 @@ uint64_t units(const AttentionArgs& forward, const Side& side) {
 // rows that are not mostly wasted and give every core work.
 const Variant& choose(const DeviceTraits& traits, const AttentionArgs& forward, const Side& side,
                       std::string_view forced) {
-  if (!forced.empty()) {
+  if (!forced.empty() && forced != kProducts) {
     for (const Variant& variant : kVariants) {
       if (forced != variant.name) continue;
       if (!variant.runs_on(traits)) {
@@ -230,8 +204,9 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& forward, 
 // (loop_limit.hpp).
 uint64_t steps_at_once(const DeviceTraits& traits, const Variant& variant, const AttentionArgs& forward) {
   if (!traits.cpu) return ~uint64_t{0};
-  const uint64_t products = ceil_div(forward.head_dim, kDepth) + ceil_div(forward.head_dim_v, kDepth) + 2;
-  const uint64_t iterations = products + 2 * (variant.other / kDepth * (kDepth + 2) + 1) + 2;
+  const uint64_t depth = depth_of(traits);
+  const uint64_t products = ceil_div(forward.head_dim, depth) + ceil_div(forward.head_dim_v, depth) + 2;
+  const uint64_t iterations = products + 2 * (variant.other / depth * (depth + 2) + 1) + 2;
   return kMaxLoopIterationsCpu / iterations;
 }
 
@@ -300,7 +275,7 @@ void record_side(const Call& call, const Side& side, const Plan& plan, const Buf
   const bool ranges = plan.at_once < plan.steps;
   KernelRequest kernel = Tile::request({.call = call.defines(),
                                         .columns = variant.columns,
-                                        .depth = kDepth,
+                                        .depth = depth_of(call.traits()),
                                         .first = side.first,
                                         .keys_side = side.keys,
                                         .lanes = variant.lanes,
@@ -373,6 +348,8 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
   check_limits(call);
   const Side keys{.keys = true, .first = args.dk != nullptr, .second = args.dv != nullptr},
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
+  call.wide = needs_wide_indices(call, 0);
+  if ((forced == kProducts || (forced.empty() && recorder.traits().cpu)) && record_products(call)) return;
   const bool has_keys = keys.first || keys.second;
   const Plan of_keys = has_keys ? plan_of(call, keys, forced, max_state) : Plan{},
              of_rows = rows.first ? plan_of(call, rows, forced, max_state) : Plan{};

@@ -116,6 +116,7 @@ TUFF_READ(10, KeyLengths, int, 4)
 #define HEAD_DIM_V (SHAPE.dims >> 16)
 #define QUERY_LENGTH(batch) TUFF_AT(QueryLengths, batch)
 #define KEY_LENGTH(batch) TUFF_AT(KeyLengths, batch)
+#define SCALE SHAPE.scale
 #include "kernels/attention/attention_pairs.glsl"
 
 // Weights, and thus their sum, are scaled by this power of two, so that a sum of weight * value stays finite for 2^24

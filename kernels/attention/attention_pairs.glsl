@@ -1,6 +1,6 @@
 // Which pairs of a row and a key count, and their scores: for attention and for its gradients. What includes it declares
-// the options (attention_common.glsl), SHAPE, Bias and Mask, and with EXTENDED the lengths of a batch element's sequences,
-// QUERY_LENGTH(batch) and KEY_LENGTH(batch).
+// the options (attention_common.glsl), SHAPE, Bias and Mask, SCALE by which scores are multiplied, and with EXTENDED the
+// lengths of a batch element's sequences, QUERY_LENGTH(batch) and KEY_LENGTH(batch).
 
 // Whether scores are scaled before the maximum is taken. Otherwise the scale is applied when weights are computed.
 #define SCALED (BIAS || CAP)
@@ -51,7 +51,7 @@ float saturate_finite(float x) { return abs(x) > LARGEST ? (x < 0.0 ? -LARGEST :
 vec4 scaled_scores(vec4 scores) {
 #if SCALED
   [[unroll]] for (int e = 0; e < 4; ++e) {
-    const float scaled = saturate_finite(scores[e] * SHAPE.scale);
+    const float scaled = saturate_finite(scores[e] * SCALE);
     // What left the range of f32 stays there, whatever the scale is.
     scores[e] = scores[e] == -TUFF_INFINITY || scores[e] == LARGEST ? scores[e] : scaled;
   }

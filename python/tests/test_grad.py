@@ -243,6 +243,10 @@ def test_attention(host, rng):
         one = grad.grad(lambda q, k, v, o=options: tuff.attention(q, k, v, **o).sum_squares(), (0, 1, 2))(q, k, v)
         for a, b in zip(one, grad.grad(same, (0, 1, 2))(q, k, v)):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-4, atol=48 * 2**-23)
+        if bias is not None:
+            one = grad.grad(lambda b, a=(q, k, v): tuff.attention(*a, bias=b).sum_squares())(bias)
+            other = grad.grad(lambda b, a=(q, k, v): same(*a, bias=b))(bias)
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=48 * 2**-23)
     mask = host.array(seen)
     for causal, given in ((False, None), (True, None), (False, mask)):
         found = []
@@ -256,6 +260,92 @@ def test_attention(host, rng):
             found.append([value, *pull(host.ones(value.shape, dtype))])
         for one, other in zip(*found):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=48 * 2**-23)
+
+
+def test_attention_hides_keys(host, rng):
+    """Windows, lengths, and keys of a cache: as masks that hide the same keys."""
+    batch, heads, rows, keys, size = 2, 4, 6, 7, 8
+    shapes = ((batch, heads, rows, size), (batch, 2, keys, size), (batch, 2, keys, 3))
+    q, k, v = (host.array(rng.uniform(-1, 1, shape).astype(np.float32)) for shape in shapes)
+    i, j = np.mgrid[:rows, :keys]
+    lengths = host.array(np.array([4, 9], np.int32)), host.array(np.array([7, 3], np.int32))
+    seen = {"window": np.broadcast_to((j > i - 3) & (j < i + 2), (batch, heads, rows, keys)).copy()}
+    seen["keys"] = np.broadcast_to(j < 5, seen["window"].shape).copy()
+    seen["q_lengths"] = np.stack([(i < a) & (j < b) for a, b in ((4, 7), (9, 3))])[:, None].repeat(heads, 1)
+    options = {"window": {"window": (3, 2)}, "keys": {"keys": 5}, "q_lengths": {"q_lengths": lengths[0], "kv_lengths": lengths[1]}}
+    for name, given in options.items():
+        for layout in ("bhsd", "bshd"):
+            swapped = [x.swapaxes(1, 2).copy() if layout == "bshd" else x for x in (q, k, v)]
+            one = grad.grad(lambda q, k, v, o=given, s=layout: tuff.attention(q, k, v, layout=s, **o).sum_squares(), (0, 1, 2))(*swapped)
+            mask = host.array(seen[name])
+            other = grad.grad(lambda q, k, v, m=mask: tuff.attention(q, k, v, mask=m).sum_squares(), (0, 1, 2))(q, k, v)
+            for a, b in zip(one, other):
+                a = a.swapaxes(1, 2) if layout == "bshd" else a
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=2**-20)
+
+
+def test_attention_keeps_no_scores(rng):
+    """Of 2048 rows and keys: 4 heads' scores would be 64 MiB, and the gradients take no more than that of everything."""
+    context = tuff.Context(backend="host", memory_limit_bytes=48 << 20)
+    x = context.array(rng.uniform(-1, 1, (1, 4, 2048, 4)).astype(np.float32))
+    found = grad.grad(lambda x: tuff.attention(x, x, x, causal=True).sum())(x)
+    assert np.isfinite(found.numpy()).all()
+
+
+def test_attention_by_its_gradient(host, rng):
+    """The gradients of attention are linear in the one that they are given, and have a gradient by it."""
+    q, k, v, w = (host.array(rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32)) for _ in range(4))
+
+    def pulled(g):
+        _, pull = grad.vjp(lambda q, k, v: tuff.attention(q, k, v, causal=True), q, k, v)
+        return sum((one * w).sum() for one in pull(g))
+
+    g = host.array(rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32))
+    slope = grad.grad(pulled)(g).numpy()
+    # The function is linear: its value is the product of the gradient and the argument.
+    assert float(pulled(g)) == pytest.approx(float((slope * g.numpy()).sum()), rel=1e-4, abs=1e-5)
+
+
+def test_attention_without_a_rule(host, rng):
+    x = host.array(rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32))
+    bias = host.array(np.zeros((3, 3), np.float32))
+    with pytest.raises(TypeError, match="return_lse"):
+        grad.grad(lambda x: tuff.attention(x, x, x, return_lse=True)[0].sum())(x)
+    with pytest.raises(TypeError, match="window has no gradients by bias"):
+        grad.grad(lambda b: tuff.attention(x, x, x, bias=b, window=2).sum())(bias)
+    with pytest.raises(TypeError, match="window has no gradients by bias, and none of gradients"):
+        grad.grad(lambda x: grad.grad(lambda x: tuff.attention(x, x, x, window=2).sum())(x).sum())(x)
+
+
+def test_rope(host, rng):
+    """A rotation is linear: its gradient is its transpose, which the rotations of all units are."""
+    for heads_last in (False, True):
+        shape = (2, 3, 2, 6) if heads_last else (2, 2, 3, 6)
+        positions = host.array(rng.integers(-50, 50, (2, 3)).astype(np.int32))
+        for options in ({}, {"offset": 7, "interleaved": True}, {"positions": positions, "rotary_dim": 4, "base": 100.0, "offset": -3}):
+            x, w = (host.array(rng.uniform(-1, 1, shape).astype(np.float32)) for _ in range(2))
+            found = grad.grad(lambda x, o=options, h=heads_last, w=w: (tuff.rope(x, heads_last=h, **o) * w).sum())(x).numpy()
+            units = np.eye(x.size, dtype=np.float32).reshape(-1, *shape)
+            right = [(tuff.rope(host.array(unit), heads_last=heads_last, **options).numpy() * w.numpy()).sum() for unit in units]
+            np.testing.assert_allclose(found.ravel(), right, rtol=1e-5, atol=2**-20)
+    # Twice, and in 16 bits.
+    x = host.array(rng.uniform(-1, 1, (1, 1, 4, 4)).astype(np.float16))
+    twice = grad.grad(lambda x: grad.grad(lambda x: tuff.square(tuff.rope(x)).sum())(x).sum())(x)
+    assert twice.dtype == np.float16
+    np.testing.assert_allclose(twice.numpy(), 2.0, rtol=2**-8)  # the length of a vector does not change
+
+
+def test_resize(host, rng):
+    cases = (((2, 2, 5), (8,), {}), ((1, 2, 4, 6), (7, 3), {"align_corners": True}), ((1, 2, 4, 6), (9, 5), {"mode": "nearest"}))
+    cases += (((1, 4, 6, 2), (3, 9), {"layout": "nhwc", "scale": (0.7, 1.5)}), ((1, 1, 3, 2, 4), (2, 5, 3), {"mode": "nearest_exact"}))
+    for shape, sizes, options in cases:
+        x = host.array(rng.uniform(-1, 1, shape).astype(np.float32))
+        y = tuff.resize(x, sizes, **options)
+        w = host.array(rng.uniform(-1, 1, y.shape).astype(np.float32))
+        found = grad.grad(lambda x, s=sizes, o=options, w=w: (tuff.resize(x, s, **o) * w).sum())(x).numpy()
+        units = np.eye(x.size, dtype=np.float32).reshape(-1, *shape)
+        right = [(tuff.resize(host.array(unit), sizes, **options).numpy() * w.numpy()).sum() for unit in units]
+        np.testing.assert_allclose(found.ravel(), right, rtol=1e-5, atol=2**-20)
 
 
 def convolved(x, w, stride, padding, dilation, groups):
@@ -609,7 +699,7 @@ def test_half_precision(host):
 
 def test_misuse(host):
     x, whole = host.array([1.0, 2.0]), host.array(np.array([1, 2]))
-    for function, name in ((lambda x: tuff.rope(x.reshape(1, 1, 1, 2), host.zeros(1, np.int32)), "rope"), (lambda x: tuff.cumprod(x).sum(), "cumprod")):
+    for function, name in ((lambda x: tuff.linalg.qr(x.reshape(1, 2))[1].sum(), "qr"), (lambda x: tuff.cumprod(x).sum(), "cumprod")):
         with pytest.raises(TypeError, match=f"{name}\\(\\) has no rule for gradients"):
             grad.grad(function)(x)
     with pytest.raises(TypeError, match="overwritten"):

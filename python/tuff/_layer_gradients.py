@@ -1,4 +1,4 @@
-"""Gradients of softmax, normalisations, attention, convolutions and pooling: the rules of tuff.grad."""
+"""Gradients of softmax, normalisations, attention, positions, convolutions, pooling and resizing: the rules of tuff.grad."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from . import _attention, _convolution, _indexing, _norms, _pool
+from . import _attention, _convolution, _indexing, _norms, _pool, _position, _resize
 from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
 from ._array import Array
-from ._checked import real, whole
+from ._checked import is_number, real, whole
 from ._expression import expr
 from ._gradients import activated
 from ._images import channels_second, numbers
@@ -227,6 +227,26 @@ def _by_heads(x: Array, times: int) -> Array:
     return wide.reshape((*x.shape[:-3], x.shape[-3] * times, *x.shape[-2:]))
 
 
+@rule("rope")
+def _(
+    x: Traced, positions: Optional[Array] = None, *, offset: int = 0, base: float = 10000.0, rotary_dim: Optional[int] = None,
+    interleaved: bool = False, heads_last: bool = False, out: object = None
+) -> Array:  # fmt: skip
+    """The transpose of a rotation is that by the negative angle, and angles are multiples of positions."""
+    refuse_out(out, "rope")
+    options = dict(base=base, rotary_dim=rotary_dim, interleaved=interleaved, heads_last=heads_last)
+    y = _position.rope(x.value, positions, offset=offset, **options)
+
+    def pull(g: Array) -> Array:
+        if positions is None:
+            back = x.context.array(-np.arange(x.shape[1 if heads_last else 2], dtype=np.int32))
+        else:
+            back = expr("-p", dtype=np.int32, p=positions)
+        return _position.rope(dense(g), back, offset=-offset, **options)
+
+    return x.tape.add(y, ((x.place, pull),))
+
+
 @rule("dropout")
 def _(generator: Any, x: Traced, p: float = 0.5, *, mask: bool = False, out: object = None) -> Any:
     refuse_out(out, "dropout")
@@ -396,3 +416,31 @@ def _(dy: Traced, shape: Any, kernel: Any, **options: Any) -> Array:
         return _pool.avg_pool(dense(g), kernel, **options)
 
     return noted(dy, lambda v: _pool.avg_pool_backward(v, shape, kernel, **options), pull)
+
+
+@rule("resize")
+def _(
+    x: Traced, shape: Any, mode: str = "linear", *, align_corners: bool = False, scale: Any = None, layout: str = "nchw", out: object = None
+) -> Array:  # fmt: skip
+    """What an axis becomes is a product with a matrix, which the resized identity is; its gradient is one with the transpose."""
+    refuse_out(out, "resize")
+    y = _resize.resize(x.value, shape, mode, align_corners=align_corners, scale=scale, layout=layout)
+    axes = x.ndim - 2
+    sizes = numbers(shape, axes, "shape")
+    scales = [None] * axes if scale is None else [scale] * axes if is_number(scale) else list(scale)
+    first = 2 if layout == "nchw" else 1
+
+    def along(g: Array, i: int) -> Array:
+        size = x.shape[first + i]
+        eye = x.context.array(np.eye(size, dtype=np.float32)).reshape(1, size, size)
+        matrix = _resize.resize(eye, sizes[i], mode, align_corners=align_corners, scale=scales[i])[0]  # (in, out)
+        last = g.ndim - 1
+        moved = dense(g.swapaxes(first + i, last))
+        return (moved.astype(np.float32) @ matrix.astype(np.float32).mT).swapaxes(first + i, last)
+
+    def pull(g: Array) -> Array:
+        for i in range(axes):
+            g = along(g, i)
+        return g.astype(x.dtype)
+
+    return x.tape.add(y, ((x.place, pull),))

@@ -10,6 +10,7 @@ from . import raw
 from ._checked import I64, real, whole
 from ._error import check
 from ._operands import dtype_of, require_array, result_of
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["rope"]
 
 
+@differentiable
 def rope(
     x: Array,
     positions: Optional[Array] = None,

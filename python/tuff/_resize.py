@@ -9,6 +9,7 @@ from ._checked import choice, is_number, real, sequence
 from ._error import check
 from ._images import LAYOUTS, Numbers, as_stored, channels_second, numbers, require_layout
 from ._operands import dtype_of, require_array, result_of
+from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -22,6 +23,7 @@ MODES = {
 }
 
 
+@differentiable
 def resize(
     x: Array,
     shape: Numbers,

@@ -27,7 +27,7 @@ RowPlaces row_places(Layout layout, uint64_t batch, uint64_t heads, uint64_t row
 }
 
 std::vector<float> placed_rows(const RowPlaces& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
-                          const std::vector<float>& values) {
+                               const std::vector<float>& values) {
   std::vector<float> result(s.count, from_bits(kGuard));
   size_t from = 0;
   for (uint64_t b = 0; b < batch; ++b) {
@@ -42,7 +42,7 @@ std::vector<float> placed_rows(const RowPlaces& s, uint64_t batch, uint64_t head
 }
 
 std::vector<float> gathered_rows(const RowPlaces& s, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
-                            const std::vector<float>& raw) {
+                                 const std::vector<float>& raw) {
   std::vector<float> result, between = raw;
   for (uint64_t row = 0; row < batch * heads * rows; ++row) {
     const auto from = static_cast<ptrdiff_t>(s.at(row / (heads * rows), row / rows % heads, row % rows));
@@ -289,17 +289,17 @@ void run_attention(tuff_context context, const AttentionShape& s) {
 void run_attention(tuff_context context, const AttentionShape& s, const std::vector<float>& hq,
                    const std::vector<float>& hk, const std::vector<float>& hv, const AttentionExtras& extras) {
   const uint64_t kv_heads = s.heads_of_kv(), shift = s.shift / size_of(s.dtype);
-  const Strides at_q = row_places(s.layout, s.batch, s.heads, s.seq_q, s.head_dim),
-                at_k = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.head_dim),
-                at_v = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.dim_v()),
-                at_o = row_places(s.layout, s.batch, s.heads, s.seq_q, s.dim_v());
+  const RowPlaces at_q = row_places(s.layout, s.batch, s.heads, s.seq_q, s.head_dim),
+                  at_k = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.head_dim),
+                  at_v = row_places(s.layout, s.batch, kv_heads, s.seq_kv, s.dim_v()),
+                  at_o = row_places(s.layout, s.batch, s.heads, s.seq_q, s.dim_v());
   const std::vector<float> placed_q = placed_rows(at_q, s.batch, s.heads, s.seq_q, s.head_dim, hq),
                            placed_k = placed_rows(at_k, s.batch, kv_heads, s.seq_kv, s.head_dim, hk),
                            placed_v = placed_rows(at_v, s.batch, kv_heads, s.seq_kv, s.dim_v(), hv);
   const StoredTensor q(context, s.dtype, placed_q, shift), k(context, s.dtype, placed_k, shift),
       v(context, s.dtype, placed_v, shift),
-      o(context, s.dtype, placed_rows(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), std::vector<float>(s.results(), poison())),
-        shift);
+      o(context, s.dtype,
+        placed_rows(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), std::vector<float>(s.results(), poison())), shift);
   Expected lse, expected = solve_attention(s, hq, hk, hv, extras, s.lse ? &lse : nullptr);
   add_storage(expected, s.dtype);
   if (s.plain()) {
