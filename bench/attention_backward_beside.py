@@ -89,7 +89,7 @@ def main() -> None:
             least[name] = np.minimum(least[name], timed(way))
     own = least["tuff_attention_backward"]
     operations = 10 * batch * heads * rows * rows * size / (2 if options.causal else 1)
-    print(f"{context.device_name}; load {os.getloadavg()[0]:.1f}; {batch} x {heads} x {rows} x {size}{', causal' if options.causal else ''}")
+    print(f"{context.device.name}; load {os.getloadavg()[0]:.1f}; {batch} x {heads} x {rows} x {size}{', causal' if options.causal else ''}")
     for name, (cpu, wall) in least.items():
         print(f"{name:26} CPU {1e3 * cpu:8.1f} ms, {cpu / own[0]:5.2f} x   wall {1e3 * wall:8.1f} ms, {wall / own[1]:5.2f} x   "
               f"{operations / wall / 1e9:6.1f} GFLOP/s")  # fmt: skip

@@ -257,7 +257,7 @@ void Part::record_store(const Sum& sum, uint64_t first, uint64_t heads) const {
     told.rows = static_cast<uint32_t>(rows);
     told.first_head = static_cast<uint32_t>(first);
     told.heads = static_cast<uint32_t>(sum.heads);
-    told.length = static_cast<uint32_t>(sum.rows);
+    told.seq = static_cast<uint32_t>(sum.rows);
     told.size = static_cast<uint32_t>(sum.size);
     dispatch.push(told);
   };
