@@ -22,7 +22,7 @@
 namespace tuff::attention_backward {
 namespace {
 
-constexpr uint64_t kBlockRows = 256, kBlockKeys = 512;
+constexpr uint64_t kBlockRows = 256, kBlockKeys = 256;
 // Scratch memory of a part, and of one with a single head of k and v. Longer sequences are left to the tiles.
 constexpr uint64_t kPartBytes = uint64_t{64} << 20, kMostBytes = uint64_t{1} << 30;
 
