@@ -65,7 +65,7 @@ std::vector<Family> special_families() {
        {}},
       {"conv", "TUFF_CONV_VARIANT", named(TUFF_SWEEP_CONV, {"patches", "matrices", kDepthwise, kTransposed}), {}},
       {"attention", "TUFF_ATTENTION_VARIANT", named(TUFF_SWEEP_ATTENTION, {"native_128"}), {}},
-      {"attention_backward", "TUFF_ATTENTION_BACKWARD_VARIANT", named(TUFF_SWEEP_ATTENTION_BACKWARD, {}), {}},
+      {"attention_backward", "TUFF_ATTENTION_BACKWARD_VARIANT", named(TUFF_SWEEP_ATTENTION_BACKWARD, {"products"}), {}},
       {"scan", "TUFF_REDUCE_VARIANT", {"cpu", "gpu"}, {}},
   };
 }
