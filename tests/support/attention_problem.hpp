@@ -56,10 +56,10 @@ struct RowPlaces {
 RowPlaces row_places(Layout layout, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim);
 // Copies rows to their places in a layout, with guards between them.
 std::vector<float> placed_rows(const RowPlaces& places, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
-                          const std::vector<float>& values);
+                               const std::vector<float>& values);
 // The inverse, which requires that the guards are there.
 std::vector<float> gathered_rows(const RowPlaces& places, uint64_t batch, uint64_t heads, uint64_t rows, uint64_t dim,
-                            const std::vector<float>& raw);
+                                 const std::vector<float>& raw);
 
 // Optional inputs of a descriptor, as numbers on the host.
 struct AttentionExtras {
@@ -71,7 +71,8 @@ AttentionExtras attention_extras(const AttentionShape& shape);
 // The element of bias and mask for a batch element, head, query and key.
 uint64_t attention_extra_at(const AttentionShape& shape, uint64_t b, uint64_t h, uint64_t i, uint64_t j);
 // True if a query sees a key, following the header's wording.
-bool attention_sees(const AttentionShape& shape, const AttentionExtras& extras, uint64_t b, uint64_t h, uint64_t i, uint64_t j);
+bool attention_sees(const AttentionShape& shape, const AttentionExtras& extras, uint64_t b, uint64_t h, uint64_t i,
+                    uint64_t j);
 
 // The same on a device.
 class StoredExtras {
