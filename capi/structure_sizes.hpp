@@ -240,6 +240,14 @@ struct Released<tuff_gradient_norm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {88};  // 0.9.0
 };
 template <>
+struct Released<tuff_cross_entropy_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
+};
+template <>
+struct Released<tuff_softmax_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
+};
+template <>
 struct Released<tuff_spmm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
 };

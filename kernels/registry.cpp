@@ -28,7 +28,9 @@
 #include "kernels/rnn/rnn_backward.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/shape.hpp"
+#include "kernels/softmax/cross_entropy.hpp"
 #include "kernels/softmax/softmax.hpp"
+#include "kernels/softmax/softmax_backward.hpp"
 #include "kernels/sort/sort.hpp"
 #include "kernels/sparse/sparse.hpp"
 
@@ -88,6 +90,8 @@ const OperationInfo* const kOperations[] = {
     &operations::rnn_backward.info(),
     &operations::optimizer_step.info(),
     &operations::gradient_norm.info(),
+    &operations::cross_entropy.info(),
+    &operations::softmax_backward.info(),
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
     &operations::sddmm.info(),

@@ -93,6 +93,7 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
     return buffer.find('[') == std::string_view::npos;  // those that are not in a list
   }
   if (function == "tuff_attention_backward") return buffer == "dq" || buffer == "dk" || buffer == "dv";
+  if (function == "tuff_cross_entropy") return buffer != "logits" && buffer != "labels";
   if (function == "tuff_sparse_convert") return buffer == "count";
   if (function == "tuff_sddmm") return buffer == "scales";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";

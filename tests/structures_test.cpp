@@ -406,6 +406,14 @@ TEST_P(Structures, OperationStructures) {
   optimizer.dtype = TUFF_F32;
   expect_checked("tuff_optimizer_step", optimizer, false,
                  [&](const tuff_optimizer_desc* d) { return tuff_optimizer_step(context(), d); });
+  auto cross_entropy = operation(tuff_cross_entropy_desc{});
+  cross_entropy.label_type = TUFF_I32, cross_entropy.rank = 2, cross_entropy.axis = 1;
+  expect_checked("tuff_cross_entropy", cross_entropy, false,
+                 [&](const tuff_cross_entropy_desc* d) { return tuff_cross_entropy(context(), d); });
+  auto softmax_backward = operation(tuff_softmax_backward_desc{});
+  softmax_backward.rank = 2;
+  expect_checked("tuff_softmax_backward", softmax_backward, false,
+                 [&](const tuff_softmax_backward_desc* d) { return tuff_softmax_backward(context(), d); });
   const OwnBuffer norm(context(), 4);
   tuff_gradient_norm_desc gradient_norm{};
   gradient_norm.struct_size = sizeof gradient_norm;

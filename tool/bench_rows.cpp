@@ -461,6 +461,30 @@ void add_rnn_rows(std::vector<Row>& all, uint64_t batch, uint64_t steps, uint64_
                             }));
 }
 
+// The loss and the gradient of rows of logits, in one pass, and the gradient of softmax.
+void add_loss_rows(std::vector<Row>& all, uint64_t rows, uint64_t classes) {
+  const uint64_t n = rows * classes;
+  const std::string shape = fmt::format("{} x {}", rows, classes);
+  all.push_back(memory_row("cross_entropy", "cross_entropy", shape + ", loss and gradient", 12 * n, {n, rows, rows, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_cross_entropy_desc desc{};
+                             desc.dtype = TUFF_F32, desc.label_type = TUFF_I32, desc.rank = 2, desc.axis = 1;
+                             desc.shape[0] = rows, desc.shape[1] = classes;
+                             desc.logits = b[0].handle(), desc.labels = b[1].handle();
+                             desc.loss = b[2].handle(), desc.gradient = b[3].handle();
+                             context.cross_entropy(desc);
+                           }));
+  all.push_back(memory_row("softmax_backward", "softmax_backward", shape, 12 * n, {n, n, n},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_softmax_backward_desc desc{};
+                             desc.dtype = TUFF_F32, desc.rank = 2, desc.axis = 1;
+                             desc.shape[0] = rows, desc.shape[1] = classes;
+                             desc.output = b[0].handle(), desc.output_gradient = b[1].handle();
+                             desc.gradient = b[2].handle();
+                             context.softmax_backward(desc);
+                           }));
+}
+
 // AdamW for a few tensors, and the norm of their gradients.
 void add_optimizer_rows(std::vector<Row>& all, uint64_t size) {
   constexpr size_t kTensors = 4;
@@ -717,9 +741,11 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   if (large) {
     add_rnn_rows(all, 64, 100, 1024);
     add_optimizer_rows(all, 1 << 24);
+    add_loss_rows(all, 8192, 32000);
   } else {
     add_rnn_rows(all, 8, 32, 128);
     add_optimizer_rows(all, 1 << 20);
+    add_loss_rows(all, 512, 4000);
   }
   add_linalg_rows(all, large ? 4096 : 512);
   add_sparse_rows(all, large ? 4096 : 512);

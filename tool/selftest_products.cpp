@@ -378,6 +378,46 @@ Case gradient_norm_case() {
   return within(std::move(entry), 2e-5);
 }
 
+// Gradients by cross-entropy, all with label 0, and by softmax: quotients of exponentials below 1, wrong by some 20
+// roundings and by those of differences of at most 8, and sums of 77 of them.
+Case cross_entropy_case() {
+  constexpr uint64_t kRows = 40, kClasses = 77;
+  Case entry{"cross_entropy", "40 rows of 77 classes, gradient", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_cross_entropy_desc desc{};
+      desc.dtype = TUFF_F32, desc.label_type = TUFF_I32, desc.rank = 2, desc.axis = 1;
+      desc.shape[0] = kRows, desc.shape[1] = kClasses, desc.label_smoothing = 0.1;
+      desc.logits = in[0].handle(), desc.labels = in[1].handle(), desc.gradient = out.handle();
+      context.cross_entropy(desc);
+    };
+    Problem problem{operation, shape, {}, poison(kRows * kClasses), call, exact};
+    problem.inputs = {random.uniform(kRows * kClasses, -4, 4), std::vector<float>(kRows, 0.0f)};
+    return problem;
+  };
+  return within(std::move(entry), 2e-5);
+}
+
+Case softmax_backward_case() {
+  constexpr uint64_t kRows = 40, kExtent = 77;
+  Case entry{"softmax_backward", "40 rows of 77", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_softmax_backward_desc desc{};
+      desc.dtype = TUFF_F32, desc.rank = 2, desc.axis = 1;
+      desc.shape[0] = kRows, desc.shape[1] = kExtent;
+      desc.output = in[0].handle(), desc.output_gradient = in[1].handle(), desc.gradient = out.handle();
+      context.softmax_backward(desc);
+    };
+    Problem problem{operation, shape, {}, poison(kRows * kExtent), call, exact};
+    problem.inputs = {random.uniform(kRows * kExtent, 0, 0.03), random.uniform(kRows * kExtent, -1, 1)};
+    return problem;
+  };
+  return within(std::move(entry), 2e-5);
+}
+
 }  // namespace
 
 void add_product_cases(std::vector<Case>& cases) {
@@ -415,6 +455,8 @@ void add_product_cases(std::vector<Case>& cases) {
   cases.push_back(rnn_backward_case());
   cases.push_back(optimizer_case());
   cases.push_back(gradient_norm_case());
+  cases.push_back(cross_entropy_case());
+  cases.push_back(softmax_backward_case());
 }
 
 }  // namespace tool

@@ -2415,9 +2415,9 @@ typedef struct tuff_rnn_backward_desc {
 TUFF_API tuff_status tuff_rnn_backward(tuff_stream stream, const tuff_rnn_backward_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
- * Training: steps of optimisers. Since 0.9.0. docs/training.md has examples.
+ * Training. Since 0.9.0. docs/training.md has examples.
  *
- * Each call takes a list of tensors, as arrays of `count` handles: tensor i is at the start of parameters[i] and has
+ * Optimisers and norms of gradients take a list of tensors, as arrays of `count` handles: tensor i is at the start of parameters[i] and has
  * sizes[i] elements, gradients[i] is its gradient, and so on. The tensors of a list share one type; a network with
  * tensors of several types takes a call for each. TUFF_NULL_HANDLE may stand for a tensor without elements.
  * ------------------------------------------------------------------------------------------- */
@@ -2517,6 +2517,69 @@ typedef struct tuff_gradient_norm_desc {
  * f32, if there is no output or no norm to accumulate, and for an output that overlaps any other operand; UNSUPPORTED
  * for other types. */
 TUFF_API tuff_status tuff_gradient_norm(tuff_stream stream, const tuff_gradient_norm_desc* desc);
+
+/* Options of tuff_cross_entropy(). */
+typedef struct tuff_cross_entropy_desc {
+  uint32_t struct_size;
+  int32_t dtype;      /* of logits and gradient: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t label_type; /* TUFF_I32, TUFF_I64, TUFF_U32 or TUFF_U64 */
+  int32_t ignores;    /* 1: rows with the label ignore_index do not count */
+  int64_t ignore_index;
+  uint64_t shape[8];  /* of the logits */
+  uint32_t rank;      /* 1 to 8 */
+  uint32_t axis;      /* of the classes; a row is the logits that differ along it only */
+  double label_smoothing; /* from 0 to 1: the part of the weight that all classes share alike */
+  double gradient_scale;  /* gradients are multiplied by this; 0: 1 */
+  tuff_buffer logits;
+  tuff_buffer labels;     /* the class of each row: [shape without the axis] */
+  tuff_buffer gradient_factor; /* one TUFF_F32 that gradients are multiplied by, too; TUFF_NULL_HANDLE: none */
+  tuff_buffer loss_gradient;   /* TUFF_F32, of each row's loss: [shape without the axis]; TUFF_NULL_HANDLE: ones */
+  tuff_buffer loss;     /* out: TUFF_F32: [shape without the axis]; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer gradient; /* out: by the logits, of their shape; may be exactly logits; TUFF_NULL_HANDLE: not wanted */
+} tuff_cross_entropy_desc;
+
+/* Cross-entropy of rows of logits x and their labels y, the gradient by the logits, or both in one pass. With C classes,
+ * p = softmax(x), s = label_smoothing and q_j = (1 - s) * (1 if j is y, else 0) + s / C:
+ *   loss      -sum over j of q_j * log(p_j) = log(sum(exp(x - max))) - (1 - s) * (x_y - max) - s * mean(x - max)
+ *   gradient  loss_gradient * gradient_scale * gradient_factor * (p_j - q_j)
+ * For the mean over rows that count, let gradient_factor be 1 / their number.
+ *
+ * A row that is ignored has a loss and gradients of 0, whatever its logits are. A row is NaN, its gradients too, if
+ * softmax() of it is, and if its label is out of range and not ignored: indices are checked nowhere else. Without
+ * smoothing, logits of -infinity of other classes count as weights of 0; that of the label makes the loss infinite.
+ *
+ * Computed in f32 (on the host backend in f64); each result is rounded once. loss is f32 for all types.
+ * Errors: INVALID_ARGUMENT for a label_smoothing outside 0 ... 1, for a gradient_scale that is not finite in f32, if
+ * neither loss nor gradient is wanted, if an option of the gradient is given without it, and for outputs that overlap
+ * another operand otherwise. UNSUPPORTED for other types, and on devices for 2^31 classes or more, or as
+ * many elements after them. */
+TUFF_API tuff_status tuff_cross_entropy(tuff_stream stream, const tuff_cross_entropy_desc* desc);
+
+/* Options of tuff_softmax_backward(). */
+typedef struct tuff_softmax_backward_desc {
+  uint32_t struct_size;
+  int32_t dtype; /* of all operands: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  tuff_buffer output;          /* of tuff_softmax(), with a mask or without */
+  tuff_buffer output_gradient; /* by output */
+  tuff_buffer gradient; /* out: by the input; may be exactly output or output_gradient */
+  uint64_t shape[8];    /* of all three */
+  uint32_t rank;        /* 1 to 8 */
+  uint32_t axis;
+  double scale;      /* of the input, as in tuff_softmax_desc; 0: 1 */
+  int32_t logarithm; /* 1: output is the logarithm of the softmax */
+  int32_t reserved;  /* zero */
+} tuff_softmax_backward_desc;
+
+/* The gradient by the input of tuff_softmax(), from its output y and the gradient dy by that, along one axis:
+ *   softmax    scale * y * (dy - sum(dy * y))
+ *   logarithm  scale * (dy - exp(y) * sum(dy))
+ * Elements that a mask hides have an output of 0 (-infinity), and so by softmax a gradient of 0. With an added mask the
+ * gradient by the mask is that by the input with a scale of 1.
+ *
+ * Computed in f32 (on the host backend in f64); each element is rounded once.
+ * Errors: INVALID_ARGUMENT for a scale that is not finite or is zero in f32, and for operands that overlap gradient
+ * otherwise. UNSUPPORTED for other types, and on devices for 2^31 elements or more along the axis, or after it. */
+TUFF_API tuff_status tuff_softmax_backward(tuff_stream stream, const tuff_softmax_backward_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Sparse matrices. Since 0.9.0. docs/sparse.md has examples.

@@ -1146,6 +1146,8 @@ class Operations {
   Outcome rnn_backward(tuff_rnn_backward_desc desc) const { return with_size(tuff_rnn_backward, desc); }
   Outcome optimizer_step(tuff_optimizer_desc desc) const { return with_size(tuff_optimizer_step, desc); }
   Outcome gradient_norm(tuff_gradient_norm_desc desc) const { return with_size(tuff_gradient_norm, desc); }
+  Outcome cross_entropy(tuff_cross_entropy_desc desc) const { return with_size(tuff_cross_entropy, desc); }
+  Outcome softmax_backward(tuff_softmax_backward_desc desc) const { return with_size(tuff_softmax_backward, desc); }
   Outcome spmm(tuff_spmm_desc desc) const { return with_size(tuff_spmm, desc); }
   Outcome sparse_convert(tuff_sparse_convert_desc desc) const { return with_size(tuff_sparse_convert, desc); }
   Outcome sddmm(tuff_sddmm_desc desc) const { return with_size(tuff_sddmm, desc); }

@@ -600,6 +600,52 @@ def test_losses(host, rng):
     check(host, grad.mean_squared_error, logits, logits + 0.5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("labelled", [np.int32, np.int64, np.uint8, np.uint64])
+def test_cross_entropy_of_every_type(ctx, rng, dtype, labelled):
+    """Labels of narrow types are widened first. Nothing waits."""
+    logits, labels = rng.uniform(-2, 2, (2, 30, 7)).astype(dtype), rng.integers(0, 7, (2, 30)).astype(labelled)
+    x, on_device = ctx.array(logits, dtype), ctx.array(labels, labelled)
+    logs = logits.astype(F64) - np.log(np.exp(logits.astype(F64)).sum(-1, keepdims=True))
+    for smoothing, ignored in ((0.0, None), (0.1, 3), (1.0, 3)):
+        kept = np.ones(labels.shape, bool) if ignored is None else labels != ignored
+        weight = (np.eye(7)[labels.astype(int)] * (1 - smoothing) + smoothing / 7) * kept[..., None]
+        value, slopes = grad.value_and_grad(
+            lambda x, s=smoothing, i=ignored: 3.0 * grad.cross_entropy(x, on_device, label_smoothing=s, ignore_index=i)
+        )(x)
+        tolerance = 2e-3 if dtype == np.float16 else 1e-5
+        assert value.dtype == dtype and value.item() == pytest.approx(-3 * (logs * weight).sum() / kept.sum(), rel=tolerance)
+        wanted = 3 * (np.exp(logs) * kept[..., None] - weight) / kept.sum()
+        np.testing.assert_allclose(slopes.numpy().astype(F64), wanted, rtol=tolerance, atol=tolerance / 50)
+
+
+def test_cross_entropy_of_labels_without_a_class(ctx):
+    for dtype in (np.float32, np.float16):
+        x = ctx.array([[1.0, 2.0], [3.0, 4.0]], dtype)
+        for labels, ignored, finite in (([0, 2], None, False), ([0, -1], None, False), ([0, -1], -1, True), ([2, 1], 2, True), ([5, 5], 5, False)):
+            value, slopes = grad.value_and_grad(lambda x, l=labels, i=ignored: grad.cross_entropy(x, ctx.array(l, np.int64), ignore_index=i))(x)
+            assert np.isfinite(value.item()) == finite, (dtype, labels)
+            if finite:
+                row = labels.index(ignored)
+                assert (slopes.numpy()[row] == 0).all() and (slopes.numpy()[1 - row] != 0).all()
+
+
+def test_second_derivatives_of_losses_and_softmax(ctx, rng):
+    logits = rng.uniform(-1, 1, (3, 4))
+    x, labels = ctx.array(logits, np.float32), ctx.array([0, 2, 3], np.int64)
+    # By the first class of each row, the slope of the slope: p (1 - p) / rows.
+    second = grad.grad(lambda x: grad.grad(lambda y: grad.cross_entropy(y, labels))(x)[:, 0].sum())(x).numpy()
+    p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
+    np.testing.assert_allclose(second, p * (np.eye(4)[0] - p[:, :1]) / 3, rtol=1e-4, atol=1e-6)
+    outer = grad.grad(lambda a: grad.grad(lambda y: (a * grad.cross_entropy(y, labels)))(x)[0, 0])(ctx.array(2.0, np.float32))
+    assert outer.item() == pytest.approx((p[0, 0] - 1) / 3, rel=1e-4)
+    for function in (tuff.softmax, tuff.log_softmax):
+        for axis in (0, 1):
+            slopes = grad.grad(lambda x, f=function, a=axis: (f(x, a, scale=0.5) * x).sum())(x).numpy()
+            wide = grad.grad(lambda x, f=function, a=axis: (f(x * 0.5, a) * x).sum())(x).numpy()
+            np.testing.assert_allclose(slopes, wide, rtol=1e-4, atol=1e-5)
+
+
 def test_arguments_in_lists_and_dictionaries(host):
     parameters = {"w": [host.array([1.0, 2.0]), host.array([3.0])], "b": (host.array(4.0),)}
     value, slopes = grad.value_and_grad(lambda p, x: ((p["w"][0] * x).sum() + p["w"][1].sum() * 2.0 + p["b"][0] * p["b"][0]).reshape(1))(

@@ -1661,6 +1661,47 @@ class GradientNormDesc(Structure):
     ]
 
 
+class CrossEntropyDesc(Structure):
+    """tuff_cross_entropy_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("label_type", c_int32),
+        ("ignores", c_int32),
+        ("ignore_index", c_int64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("label_smoothing", c_double),
+        ("gradient_scale", c_double),
+        ("logits", c_uint64),
+        ("labels", c_uint64),
+        ("gradient_factor", c_uint64),
+        ("loss_gradient", c_uint64),
+        ("loss", c_uint64),
+        ("gradient", c_uint64),
+    ]
+
+
+class SoftmaxBackwardDesc(Structure):
+    """tuff_softmax_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("output", c_uint64),
+        ("output_gradient", c_uint64),
+        ("gradient", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("rank", c_uint32),
+        ("axis", c_uint32),
+        ("scale", c_double),
+        ("logarithm", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class SpmmDesc(Structure):
     """tuff_spmm_desc"""
 
@@ -2272,6 +2313,8 @@ FUNCTIONS = {
     # Training
     "tuff_optimizer_step": (c_int32, [c_uint64, POINTER(OptimizerDesc)]),
     "tuff_gradient_norm": (c_int32, [c_uint64, POINTER(GradientNormDesc)]),
+    "tuff_cross_entropy": (c_int32, [c_uint64, POINTER(CrossEntropyDesc)]),
+    "tuff_softmax_backward": (c_int32, [c_uint64, POINTER(SoftmaxBackwardDesc)]),
     # Sparse matrices
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),

@@ -44,6 +44,8 @@ def _softmax(x: Any, axis: int, scale: float, mask: Any, out: object, logarithm:
     y = function(x.value, axis, scale=scale, mask=mask)
 
     def pull(g: Array) -> Array:
+        if not any_traced((g, y)):
+            return _norms.softmax_gradient(y, dense(g), axis, scale, logarithm)
         total = (g if logarithm else g * y).sum(axis, True)
         slope = "s * (g - exp(y) * t)" if logarithm else "s * y * (g - t)"
         return expr(slope, dtype=x.dtype, g=g, y=y, t=total, s=float(scale))

@@ -95,6 +95,17 @@ def _softmax(
     return result
 
 
+def softmax_gradient(y: Array, g: Array, axis: int, scale: float, logarithm: bool) -> Array:
+    """The gradient by the input of softmax or log_softmax, of the output y and the gradient by that."""
+    result = y.context.empty(y.shape, y.dtype)
+    desc = raw.SoftmaxBackwardDesc(
+        dtype=dtype_of(y), output=y.buffer.handle, output_gradient=g.buffer.handle, gradient=result.buffer.handle, shape=y.shape,
+        rank=y.ndim, axis=whole_axis(axis, y.ndim), scale=scale, logarithm=int(logarithm),
+    )  # fmt: skip
+    check(raw.tuff_softmax_backward(y.context.stream_handle, desc))
+    return result
+
+
 def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> None:
     """Sets weight, bias, … of shape (size,) in a descriptor. All have x's dtype, or all are float32."""
     present = {name: array for name, array in given.items() if array is not None}

@@ -16,7 +16,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from . import _gradients, _layer_gradients, _norms, _recurrent_gradients  # noqa: F401  the rules
+from . import _gradients, _layer_gradients, _losses, _norms, _recurrent_gradients  # noqa: F401  the rules
 from ._array import Array
 from ._checked import is_whole, real, whole
 from ._expression import expr
@@ -101,9 +101,8 @@ def mean_squared_error(x: Array, target: Array) -> Array:
 
 def cross_entropy(logits: Array, labels: Array, *, label_smoothing: float = 0.0, ignore_index: Optional[int] = None) -> Array:
     """The mean of -log(softmax(logits)) at the labels: logits (…, classes), labels (…) of integers. label_smoothing gives
-    that part of the weight to all classes alike; rows with the label ignore_index do not count, and how
-    many do is waited for. A label out of range has
-    no class."""
+    that part of the weight to all classes alike; rows with the label ignore_index do not count. The mean is NaN if a label
+    is out of range, or if all are ignored. Nothing waits."""
     if labels.shape != logits.shape[:-1] or labels.dtype.kind not in "iu":
         raise ValueError(f"labels are {labels.shape} of {labels.dtype}, needs integers of shape {logits.shape[:-1]}")
     smoothing = real(label_smoothing, "label_smoothing")
@@ -112,13 +111,17 @@ def cross_entropy(logits: Array, labels: Array, *, label_smoothing: float = 0.0,
     classes = logits.shape[-1]
     if classes == 0 or labels.size == 0:
         raise ValueError(f"cross_entropy of logits of shape {logits.shape}")
+    ignored = None if ignore_index is None else whole(ignore_index, "ignore_index", -(2**63), 2**63 - 1)
+    found = _losses.cross_entropy(logits, labels, smoothing, ignored)
+    if found is not None:
+        return found
     each = labels.context.array(np.arange(classes), np.int64)
     rows = labels.reshape((*labels.shape, 1))
-    counted = f"i == {whole(ignore_index, 'ignore_index', -(2**63), 2**63 - 1)} ? 0 : " if ignore_index is not None else ""
-    weight = expr(f"{counted}(i == c ? 1 - s : 0) + s / n", dtype=logits.dtype, i=rows, c=each, s=smoothing, n=float(classes))
-    rows_counted = float(labels.size)
-    if ignore_index is not None:
-        rows_counted = float((labels != ignore_index).sum().item())
-        if rows_counted == 0:
-            raise ValueError("cross_entropy: every label is ignore_index")
-    return (_norms.log_softmax(logits, -1) * weight).sum() * (-1 / rows_counted)
+    weight = "l >= 0 && l < n ? (l == c ? 1 - s : 0) + s / n : nan"
+    if ignored is not None:
+        weight = f"l == {ignored} ? 0 : ({weight})"
+    each_weight = expr(weight, dtype=logits.dtype, l=rows, c=each, s=smoothing, n=float(classes))
+    total = (_norms.log_softmax(logits, -1) * each_weight).sum()
+    if ignored is None:
+        return total * (-1 / labels.size)
+    return expr("-t / n", dtype=logits.dtype, t=total, n=expr("l == i ? 0 : 1", dtype=logits.dtype, l=labels, i=ignored).sum())

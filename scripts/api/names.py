@@ -44,6 +44,8 @@ VALUES = {
     "algorithm": "tuff_optimizer",
     "gradient_type": "tuff_dtype",
     "nesterov": "boolean",
+    "ignores": "boolean",
+    "label_type": "tuff_dtype",
     "tuff_gradient_norm_desc.accumulate": "boolean",
     "precision": "tuff_precision",
     "tuff_device_properties.type": "tuff_device_type",

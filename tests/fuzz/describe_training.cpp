@@ -1,5 +1,5 @@
-// Steps of optimisers and norms of gradients. Values are small integers; how far two backends may differ follows from
-// their magnitudes.
+// Steps of optimisers, norms of gradients, cross-entropy and the gradient of softmax. Values are small integers; how
+// far two backends may differ follows from their magnitudes.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -34,7 +34,7 @@ std::vector<uint64_t> draw_sizes(Draft& d) {
 // Whether all contents are integers up to `most` where that matters.
 bool integral(const Draft& d, double most) {
   for (const Operand& operand : d.operands) {
-    if (!operand.read || operand.elements == 0 || operand.dtype == TUFF_I32) continue;
+    if (!operand.read || operand.elements == 0 || spacing(operand.dtype, 1) == 0) continue;  // no float
     if (!operand.seen.integral || operand.seen.most > most) return false;
   }
   return true;
@@ -163,12 +163,85 @@ void draw_gradient_norm(Draft& d) {
   d.suits = [&d] { return integral(d, 0x1p20); };
 }
 
+// A shape, and the axis that is set.
+std::vector<uint64_t> draw_rows(Draft& d, uint64_t least, uint64_t& axis) {
+  std::vector<uint64_t> shape(d.shape.between(1, 3));
+  axis = d.shape.below(shape.size());
+  for (size_t i = 0; i < shape.size(); ++i) {
+    shape[i] = i == axis ? d.extent(std::max(draw_size(d.shape, 60), least), least, 60)
+                         : d.extent(draw_size(d.shape, 9), 0, 9);
+  }
+  d.set("rank", shape.size()), d.set("axis", axis);
+  d.list("shape", shape);
+  return shape;
+}
+
+// Logits are integers, which f32 subtracts exactly; exp and log are correct to 4 ULP.
+void draw_cross_entropy(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), label_type = draw.of<int32_t>({TUFF_I32, TUFF_I64, TUFF_U32, TUFF_U64});
+  d.set("dtype", dtype), d.set("label_type", label_type);
+  uint64_t axis = 0;
+  const std::vector<uint64_t> shape = draw_rows(d, 1, axis);
+  const uint64_t elements = product(shape), classes = shape[axis], rows = elements / classes;
+  const double smoothing = draw.of({0.0, 0.0, 0.125, 1.0}), scale = d.free.of({1.0, 1.0, -2.0, 0.5});
+  d.real("label_smoothing", smoothing);
+  if (draw.one_in(2)) d.set("ignores", 1), d.set("ignore_index", static_cast<int32_t>(d.free.below(4)));
+  const bool loss = draw.one_in(2), gradient = draw.one_in(2) || !loss;
+  if (gradient) d.real("gradient_scale", scale);
+  d.input("logits", dtype, elements);
+  d.input("labels", label_type, rows, Fill::indices, static_cast<double>(classes));
+  const double relative = gamma(300);
+  if (gradient && draw.one_in(2)) d.input("gradient_factor", TUFF_F32, rows != 0 ? 1 : 0);
+  if (gradient && draw.one_in(2)) d.input("loss_gradient", TUFF_F32, rows);
+  if (loss) {
+    d.output("loss", TUFF_F32, rows).allowed = [&d, relative, classes](uint64_t, double) {
+      return relative * (1 + 8 * most_of(d, "logits") + std::log(static_cast<double>(classes)));
+    };
+  }
+  if (gradient) {
+    Operand& output = d.output("gradient", dtype, elements);
+    output.allowed = [&d, relative, scale, dtype](uint64_t, double value) {
+      const double error =
+          2 * relative * std::fabs(scale) * most_of(d, "gradient_factor", 1) * most_of(d, "loss_gradient", 1);
+      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+    };
+    if (d.free.one_in(4)) output.same = d.index_of("logits");
+  }
+  d.suits = [&d] { return integral(d, 64); };
+}
+
+void draw_softmax_backward(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw);
+  d.set("dtype", dtype);
+  uint64_t axis = 0;
+  const std::vector<uint64_t> shape = draw_rows(d, 0, axis);
+  const uint64_t elements = product(shape);
+  const bool logarithm = draw.one_in(2);
+  const double scale = d.free.of({1.0, 0.5, -2.0});
+  d.set("logarithm", static_cast<int32_t>(logarithm)), d.real("scale", scale);
+  d.input("output", dtype, elements, Fill::integers, logarithm ? 1 : 4);
+  d.input("output_gradient", dtype, elements);
+  Operand& output = d.output("gradient", dtype, elements);
+  const auto extent = static_cast<double>(shape[axis]);
+  output.allowed = [&d, logarithm, scale, extent, dtype](uint64_t, double value) {
+    const double y = most_of(d, "output"), dy = most_of(d, "output_gradient"), p = logarithm ? std::exp(y) : y;
+    const double error = std::fabs(scale) * (dy + p * extent * dy * (logarithm ? 1 : y)) * gamma(80);
+    return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+  };
+  if (d.free.one_in(3)) output.same = d.index_of(d.free.one_in(2) ? "output" : "output_gradient");
+  d.suits = [&d] { return integral(d, 8); };
+}
+
 }  // namespace
 
 std::span<const Description> describe_training() {
   static constexpr Description kAll[] = {
       {"tuff_optimizer_step", "optimizer", draw_optimizer_step},
       {"tuff_gradient_norm", "optimizer", draw_gradient_norm},
+      {"tuff_cross_entropy", "softmax", draw_cross_entropy},
+      {"tuff_softmax_backward", "softmax", draw_softmax_backward},
   };
   return kAll;
 }

@@ -1,5 +1,5 @@
-"""Steps of optimisers against NumPy in float64 and PyTorch's optimisers in float64, and norms of gradients against NumPy's and
-PyTorch's."""
+"""Steps of optimisers against NumPy in float64 and PyTorch's optimisers in float64; norms of gradients, cross-entropy and the
+gradient of softmax against NumPy's and PyTorch's."""
 
 from __future__ import annotations
 
@@ -246,3 +246,131 @@ def gradient_norm(draw: Draw, kind: str, form: str) -> Case:
     if has_factor:
         desc["gradient_factor"] = Handle("gradient_factor")
     return Case("tuff_gradient_norm", desc, operands, references)
+
+
+def _axis_shape(draw: Draw, least: int) -> tuple[list[int], int]:
+    rank = draw.pick([1, 2, 2, 3, 4])
+    shape = draw.sizes(rank, {1: 5000, 2: 600, 3: 40}.get(rank, 9), 6000, 0.03)
+    axis = draw.between(0, rank - 1)
+    shape[axis] = max(shape[axis], least)
+    return shape, axis
+
+
+def _depth(n: int) -> float:
+    return 24 + min(n, 256 + np.log2(max(n, 1)))
+
+
+@oracle("cross_entropy", ["tuff_cross_entropy"], ("f32", "f16", "bf16"), ("loss", "gradient", "both"))
+def cross_entropy(draw: Draw, kind: str, form: str) -> Case:
+    t, f32 = TYPES[kind], TYPES["f32"]
+    label = TYPES[draw.option(["i32", "i64", "u32", "u64"])]
+    shape, axis = _axis_shape(draw, 1)
+    classes, rows = shape[axis], [n for a, n in enumerate(shape) if a != axis]
+    smoothing = draw.option([0.0, 0.1, 0.5, 1.0])
+    ignores, ignored = draw.maybe(0.5), draw.pick([-100, 0, 1, 2**40])
+    x = draw.values(shape, "spread" if draw.flip(0.3) else "normal") * 2
+    if draw.flip(0.1):
+        draw.sprinkled(x, [np.inf, -np.inf, np.nan])
+    labels = draw.data.integers(0, classes, rows, dtype=np.int64)
+    if draw.flip(0.4):
+        low = 0 if label.name.startswith("u") else -(2**31)
+        draw.sprinkled(labels, [v for v in (ignored, classes, -1, 2**31 - 1) if low <= v < 2**31], 4)
+    operands = {"logits": operand(draw, t, x), "labels": operand(draw, label, labels)}
+    scale, factor = draw.pick([1.0, 0.25, -3.0]), 1.0
+    desc: dict = {}
+    if form != "gradient":
+        operands["loss"] = operand(draw, f32, rows, output=True)
+    if form != "loss":
+        desc["gradient_scale"] = draw.pick([0.0, 1.0]) if scale == 1 else scale
+        if draw.maybe(0.5):
+            factor = 0.75
+            operands["gradient_factor"] = operand(draw, f32, np.array([factor]))
+        if draw.maybe(0.5):
+            operands["loss_gradient"] = operand(draw, f32, draw.values(rows))
+        operands["gradient"] = operand(draw, t, shape, output=True)
+    given = operands["logits"].values.astype(np.float64)
+    s = float(np.float32(smoothing))
+
+    def bounds(z):
+        """Of what is relative to a sum: what a difference rounds, and the sums."""
+        finite = np.isfinite(z)
+        most = np.where(finite, z, -np.inf).max(-1, initial=-np.inf)
+        least = np.where(finite, z, np.inf).min(-1, initial=np.inf)
+        spread = np.where(most >= least, most - least, 0.0)
+        return spread, (_depth(classes) + 4 * spread) * U32
+
+    def reference(torch: bool) -> dict:
+        z = np.moveaxis(given, axis, -1)
+        places = labels[..., None]
+        valid = (labels >= 0) & (labels < classes)
+        counts = ~(ignores & (labels == ignored))
+        each = np.where(valid[..., None], np.arange(classes) == places, False)
+        q = each * (1 - s) + s / classes
+        with np.errstate(all="ignore"):
+            if torch:
+                logs = libraries.torch.log_softmax(libraries.torch.from_numpy(np.ascontiguousarray(z)), -1).numpy()
+            else:
+                above = z - z.max(-1, keepdims=True)
+                logs = above - np.log(np.exp(above).sum(-1, keepdims=True))
+            p = np.exp(logs)
+            loss = -np.where(q != 0, q * logs, 0.0).sum(-1)
+            loss = np.where(np.isnan(logs).any(-1) | ~valid, np.nan, loss)
+            spread, relative = bounds(z)
+            size = abs(np.where(np.isfinite(loss), loss, 0)) + spread + np.log(classes)
+            of_loss = relative + 12 * U32 * size + s * 4 * relative * spread
+            up = operands["loss_gradient"].values.astype(np.float64) if "loss_gradient" in operands else np.ones(rows)
+            f = scale * factor * up[..., None]
+            slopes = np.where(valid[..., None], f * (p - q), np.nan)
+            of_slopes = abs(f) * (p * (relative[..., None] + 8 * U32) + 8 * U32 * q) + TINY
+        found = {}
+        if "loss" in operands:
+            found["loss"] = Near(np.where(counts, loss, 0.0), np.where(counts & np.isfinite(loss), of_loss + TINY, 0.0))
+        if "gradient" in operands:
+            near = np.where(counts[..., None], slopes, 0.0)
+            bound = np.where(counts[..., None] & np.isfinite(near), of_slopes, 0.0)
+            found["gradient"] = Near(np.moveaxis(near, -1, axis), np.moveaxis(bound, -1, axis))
+        return found
+
+    references = {"numpy": lambda: reference(False)}
+    if libraries.torch is not None:
+        references["torch"] = lambda: reference(True)
+    desc |= {"dtype": t.code, "label_type": label.code, "shape": shape, "rank": len(shape), "axis": axis,
+             "label_smoothing": smoothing, **{name: Handle(name) for name in operands}}  # fmt: skip
+    if ignores:
+        desc |= {"ignores": 1, "ignore_index": ignored}
+    return Case("tuff_cross_entropy", desc, operands, references)
+
+
+@oracle("softmax_backward", ["tuff_softmax_backward"], ("f32", "f16", "bf16"), ("softmax", "logarithm"))
+def softmax_backward(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    shape, axis = _axis_shape(draw, 0)
+    scale, logarithm = draw.pick([1.0, 0.5, -4.0]), form == "logarithm"
+    x = draw.values(shape) * 2
+    with np.errstate(all="ignore"):
+        e = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
+        y = e / e.sum(axis, keepdims=True)
+    operands = {"output": operand(draw, t, np.log(y) if logarithm else y), "output_gradient": operand(draw, t, draw.values(shape)),
+                "gradient": operand(draw, t, shape, output=True)}  # fmt: skip
+    y, dy = (operands[name].values.astype(np.float64) for name in ("output", "output_gradient"))
+
+    def reference() -> dict:
+        p = np.exp(y) if logarithm else y
+        terms = dy if logarithm else dy * y
+        sums, sizes = terms.sum(axis, keepdims=True), abs(terms).sum(axis, keepdims=True)
+        value = dy - p * sums if logarithm else p * (dy - sums)
+        bound = p * _depth(shape[axis]) * U32 * sizes + 12 * U32 * (p * abs(sums) + (1 if logarithm else p) * abs(dy))
+        return {"gradient": Near(scale * value, abs(scale) * bound + TINY)}
+
+    references = {"numpy": reference}
+    if libraries.torch is not None and y.size:
+        def of_torch() -> dict:
+            torch = libraries.torch
+            kernel = torch._log_softmax_backward_data if logarithm else torch._softmax_backward_data
+            value = kernel(torch.from_numpy(dy.copy()), torch.from_numpy(y.copy()), axis, torch.float64).numpy()
+            return {"gradient": Near(scale * value, reference()["gradient"].bound)}
+
+        references["torch"] = of_torch
+    desc = {"dtype": t.code, "shape": shape, "rank": len(shape), "axis": axis, "scale": draw.pick([0.0, 1.0]) if scale == 1 else scale,
+            "logarithm": int(logarithm), **{name: Handle(name) for name in operands}}  # fmt: skip
+    return Case("tuff_softmax_backward", desc, operands, references)

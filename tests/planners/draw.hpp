@@ -198,6 +198,8 @@ void draw_rnn_backward(Call& call);
 // operations_training.cpp
 void draw_optimizer_step(Call& call);
 void draw_gradient_norm(Call& call);
+void draw_cross_entropy(Call& call);
+void draw_softmax_backward(Call& call);
 
 // operations_sparse.cpp
 void draw_spmm(Call& call);

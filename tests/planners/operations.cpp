@@ -728,6 +728,8 @@ constexpr DrawnOperation kOperations[] = {
     {"rnn_backward", 6, draw_rnn_backward},
     {"optimizer_step", 6, draw_optimizer_step},
     {"gradient_norm", 3, draw_gradient_norm},
+    {"cross_entropy", 5, draw_cross_entropy},
+    {"softmax_backward", 5, draw_softmax_backward},
     {"quantize", 5, draw_quantize},
     {"dequantize", 5, draw_dequantize},
     {"qgemm", 5, draw_qgemm},

@@ -1,5 +1,7 @@
 // The header's "Training" group.
 #include "kernels/optimizer/optimizer.hpp"
+#include "kernels/softmax/cross_entropy.hpp"
+#include "kernels/softmax/softmax_backward.hpp"
 
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
@@ -83,5 +85,32 @@ extern "C" tuff_status tuff_gradient_norm(tuff_stream stream, const tuff_gradien
     args.factor = factor;
     args.found = found;
     target->run(tuff::operations::gradient_norm(args));
+  });
+}
+
+extern "C" tuff_status tuff_cross_entropy(tuff_stream stream, const tuff_cross_entropy_desc* given) {
+  return guarded("tuff_cross_entropy", [&] {
+    const tuff_cross_entropy_desc desc = read_structure(given, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand logits(target, desc.logits, "logits"), labels(target, desc.labels, "labels"),
+        gradient_factor(target, desc.gradient_factor, "gradient_factor"),
+        loss_gradient(target, desc.loss_gradient, "loss_gradient"), loss(target, desc.loss, "loss"),
+        gradient(target, desc.gradient, "gradient");
+    target->run(
+        tuff::operations::cross_entropy({desc.dtype, desc.label_type, desc.ignores, desc.ignore_index, desc.shape,
+                                         desc.rank, desc.axis, desc.label_smoothing, scale_of(desc.gradient_scale),
+                                         logits, labels, gradient_factor, loss_gradient, loss, gradient}));
+  });
+}
+
+extern "C" tuff_status tuff_softmax_backward(tuff_stream stream, const tuff_softmax_backward_desc* given) {
+  return guarded("tuff_softmax_backward", [&] {
+    const tuff_softmax_backward_desc desc = read_structure(given, "desc");
+    tuff::require_reserved(desc.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand output(target, desc.output, "output"),
+        output_gradient(target, desc.output_gradient, "output_gradient"), gradient(target, desc.gradient, "gradient");
+    target->run(tuff::operations::softmax_backward({desc.dtype, output, output_gradient, gradient, desc.shape,
+                                                    desc.rank, desc.axis, scale_of(desc.scale), desc.logarithm}));
   });
 }

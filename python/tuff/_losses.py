@@ -1,0 +1,66 @@
+"""Losses by kernels of their own. tuff.grad has them."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+
+from . import raw
+from ._array import Array
+from ._error import check
+from ._expression import expr
+from ._operands import MAX_AXES, dtype_of
+from ._storage import DTYPES, Strided
+from ._tape import Traced, dense, tape_of, value_in
+from ._tracing import any_traced
+
+_LABELS = {np.dtype(one): getattr(raw, name) for one, name in ((np.int32, "I32"), (np.int64, "I64"), (np.uint32, "U32"), (np.uint64, "U64"))}
+
+
+def _described(logits: Array, labels: Array, smoothing: float, ignored: Optional[int]) -> raw.CrossEntropyDesc:
+    desc = raw.CrossEntropyDesc(
+        dtype=dtype_of(logits), label_type=_LABELS[labels.dtype], shape=logits.shape, rank=logits.ndim, axis=logits.ndim - 1,
+        label_smoothing=smoothing, logits=logits.buffer.handle, labels=labels.buffer.handle,
+    )  # fmt: skip
+    if ignored is not None:
+        desc.ignores, desc.ignore_index = 1, ignored
+    return desc
+
+
+def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optional[int]) -> Optional[Array]:
+    """The mean over the rows that count, of logits (…, classes). None: for types that have no kernel, and for gradients of
+    gradients."""
+    tape = tape_of(logits) if any_traced((logits,)) else None
+    x = logits if tape is None else value_in(tape, logits)
+    if any_traced((x, labels)) or DTYPES.get(x.dtype) not in (raw.F32, raw.F16, raw.BF16) or x.ndim > MAX_AXES:
+        return None
+    x, indices = dense(x), dense(labels)
+    if indices.dtype not in _LABELS:
+        indices = indices.astype(np.int32)
+    if isinstance(x, Strided) or isinstance(indices, Strided):
+        return None
+    rows = x.context.empty(labels.shape, np.float32)
+    desc = _described(x, indices, smoothing, ignored)
+    desc.loss = rows.buffer.handle
+    check(raw.tuff_cross_entropy(x.context.stream_handle, desc))
+    count = None if ignored is None else expr("l == i ? 0 : 1", dtype=np.float32, l=indices, i=ignored).sum()
+    size = float(labels.size)
+    total = rows.sum()
+    value = expr("t / n", dtype=x.dtype, t=total, n=size if count is None else count)
+    if tape is None:
+        return value
+
+    def pull(g: Array) -> Any:
+        """The slopes, of f32 as far as the factor goes: divided by the rows that count, and times g."""
+        traced = any_traced((g,))
+        ones = x.context.ones((), np.float32) if traced else g
+        factor = expr("g / n", dtype=np.float32, g=ones, n=size if count is None else count)
+        result = x.context.empty(x.shape, x.dtype)
+        of = _described(x, indices, smoothing, ignored)
+        of.gradient_factor, of.gradient = factor.buffer.handle, result.buffer.handle
+        check(raw.tuff_cross_entropy(x.context.stream_handle, of))
+        return expr("d * g", dtype=x.dtype, d=result, g=g) if traced else result
+
+    assert isinstance(logits, Traced)
+    return tape.add(value, ((logits.place, pull),))
