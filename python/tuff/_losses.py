@@ -40,11 +40,14 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optio
         indices = indices.astype(np.int32)
     if isinstance(x, Strided) or isinstance(indices, Strided):
         return None
+    limits = np.iinfo(indices.dtype)
+    if ignored is not None and not limits.min <= ignored <= limits.max:
+        ignored = None  # no label is that
     rows = x.context.empty(labels.shape, np.float32)
     desc = _described(x, indices, smoothing, ignored)
     desc.loss = rows.buffer.handle
     check(raw.tuff_cross_entropy(x.context.stream_handle, desc))
-    count = None if ignored is None else expr("l == i ? 0 : 1", dtype=np.float32, l=indices, i=ignored).sum()
+    count = None if ignored is None else (indices != ignored).astype(np.float32).sum()
     size = float(labels.size)
     total = rows.sum()
     value = expr("t / n", dtype=x.dtype, t=total, n=size if count is None else count)
