@@ -46,8 +46,8 @@ void test_strides(tuff_context context, uint64_t seed) {
     count *= size;
   }
   const uint32_t all = (1u << shape.size()) - 1;
-  const Layout la = draw_layout(shape, all, true, random), lb = draw_layout(shape, all, true, random),
-               ly = draw_layout(shape, all, false, random);
+  const OperandLayout la = draw_layout(shape, all, true, random), lb = draw_layout(shape, all, true, random),
+                      ly = draw_layout(shape, all, false, random);
   const std::vector<T> a = edge_integers<T>(la.elements, seed + 1), b = edge_integers<T>(lb.elements, seed + 2);
   std::vector<T> expected(ly.elements, T{77});
   std::vector<uint64_t> index(shape.size());

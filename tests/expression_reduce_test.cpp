@@ -29,7 +29,7 @@ std::string axis_text(uint32_t reduced, size_t rank, std::mt19937_64& random) {
   return ", axis=" + (text.find(',') == std::string::npos ? text : "(" + text + ")");
 }
 
-uint64_t offset_of(const Layout& layout, const std::vector<uint64_t>& index) {
+uint64_t offset_of(const OperandLayout& layout, const std::vector<uint64_t>& index) {
   auto at = static_cast<int64_t>(layout.first);
   for (size_t d = 0; d < index.size(); ++d) at += static_cast<int64_t>(index[d]) * layout.strides[d];
   return static_cast<uint64_t>(at);
@@ -39,8 +39,8 @@ uint64_t offset_of(const Layout& layout, const std::vector<uint64_t>& index) {
 void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uint32_t reduced, uint64_t seed) {
   std::mt19937_64 random(seed);
   const uint32_t all = (1u << shape.size()) - 1;
-  const Layout la = draw_layout(shape, all, true, random), lb = draw_layout(shape, all, true, random),
-               ly = draw_layout(shape, all & ~reduced, false, random);
+  const OperandLayout la = draw_layout(shape, all, true, random), lb = draw_layout(shape, all, true, random),
+                      ly = draw_layout(shape, all & ~reduced, false, random);
   const auto a = edge_integers<int32_t>(la.elements, seed + 1);
   const auto b = edge_integers<int16_t>(lb.elements, seed + 2);
   const char* const names[] = {"sum", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1"};

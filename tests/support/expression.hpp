@@ -83,7 +83,7 @@ inline tuff_expr_operand whole(int64_t integer) {
 }
 
 // Where an operand's elements are.
-struct Layout {
+struct OperandLayout {
   uint64_t first = 0;
   std::vector<int64_t> strides;
   uint64_t elements = 0;  // of the buffer
@@ -91,8 +91,9 @@ struct Layout {
 
 // A random layout of the axes whose bit is set: in any order, with gaps, reversed, or, if it `repeats` some, with the
 // stride 0. The other axes are repeated.
-inline Layout draw_layout(const std::vector<uint64_t>& shape, uint32_t axes, bool repeats, std::mt19937_64& random) {
-  Layout layout{random() % 5, std::vector<int64_t>(shape.size()), 0};
+inline OperandLayout draw_layout(const std::vector<uint64_t>& shape, uint32_t axes, bool repeats,
+                                 std::mt19937_64& random) {
+  OperandLayout layout{random() % 5, std::vector<int64_t>(shape.size()), 0};
   std::vector<size_t> order(shape.size());
   std::iota(order.begin(), order.end(), size_t{0});
   if (random() % 3 == 0) std::shuffle(order.begin(), order.end(), random);
