@@ -14,6 +14,7 @@
 #include "kernels/common/scratch_parts.hpp"
 #include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm.hpp"
+#include "planning/kept_vector.hpp"
 #include "planning/log.hpp"
 #include "shaders/attention_backward_dense.hpp"
 #include "shaders/attention_backward_pairs.hpp"
@@ -273,20 +274,20 @@ void Part::record() {
   record_dense(false);
   record_dense(true);
   const Sum &dq = plan_.dq, &dk = plan_.dk, &of_v = plan_.dv_sum;
-  const auto blocks_of = [](uint64_t length, uint64_t most) {
-    std::vector<Block> blocks;
-    for (uint64_t at = 0; at < length; at += most) blocks.push_back({at, std::min(most, length - at)});
-    return blocks;
+  const auto block_of = [](uint64_t length, uint64_t most, uint64_t i) {
+    return Block{i * most, std::min(most, length - i * most)};
   };
-  const std::vector<Block> row_blocks = blocks_of(forward.seq_q, kBlockRows),
-                           key_blocks = blocks_of(forward.seq_kv, kBlockKeys);
-  std::vector<bool> has_keys(key_blocks.size(), false);  // whether dk and dv of the block have been begun
+  const uint64_t row_blocks = ceil_div(forward.seq_q, kBlockRows), key_blocks = ceil_div(forward.seq_kv, kBlockKeys);
+  KeptVector<uint8_t> kept;
+  kept->assign(key_blocks, 0);
+  std::vector<uint8_t>& has_keys = *kept;  // whether dk and dv of the block have been begun
   for (uint64_t sharer = 0; sharer < sharing; ++sharer) {
-    for (const Block& rows : row_blocks) {
+    for (uint64_t i = 0; i < row_blocks; ++i) {
+      const Block rows = block_of(forward.seq_q, kBlockRows, i);
       const Matrix query = rows_of(false, sharer, rows), slope = rows_of(true, sharer, rows);
       bool has_rows = false;
-      for (size_t b = 0; b < key_blocks.size(); ++b) {
-        const Block& keys = key_blocks[b];
+      for (uint64_t b = 0; b < key_blocks; ++b) {
+        const Block keys = block_of(forward.seq_kv, kBlockKeys, b);
         if (!sees(rows, keys)) continue;
         const Matrix key = keys_of(false, keys), value = keys_of(true, keys), weights = pairs_of(false, rows, keys),
                      slopes = pairs_of(true, rows, keys);
@@ -295,25 +296,27 @@ void Part::record() {
         record_pairs(sharer, rows, keys);
         if (of_v.output != nullptr) {
           multiply(transposed(weights), slope, sum_of(of_v, first_, 0, 1, keys), keys.count, dv, rows.count, 1,
-                   has_keys[b]);
+                   has_keys[b] != 0);
         }
         if (dk.output != nullptr) {
           multiply(transposed(slopes), query, sum_of(dk, first_, 0, 1, keys), keys.count, d, rows.count, forward.scale,
-                   has_keys[b]);
+                   has_keys[b] != 0);
         }
         if (dq.output != nullptr) {
           multiply(slopes, key, sum_of(dq, first_ * sharing, sharer, sharing, rows), rows.count, d, keys.count,
                    forward.scale, has_rows);
         }
-        has_keys[b] = has_rows = true;
+        has_rows = true;
+        has_keys[b] = 1;
       }
       if (!has_rows && dq.output != nullptr) clear(sum_of(dq, first_ * sharing, sharer, sharing, rows), rows.count, d);
     }
   }
-  for (size_t b = 0; b < key_blocks.size(); ++b) {
-    if (has_keys[b]) continue;
-    if (dk.output != nullptr) clear(sum_of(dk, first_, 0, 1, key_blocks[b]), key_blocks[b].count, d);
-    if (of_v.output != nullptr) clear(sum_of(of_v, first_, 0, 1, key_blocks[b]), key_blocks[b].count, dv);
+  for (uint64_t b = 0; b < key_blocks; ++b) {
+    if (has_keys[b] != 0) continue;
+    const Block keys = block_of(forward.seq_kv, kBlockKeys, b);
+    if (dk.output != nullptr) clear(sum_of(dk, first_, 0, 1, keys), keys.count, d);
+    if (of_v.output != nullptr) clear(sum_of(of_v, first_, 0, 1, keys), keys.count, dv);
   }
   record_store(dq, first_ * sharing, heads_ * sharing);
   record_store(dk, first_, heads_);
