@@ -147,6 +147,12 @@ void graph_destroy(Step& s) {
   s.world.forget(index);
 }
 
+// Whether the operand is one of several handles behind a pointer.
+bool is_list(const Function& function, std::string_view name) {
+  return std::any_of(function.places.begin(), function.places.end(),
+                     [&](const Place& place) { return place.name == name && place.pointer; });
+}
+
 // Binds new memory in place of captured memory, or binds the captured memory again.
 void graph_bind(Step& s) {
   const int index = s.world.pick(s.draw, Type::graph);
@@ -164,7 +170,7 @@ void graph_bind(Step& s) {
       const Operand& operand = captured.draft->operands[i];
       if (captured.origins[i] != old || operand.elements == 0) continue;
       used = true, written = written || operand.written;
-      array = array || std::string_view(operand.name).ends_with("_array");
+      array = array || is_list(captured.draft->call.function(), operand.name);
     }
   }
   const bool undo = s.draw.one_in(4);
@@ -179,7 +185,8 @@ void graph_bind(Step& s) {
     }
     return;
   }
-  // Arrays are refused unless their matrices are computed one by one, as that of a single matrix is.
+  // Arrays are refused unless their matrices are computed one by one, as that of a single matrix is; lists of tensors
+  // are refused too.
   if (array && outcome.status == TUFF_ERROR_UNSUPPORTED) return;
   // A read-only operand may be unused, for example if alpha or k is zero.
   if (outcome.status == TUFF_ERROR_INVALID_ARGUMENT && !written) return;
