@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What training adds to inference, on a GPU: gradients, losses and optimisers beside PyTorch in one process.
+
+    python3 bench/h200_training.py build/release/libtuff.so [--only attention]
+
+A row of attention or convolution is the forward pass and the gradients by every operand, by tuff.grad and by PyTorch's autograd.
+Gradients are compared first. Each row is the best of three runs of several calls; ratios are PyTorch's time divided by Tuff's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, Callable
+
+import numpy as np
+from h200 import beside_torch, seconds
+
+BUDGET = 0.15
+
+
+class Bench:
+    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
+        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
+        self.rng = np.random.default_rng(1)
+
+    def row(self, name: str, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float) -> None:
+        if self.only not in name:
+            return
+        try:
+            mine, others = call(), peer()
+            worst = 0.0
+            for one, other in zip(mine, others):
+                other = other.detach().double().cpu().numpy()
+                worst = max(worst, float(np.linalg.norm(one.numpy().astype(np.float64) - other) / max(1e-30, np.linalg.norm(other))))
+            own = seconds(call, self.context.synchronize, BUDGET)
+            theirs = seconds(peer, self.torch.cuda.synchronize, BUDGET)
+        except Exception as error:  # noqa: BLE001: the other rows are still of interest
+            print(f"{name:44} {type(error).__name__}: {str(error)[:200]}", flush=True)
+            return
+        check = "" if worst <= tolerance else f"  DIFFERS by {worst:.1e}"
+        print(f"{name:44} {own * 1e6:10.1f} us  PyTorch {theirs * 1e6:10.1f} us  ratio {theirs / own:.2f}{check}", flush=True)
+
+    def pair(self, shape: tuple, dtype: type, scale: float = 1.0) -> tuple[Any, Any]:
+        values = (self.rng.standard_normal(shape) * scale).astype(dtype)
+        return self.context.array(values, dtype), self.torch.from_numpy(values).cuda()
+
+    def both(self, name: str, function: Callable[..., Any], peer: Callable[..., Any], shapes: list, dtype: type, tolerance: float) -> None:
+        if self.only not in name:
+            return
+        operands = [self.pair(shape, dtype, scale) for shape, scale in shapes]
+        own, theirs = [a for a, _ in operands], [b.requires_grad_(True) for _, b in operands]
+        slope, other = self.pair(function(*own).shape, dtype)
+
+        def call() -> Any:
+            return self.tuff.grad.vjp(function, *own)[1](slope)
+
+        self.row(name, call, lambda: self.torch.autograd.grad(peer(*theirs), theirs, other), tolerance)
+
+    def attention(self) -> None:
+        f, tuff = self.torch.nn.functional.scaled_dot_product_attention, self.tuff
+        self.torch.backends.cuda.enable_cudnn_sdp(False)  # cuDNN 9 refuses some of these shapes; FlashAttention remains
+        for shape, causal, dtype in (((4, 16, 1024, 64), False, np.float16), ((4, 16, 2048, 128), True, np.float16), ((4, 8, 512, 64), False, np.float32)):
+            name = f"attention {np.dtype(dtype).name} {'x'.join(map(str, shape))}{' causal' if causal else ''}"
+            self.both(name, lambda q, k, v: tuff.attention(q, k, v, causal=causal), lambda q, k, v: f(q, k, v, is_causal=causal), [(shape, 1.0)] * 3, dtype, 5e-3 if dtype == np.float16 else 1e-5)
+
+    def convolution(self) -> None:
+        torch, tuff = self.torch, self.tuff
+        for channels, size, filters, k, stride in ((64, 56, 64, 3, 1), (256, 56, 64, 1, 1), (128, 56, 128, 3, 2), (256, 14, 256, 3, 1)):
+            for dtype in (np.float16, np.float32):
+                name = f"conv2d {np.dtype(dtype).name} 32 x {channels} x {size}^2, {filters} of {k}^2 / {stride}"
+                pad = k // 2
+                self.both(name, lambda x, w: tuff.conv2d(x, w, stride=stride, padding=pad), lambda x, w: torch.nn.functional.conv2d(x, w, stride=stride, padding=pad),
+                          [((32, channels, size, size), 1.0), ((filters, channels, k, k), 0.05)], dtype, 5e-3 if dtype == np.float16 else 1e-4)  # fmt: skip
+
+    def losses(self) -> None:
+        torch, tuff = self.torch, self.tuff
+        for rows, classes, dtype in ((8192, 32000, np.float16), (4096, 1000, np.float32)):
+            x, z = self.pair((rows, classes), dtype)
+            labels, targets = self.context.array(values := self.rng.integers(0, classes, rows), np.int64), torch.from_numpy(values).cuda()
+            z.requires_grad_(True)
+            step = tuff.grad.value_and_grad(lambda logits: tuff.grad.cross_entropy(logits, labels))
+            self.row(f"cross_entropy {np.dtype(dtype).name} {rows} x {classes}", lambda: [step(x)[1]],
+                     lambda: torch.autograd.grad(torch.nn.functional.cross_entropy(z, targets), z), 5e-3)  # fmt: skip
+
+    def optimisers(self) -> None:
+        torch, tuff = self.torch, self.tuff
+        for name, shapes in (("one of 2^26", [(1 << 26,)]), ("200 of 64 to 2^20", [(64 << (i % 15),) for i in range(200)])):
+            own, theirs = zip(*(self.pair(shape, np.float32) for shape in shapes))
+            slopes, others = zip(*(self.pair(shape, np.float32) for shape in shapes))
+            adam, peer = tuff.grad.Adam(list(own), 1e-3), torch.optim.Adam(list(theirs), 1e-3, fused=True)
+            for parameter, slope in zip(theirs, others):
+                parameter.grad = slope
+
+            def call() -> Any:
+                adam.step(list(slopes))
+                return own
+
+            def step() -> Any:
+                peer.step()
+                return theirs
+
+            self.row(f"adam {name}", call, step, 1e-4)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", help="path of libtuff.so")
+    parser.add_argument("--device", help="as in tuff.Context")
+    parser.add_argument("--only", default="", help="rows whose names contain this")
+    options = parser.parse_args()
+    bench = Bench(*beside_torch(options.library, options.device), options.only)
+    for part in (bench.attention, bench.convolution, bench.losses, bench.optimisers):
+        part()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
