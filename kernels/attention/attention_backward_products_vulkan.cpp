@@ -1,5 +1,5 @@
-// The gradients of attention by products of matrices, for CPU devices: their GEMM kernels multiply several times as
-// fast as tiles in shared memory.
+// The gradients of attention by products of matrices: GEMM kernels multiply several times as fast as tiles in shared
+// memory, on CPU devices and from some length on.
 //
 // The call is cut into parts of some heads of k and v, with the heads of q that share them, and each part's rows and
 // keys into blocks. The operands of a part are copied to dense f32 rows. Then for each block of rows and of keys two
@@ -23,9 +23,11 @@
 namespace tuff::attention_backward {
 namespace {
 
-constexpr uint64_t kBlockRows = 256, kBlockKeys = 256;
-// Scratch memory of a part, and of one with a single head of k and v. Longer sequences are left to the tiles.
-constexpr uint64_t kPartBytes = uint64_t{64} << 20, kMostBytes = uint64_t{1} << 30;
+// Rows and keys of a block, and scratch memory of a part: those of a CPU stay in its cache.
+constexpr uint64_t kBlockCpu = 256, kBlockGpu = 1024;
+constexpr uint64_t kPartBytesCpu = uint64_t{64} << 20, kPartBytesGpu = uint64_t{768} << 20;
+// Of a part with a single head of k and v. Longer sequences are left to the tiles.
+constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
 // A gradient that products add up: in place if it is dense f32, otherwise in scratch memory first.
 struct Sum {
@@ -55,6 +57,7 @@ struct Plan {
   const Call& call;
   const AttentionArgs& forward;
   uint64_t sharing, d, dv;
+  uint64_t block;  // rows and keys
   uint32_t threads;
   bool slopes;  // dq or dk is wanted
   Sum dq, dk, dv_sum;
@@ -79,6 +82,7 @@ Plan::Plan(const Call& on)
       sharing(on.sharing()),
       d(on.forward.head_dim),
       dv(on.forward.head_dim_v),
+      block(on.traits().cpu ? kBlockCpu : kBlockGpu),
       threads(on.traits().cpu ? std::max(on.traits().subgroup_size, 1u) : std::min(256u, max_along_x(on.traits()))),
       slopes(on.args.dq != nullptr || on.args.dk != nullptr) {
   const AttentionBackwardArgs& args = on.args;
@@ -92,13 +96,13 @@ Plan::Plan(const Call& on)
   dv_sum = sum(args.dv, args.dv_strides, args.dv_elements(), forward.kv_heads, forward.seq_kv, dv);
   const uint64_t units = forward.batch * forward.kv_heads;
   place(1);
-  place(std::clamp<uint64_t>(kPartBytes / bytes, 1, units));
+  place(std::clamp<uint64_t>((on.traits().cpu ? kPartBytesCpu : kPartBytesGpu) / bytes, 1, units));
 }
 
 void Plan::place(uint64_t heads_of_part) {
   heads = heads_of_part;
   ScratchLayout layout;
-  const uint64_t pairs = heads * std::min(kBlockRows, forward.seq_q) * std::min(kBlockKeys, forward.seq_kv);
+  const uint64_t pairs = heads * std::min(block, forward.seq_q) * std::min(block, forward.seq_kv);
   rows_at = layout.add(dense_rows(heads) * (d + dv) * 4);
   keys_at = layout.add(dense_keys(heads) * (d + dv) * 4);
   numbers_at = layout.add(dense_rows(heads) * 8);
@@ -274,20 +278,19 @@ void Part::record() {
   record_dense(false);
   record_dense(true);
   const Sum &dq = plan_.dq, &dk = plan_.dk, &of_v = plan_.dv_sum;
-  const auto block_of = [](uint64_t length, uint64_t most, uint64_t i) {
-    return Block{i * most, std::min(most, length - i * most)};
-  };
-  const uint64_t row_blocks = ceil_div(forward.seq_q, kBlockRows), key_blocks = ceil_div(forward.seq_kv, kBlockKeys);
+  const uint64_t size = plan_.block;
+  const auto block_of = [&](uint64_t length, uint64_t i) { return Block{i * size, std::min(size, length - i * size)}; };
+  const uint64_t row_blocks = ceil_div(forward.seq_q, size), key_blocks = ceil_div(forward.seq_kv, size);
   KeptVector<uint8_t> kept;
   kept->assign(key_blocks, 0);
   std::vector<uint8_t>& has_keys = *kept;  // whether dk and dv of the block have been begun
   for (uint64_t sharer = 0; sharer < sharing; ++sharer) {
     for (uint64_t i = 0; i < row_blocks; ++i) {
-      const Block rows = block_of(forward.seq_q, kBlockRows, i);
+      const Block rows = block_of(forward.seq_q, i);
       const Matrix query = rows_of(false, sharer, rows), slope = rows_of(true, sharer, rows);
       bool has_rows = false;
       for (uint64_t b = 0; b < key_blocks; ++b) {
-        const Block keys = block_of(forward.seq_kv, kBlockKeys, b);
+        const Block keys = block_of(forward.seq_kv, b);
         if (!sees(rows, keys)) continue;
         const Matrix key = keys_of(false, keys), value = keys_of(true, keys), weights = pairs_of(false, rows, keys),
                      slopes = pairs_of(true, rows, keys);
@@ -314,7 +317,7 @@ void Part::record() {
   }
   for (uint64_t b = 0; b < key_blocks; ++b) {
     if (has_keys[b] != 0) continue;
-    const Block keys = block_of(forward.seq_kv, kBlockKeys, b);
+    const Block keys = block_of(forward.seq_kv, b);
     if (dk.output != nullptr) clear(sum_of(dk, first_, 0, 1, keys), keys.count, d);
     if (of_v.output != nullptr) clear(sum_of(of_v, first_, 0, 1, keys), keys.count, dv);
   }

@@ -76,6 +76,8 @@ using Sums = shaders::AttentionBackwardSums;
 
 // Elements staged at once. Loops over them are unrolled, and Mesa's CPU driver takes long to compile these.
 uint32_t depth_of(const DeviceTraits& traits) { return traits.cpu ? 4 : 16; }
+// Rows and keys from which products of matrices are faster than tiles on GPUs (H200).
+constexpr uint64_t kLongGpu = 128;
 constexpr uint32_t kRowsOfGroup = 8;  // of attention_backward_sums.comp
 constexpr uint32_t kLanesOfRow = 8;
 
@@ -349,7 +351,9 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
   const Side keys{.keys = true, .first = args.dk != nullptr, .second = args.dv != nullptr},
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
   call.wide = needs_wide_indices(call, 0);
-  if ((forced == kProducts || (forced.empty() && recorder.traits().cpu)) && record_products(call)) return;
+  const bool is_long = std::min(args.forward.seq_q, args.forward.seq_kv) >= kLongGpu;
+  const bool products = forced == kProducts || (forced.empty() && (recorder.traits().cpu || is_long));
+  if (products && record_products(call)) return;
   const bool has_keys = keys.first || keys.second;
   const Plan of_keys = has_keys ? plan_of(call, keys, forced, max_state) : Plan{},
              of_rows = rows.first ? plan_of(call, rows, forced, max_state) : Plan{};
