@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kIndent = 2;
 constexpr size_t kGap = 3;
-constexpr size_t kNarrowest = 12;  // the minimum width a column is folded to
+constexpr size_t kNarrowest = 10;  // the minimum width a column is folded to
 constexpr int kBarWidth = 30;
 
 // The total width of these columns, including gaps.

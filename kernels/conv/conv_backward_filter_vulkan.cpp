@@ -378,6 +378,8 @@ void record_conv_backward_filter(Recorder& recorder, const ConvBackwardArgs& arg
   const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   const std::optional<GemmArgs> gemm = sums && !empty && !forced ? as_gemm(args) : std::nullopt;
   if (sums && !empty && !gemm) check_sizes(conv);
+  // First, because zeros of more elements than a dispatch takes are refused.
+  if (sums && empty) record_sum(recorder, conv.dtype, args.dfilter, filters, taps, nullptr, 0);
   if (args.dbias != nullptr && filters != 0) {
     if (conv.out_shape.elements() == 0) {
       record_sum(recorder, conv.dtype, args.dbias, 1, filters, nullptr, 0);
@@ -385,8 +387,7 @@ void record_conv_backward_filter(Recorder& recorder, const ConvBackwardArgs& arg
       record_bias(recorder, args);
     }
   }
-  if (!sums) return;
-  if (empty) return record_sum(recorder, conv.dtype, args.dfilter, filters, taps, nullptr, 0);
+  if (!sums || empty) return;
   if (gemm) return record_as_gemm(recorder, args, *gemm);
   const bool patches = columns_of(conv) < kMaxColumns &&
                        (forced ? *forced == "patches" && runs_patches(traits, conv) : suits_patches(traits, conv));

@@ -12,7 +12,7 @@ layout(local_size_x_id = 0) in;
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(2)
   uint items;         // elements, below 2^31
-  uint images, each;  // images and channels of a pixel; or planes of all channels, and 1
+  uint images, each;  // that each phase has room for, and channels of a pixel; or planes of all channels, and 1
   uint D, H, W;
   uint step_z, step_y, step_x;
 } push;

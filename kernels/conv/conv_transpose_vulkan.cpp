@@ -157,8 +157,8 @@ void for_each_phase(const ConvArgs& args, const Body& body) {
   }
 }
 
-// The convolution of a phase as a caller would describe it; nothing if its windows begin or end within the input, some of
-// which they do not read.
+// The convolution of a phase as a caller would describe it; nothing if its windows begin or end within the input, some
+// of which they do not read.
 std::optional<ConvArgs> convolution_of(const Product& product) {
   ConvArgs conv = product.args;
   if (taps_of(conv) == 0) return std::nullopt;
@@ -172,15 +172,15 @@ std::optional<ConvArgs> convolution_of(const Product& product) {
   return conv;
 }
 
-// Copies the outputs of all phases, as they lie in scratch memory, to where they belong.
-void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& phases) {
+// Copies the outputs of all phases, as they lie in scratch memory, with room for so many images, to where they belong.
+void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& phases, uint64_t images) {
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
   const uint64_t elements = args.out_shape.elements(), bytes = dtype_size(args.dtype);
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const bool last = args.channels_last();
   const shaders::ConvInterleave::Push push{.items = number(elements),
-                                           .images = number(last ? args.batch() : args.batch() * args.filters()),
+                                           .images = number(last ? images : images * args.filters()),
                                            .each = number(last ? args.filters() : 1),
                                            .D = number(args.out()[0]),
                                            .H = number(args.out()[1]),
@@ -191,7 +191,7 @@ void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& p
   KernelRequest kernel = shaders::ConvInterleave::request({.bytes = bytes});
   kernel.streaming().constant(0, device.workgroup);
   Dispatch dispatch("conv interleave");
-  dispatch.operand(&phases, 0, elements * bytes, Access::read)
+  dispatch.operand(&phases, 0, images * (elements / args.batch()) * bytes, Access::read)
       .operand(args.output, 0, elements * bytes, Access::write)
       .push(push)
       .groups_linear(ceil_div(elements, device.workgroup), traits)
@@ -201,15 +201,17 @@ void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& p
 
 uint64_t phases_of(const ConvArgs& args) { return phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2); }
 
-// Records the phases of some images, with the filter in their order.
-void record_images(Recorder& recorder, const ConvArgs& args, const Buffer& filter, const Buffer* phases) {
+// Records the phases of some images, with the filter in their order. Scratch memory has room for `images` of each
+// phase, which the last piece of a batch may have fewer of.
+void record_images(Recorder& recorder, const ConvArgs& args, const Buffer& filter, const Buffer* phases,
+                   uint64_t images) {
   for_each_phase(args, [&](const Phases& phase) {
     Product product = product_of(args, phase);
     const Buffer own = moved(&filter, filter_place(args, phase) * args.filters() * args.group_channels(), args.dtype);
     product.args.filter = &own;
     Buffer output;
     if (phases != nullptr) {
-      output = moved(phases, output_place(args, phase) * args.batch() * args.filters(), args.dtype);
+      output = moved(phases, output_place(args, phase) * images * args.filters(), args.dtype);
       product.args.output = &output;
     }
     if (const std::optional<ConvArgs> conv = convolution_of(product)) {
@@ -218,7 +220,7 @@ void record_images(Recorder& recorder, const ConvArgs& args, const Buffer& filte
       record_products(recorder, product);
     }
   });
-  if (phases != nullptr) record_interleave(recorder, args, *phases);
+  if (phases != nullptr) record_interleave(recorder, args, *phases, images);
 }
 
 constexpr uint64_t kMaxPhaseElements = uint64_t{1} << 27;  // of images in scratch memory at a time
@@ -319,7 +321,7 @@ void record_dense_phases(Recorder& recorder, const ConvArgs& args) {
     const Buffer output = moved(args.output, first * image, args.dtype);
     piece.input = &input;
     piece.output = &output;
-    record_images(recorder, piece, filter, phases == 1 ? nullptr : &outputs);
+    record_images(recorder, piece, filter, phases == 1 ? nullptr : &outputs, at_once);
   }
 }
 

@@ -31,7 +31,7 @@ constexpr uint64_t kMaxExtent = 0xffc00000;  // ends of chunks are computed in 3
 constexpr uint32_t kDigitBits = 8;           // of a radix sort; booleans have 1
 // A workgroup's subgroups and an invocation's elements in a tile. With indices, which are stored too, larger tiles are
 // better (H200): more of what is stored side by side.
-constexpr uint32_t kSubgroups = 8, kSubgroupsWithIndices = 16;
+constexpr uint32_t kSubgroups = 8, kSubgroupsWithIndices = 16, kMostThreads = 1024;
 constexpr int64_t kItems = 16, kItemsWithIndices = 14, kItemsOf8Bytes = 8;
 constexpr uint64_t kPiecesPerCore = 64;    // chunks that GPUs need for full use: more only add counters
 constexpr uint64_t kShortestChunk = 2048;  // of an invocation: three loops over the counters should cost less
@@ -232,7 +232,8 @@ shaders::RadixMove::SharedBytes tile_of(const Sort& sort) {
                                        .subgroups = 1,
                                        .threads = 1,
                                        .unit = static_cast<int64_t>(sort.unit)};
-  for (uint32_t subgroups = std::min(most, std::max(max_along_x(traits) / subgroup, 1u));; subgroups /= 2) {
+  for (uint32_t subgroups = std::min(most, std::max(std::min(max_along_x(traits), kMostThreads) / subgroup, 1u));;
+       subgroups /= 2) {
     tile.subgroups = subgroups;
     tile.threads = subgroups * subgroup;
     if (subgroups == 1 || shaders::RadixMove::shared_bytes(tile) <= traits.shared_bytes) return tile;

@@ -23,8 +23,8 @@ constexpr uint64_t kMaxLength = uint64_t{1} << 31;         // of k
 constexpr uint64_t kShortLength = 2048;
 constexpr uint64_t kMinRows = 256, kMinLength = 256, kMinMeasured = 64;
 // With at most kFew rows, elements of the long operand from which this is better than `skinny`. With more than kMany,
-// tiles of wgmma with 64 columns are as fast if A is the long operand, or much faster if k is short; those with 64 rows
-// are slower up to so many elements and such a k, unless B has many more columns than k (H200).
+// tiles of wgmma are as fast from so many elements on, or such a k. Of 16 bits those with 64 columns are as fast
+// whatever the size, or much faster if k is short, and those with 64 rows if B has many more columns than k (H200).
 constexpr uint64_t kFew = 4, kMany = 32, kHugeLength = 8192, kManyForLength = 16;
 constexpr double kLarge = 0x1p21, kHuge = 0x1p26;
 // In bytes of the long operand that a multiprocessor reads while all of them do (H200): a byte of the short operand,
@@ -145,8 +145,10 @@ bool suits(const GemmArgs& args) {
   const uint64_t few = std::min(args.m, args.n), many = std::max(args.m, args.n);
   const double elements = static_cast<double>(many) * static_cast<double>(args.k * args.batch_count);
   if (many < kMinRows || args.k < kMinLength || (few <= kFew && elements < kLarge)) return false;
-  return few <= kMany ||
-         (args.n > args.m && elements <= kHuge && args.k <= kHugeLength && many <= kManyForLength * args.k);
+  if (few <= kMany) return true;
+  if (elements > kHuge || args.k > kHugeLength) return false;
+  const bool half = is_half(args.a_type) && args.a_type == args.b_type;
+  return !half || (args.n > args.m && many <= kManyForLength * args.k);
 }
 
 }  // namespace
