@@ -378,8 +378,14 @@ void record_conv_backward_filter(Recorder& recorder, const ConvBackwardArgs& arg
   const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
   const std::optional<GemmArgs> gemm = sums && !empty && !forced ? as_gemm(args) : std::nullopt;
   if (sums && !empty && !gemm) check_sizes(conv);
-  // First, because zeros of more elements than a dispatch takes are refused.
-  if (sums && empty) record_sum(recorder, conv.dtype, args.dfilter, filters, taps, nullptr, 0);
+  // Before anything is recorded: what one of the dispatches could not take.
+  const uint64_t most = uint64_t{1} << 32, rows = conv.batch() * std::max(conv.out_shape.pixels(), filters);
+  if (sums && conv.filter_shape.elements() >= most) {
+    fail(TUFF_ERROR_UNSUPPORTED, "filter_shape has {} elements, must be below 2^32", conv.filter_shape.elements());
+  }
+  if (args.dbias != nullptr && conv.out_shape.elements() != 0 && rows >= most - 0x10000) {
+    fail(TUFF_ERROR_UNSUPPORTED, "dbias adds up {} pixels or planes, must be below 2^32 - 2^16", rows);
+  }
   if (args.dbias != nullptr && filters != 0) {
     if (conv.out_shape.elements() == 0) {
       record_sum(recorder, conv.dtype, args.dbias, 1, filters, nullptr, 0);
@@ -387,7 +393,8 @@ void record_conv_backward_filter(Recorder& recorder, const ConvBackwardArgs& arg
       record_bias(recorder, args);
     }
   }
-  if (!sums || empty) return;
+  if (!sums) return;
+  if (empty) return record_sum(recorder, conv.dtype, args.dfilter, filters, taps, nullptr, 0);
   if (gemm) return record_as_gemm(recorder, args, *gemm);
   const bool patches = columns_of(conv) < kMaxColumns &&
                        (forced ? *forced == "patches" && runs_patches(traits, conv) : suits_patches(traits, conv));
