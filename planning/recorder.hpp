@@ -36,6 +36,9 @@ class Recorder {
   virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
+  // Compiles what such a dispatch needs, and records nothing. For operations that change their operands by several
+  // dispatches: without memory for the kernel of a later one, the earlier ones would already have changed them.
+  virtual void prepare(const KernelRequest&, const Dispatch&) {}
 
   // Copies `count` rows of `bytes` each with the device's copy command. `pitch` is the distance in bytes between the
   // starts of consecutive rows.

@@ -52,6 +52,11 @@ struct Task {
   Numbers numbers;
   bool has_state;
   Buffer state, sums, ratios;  // parts of scratch memory
+  bool prepares = false;       // compiles the kernels only
+
+  void send(const KernelRequest& kernel, const Dispatch& dispatch) const {
+    prepares ? recorder.prepare(kernel, dispatch) : recorder.dispatch(kernel, dispatch);
+  }
 };
 
 uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }
@@ -77,7 +82,7 @@ void record_state(const Task& task) {
   one(args.gradient_factor, Access::read);
   one(args.skip, Access::read);
   dispatch.operand(&task.state, 0, kStateBytes, Access::write).push(push).groups(1).work(kStateBytes, kFlops);
-  task.recorder.dispatch(kernel, dispatch);
+  task.send(kernel, dispatch);
 }
 
 void record_step(const Task& task, const Piece& piece, Pass pass) {
@@ -147,10 +152,11 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
   const double moved = static_cast<double>(2 * element + gradient) + 8.0 * (args.has_moments() + args.adaptive());
   dispatch.push(push).groups_linear(piece.groups, task.recorder.traits()).work(elements * moved, elements * kFlops);
   define_each(kernel, dispatch);
-  log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
-      dtype_name(args.dtype), part.count, task.list.elements(piece), piece.groups, task.device.workgroup,
-      task.list.run());
-  task.recorder.dispatch(kernel, dispatch);
+  if (!task.prepares)
+    log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
+        dtype_name(args.dtype), part.count, task.list.elements(piece), piece.groups, task.device.workgroup,
+        task.list.run());
+  task.send(kernel, dispatch);
 }
 
 // The ratios of a part's tensors.
@@ -174,7 +180,7 @@ void record_ratio(const Task& task, const Part& part) {
       .push(push)
       .groups_linear(part.count, task.recorder.traits())
       .work(static_cast<double>(bytes), static_cast<double>(bytes));
-  task.recorder.dispatch(kernel, dispatch);
+  task.send(kernel, dispatch);
 }
 
 }  // namespace
@@ -214,14 +220,18 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
     task.sums = part_of(scratch, sums, sum_bytes);
     task.ratios = part_of(scratch, ratios, ratio_bytes);
   }
-  if (has_state) record_state(task);
-  if (!lamb) {
-    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::all); });
-    return;
+  // A step that ends in the middle could not be repeated, so all kernels are there before the first changes anything.
+  for (const bool prepares : {true, false}) {
+    task.prepares = prepares;
+    if (has_state) record_state(task);
+    if (!lamb) {
+      task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::all); });
+      continue;
+    }
+    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::moments); });
+    for (const Part& part : task.list.parts()) record_ratio(task, part);
+    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::parameters); });
   }
-  task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::moments); });
-  for (const Part& part : task.list.parts()) record_ratio(task, part);
-  task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::parameters); });
 }
 
 }  // namespace tuff

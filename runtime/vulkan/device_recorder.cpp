@@ -158,23 +158,21 @@ void DeviceRecorder::each_buffer(const Dispatch& dispatch, const Visit& visit) {
   }
 }
 
-void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
+bool DeviceRecorder::bind(const KernelRequest& kernel, const Dispatch& dispatch, BoundDispatch& bound) {
   base_.device->require_alive();
   const auto& groups = dispatch.group_counts();
-  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return;
+  if (groups[0] == 0 || groups[1] == 0 || groups[2] == 0) return false;
   for (int i = 0; i < 3; ++i) {
     if (groups[i] > traits().max_groups[i]) {
       fail(TUFF_ERROR_INTERNAL, "{} needs {} workgroups in dimension {}, the device runs at most {}", dispatch.label(),
            groups[i], i, traits().max_groups[i]);
     }
   }
-  BoundDispatch bound;
   const bool fits = find(dispatch, bound);
   const bool must = kernel.is_wide() || !fits || kernel.source().native();
   if (!must && finds_texels(kernel, bound)) bound.texels = kernel.texels();
   bound.addresses = must || (bound.texels == 0 && prefers_addresses(kernel.reads()));
   if (bound.addresses && !traits().addresses) refuse_range(traits());
-  const uint32_t operands = dispatch.operand_count();
   bound.slots = dispatch.slots();
   bound.push_bytes = (dispatch.push_bytes() + 3) / 4 * 4;
   if (!kernel.source().native() && bound.slots * 8 + bound.push_bytes > KernelCache::kPushBytes) {
@@ -188,6 +186,18 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.workgroup_size = {pipeline.threads, 1, 1};
   bound.shared_bytes = pipeline.shared_bytes;
   bound.cached = &pipeline;
+  return true;
+}
+
+void DeviceRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
+  BoundDispatch bound;
+  bind(kernel, dispatch, bound);
+}
+
+void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
+  BoundDispatch bound;
+  if (!bind(kernel, dispatch, bound)) return;
+  const uint32_t operands = dispatch.operand_count();
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
   if (dispatch.each() != 0) bound.bound[operands] = write_table(dispatch, bound);
   std::memcpy(bound.push.data(), dispatch.push_data(), bound.push_bytes);
@@ -196,7 +206,7 @@ void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispa
   bound.variant = dispatch.variant();
   bound.bytes = dispatch.bytes();
   bound.operations = dispatch.operations();
-  bound.groups = groups;
+  bound.groups = dispatch.group_counts();
   append(bound);
   each_buffer(dispatch, [this](const Buffer& buffer) { has_used(buffer); });
   const bool matrix_units = kernel.source().native() || kernel.matrices() != Matrices::none;
