@@ -188,6 +188,11 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         made.shape[0] = 4
         return raw.tuff_quantize(h, made)
 
+    def optimizer(algorithm):
+        one, x, g = (ctypes.c_uint64 * 1)(4), (ctypes.c_uint64 * 1)(a), (ctypes.c_uint64 * 1)(b)
+        desc = raw.OptimizerDesc(dtype=raw.F32, algorithm=algorithm, count=1, sizes=one, parameters=x, gradients=g, rate=0.1)
+        return raw.tuff_optimizer_step(h, desc)
+
     nothing = raw.OpHost(lambda user, arguments, count, status: None)
 
     def operation(**fields):
@@ -231,6 +236,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_quant_format": (raw.QUANT_U8, lambda x: quantize(format=x)),
         "tuff_quant_granularity": (raw.QUANT_PER_TENSOR, lambda x: quantize(granularity=x)),
         "tuff_sparse_format": (raw.SPARSE_COO, convert),
+        "tuff_optimizer": (raw.OPTIMIZER_SGD, optimizer),
         "tuff_op_kind": (raw.OP_BUFFER, lambda x: operation(kind=x)),
         "tuff_op_access": (raw.OP_WRITE, lambda x: operation(access=x)),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
