@@ -214,6 +214,34 @@ def beside_torch(library: str, device: str | None) -> tuple[Any, Any, Any]:
     return torch, tuff, context
 
 
+class Beside:
+    """Rows of Tuff beside PyTorch: both libraries, and a context."""
+
+    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
+        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
+        self.rng = np.random.default_rng(1)
+
+    def pair(self, values: np.ndarray) -> tuple[Any, Any]:
+        """The same values as an array of each."""
+        return self.context.array(values, values.dtype), self.torch.from_numpy(values).cuda()
+
+    def parts(self) -> list[Callable[[], None]]:
+        """What prints the rows."""
+        raise NotImplementedError
+
+
+def run_beside(kind: type[Beside], doc: str | None, only: str = "rows whose names contain this") -> int:
+    """The command line of a program that consists of such rows."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", help="path of libtuff.so")
+    parser.add_argument("--device", help="as in tuff.Context")
+    parser.add_argument("--only", default="", help=only)
+    options = parser.parse_args()
+    for part in kind(*beside_torch(options.library, options.device), options.only).parts():
+        part()
+    return 0
+
+
 class Report:
     """Collects rows and prints each as soon as it is measured."""
 

@@ -10,12 +10,11 @@ compared with PyTorch's where they are unique.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import Any, Callable
 
 import numpy as np
-from h200 import beside_torch, seconds
+from h200 import Beside, run_beside, seconds
 
 BUDGET = 0.03  # seconds for one side of a row: calls allocate their results, which keep memory until the device has finished
 
@@ -29,10 +28,9 @@ def quiet(call: Callable[[], object]) -> Callable[[], None]:
     return without_result
 
 
-class Bench:
-    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
-        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
-        self.rng = np.random.default_rng(1)
+class Bench(Beside):
+    def parts(self) -> list[Callable[[], None]]:
+        return [self.reductions, self.sorting, self.indexing, self.algebra, self.transforms]
 
     def row(self, name: str, size: float, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float = 0) -> None:
         if self.only not in name:
@@ -51,9 +49,6 @@ class Bench:
         theirs = seconds(peer, self.torch.cuda.synchronize, BUDGET)
         print(f"{name:36} {own * 1e6:9.1f} us {size / own / 1e9:7.0f} GB/s  PyTorch {theirs * 1e6:9.1f} us  ratio {theirs / own:.2f}{check}",
               flush=True)
-
-    def pair(self, values: np.ndarray) -> tuple[Any, Any]:
-        return self.context.array(values, values.dtype), self.torch.from_numpy(values).cuda()
 
     def reductions(self) -> None:
         torch, tuff, count = self.torch, self.tuff, 1 << 27
@@ -130,17 +125,5 @@ class Bench:
         self.row("fft real 2-D 16 x 1024^2", 2 * a.nbytes, lambda: tuff.fft.rfft2(a), lambda: torch.fft.rfft2(b), 1e-5)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="path of libtuff.so")
-    parser.add_argument("--device", help="as in tuff.Context")
-    parser.add_argument("--only", default="", help="rows whose names contain this")
-    options = parser.parse_args()
-    bench = Bench(*beside_torch(options.library, options.device), options.only)
-    for part in (bench.reductions, bench.sorting, bench.indexing, bench.algebra, bench.transforms):
-        part()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_beside(Bench, __doc__))

@@ -10,21 +10,20 @@ memory and with Tuff's own product of 16-bit numbers.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import warnings
 from typing import Any, Callable
 
 import numpy as np
-from h200 import beside_torch, seconds
+from h200 import Beside, run_beside, seconds
 
 BUDGET = 0.1
 
 
-class Bench:
-    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
-        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
-        self.rng = np.random.default_rng(1)
+class Bench(Beside):
+    def parts(self) -> list[Callable[[], None]]:
+        named = {"rnn": self.recurrent, "sparse": self.sparse, "quant": self.quantised}
+        return [part for name, part in named.items() if self.only in name]
 
     def row(self, name: str, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float, work: str = "") -> None:
         try:
@@ -46,7 +45,7 @@ class Bench:
                 net = (torch.nn.LSTM if kind == "lstm" else torch.nn.GRU)(hidden, hidden, layers).cuda().to(half)
                 own = tuff.rnn_layers({k: v.detach().cpu() for k, v in net.state_dict().items()}, self.context)
                 values = self.rng.uniform(-1, 1, (steps, batch, hidden)).astype(dtype)
-                x, z = self.context.array(values, dtype), torch.from_numpy(values).cuda()
+                x, z = self.pair(values)
                 run = tuff.lstm if kind == "lstm" else tuff.gru
                 name = f"rnn {kind} {np.dtype(dtype).name} {layers} x {hidden}, {batch} x {steps} steps"
                 with torch.no_grad():
@@ -76,21 +75,21 @@ class Bench:
                 values = self.rng.standard_normal((matrix.shape[1], width) if width > 1 else matrix.shape[1]).astype(np.float32)
                 if values.nbytes > 1 << 31:
                     continue
-                x, z = self.context.array(values), torch.from_numpy(values).cuda()
+                x, z = self.pair(values)
                 moved = matrix.nnz * 8 + (matrix.shape[0] + values.size * 2) * 4
                 self.row(f"sparse {name} ({matrix.nnz / 1e6:.1f}e6) x {width}", lambda: a @ x, lambda: b @ z, 1e-4, f"  ({moved / 1e6:.0f} MB)")
 
     def quantised(self) -> None:
-        torch, tuff = self.torch, self.tuff
+        tuff = self.tuff
         n = k = 16384
         weights = self.rng.standard_normal((n, k)).astype(np.float16)
-        w, z = self.context.array(weights, np.float16), torch.from_numpy(weights).cuda()
+        w = self.context.array(weights, np.float16)
         scales = (np.abs(weights).reshape(n, k // 32, 32).max(-1) / 7).astype(np.float16)
         q = tuff.quantize(w, scales, format="int4", axis=1, block_size=32)
         eight = tuff.quantize(w, (np.abs(weights).max(1) / 127).astype(np.float16), format="int8", axis=0)
         for rows in (1, 4, 16, 512, 4096):
             values = self.rng.standard_normal((rows, k)).astype(np.float16)
-            x, y = self.context.array(values, np.float16), torch.from_numpy(values).cuda()
+            x = self.context.array(values, np.float16)
             for name, matrix, bits in (("int4 by 32", q, 4.5), ("int8 by rows", eight, 8)):
                 own = seconds(lambda: tuff.qmatmul(x, matrix), self.context.synchronize, BUDGET)
                 half = seconds(lambda: x @ w.T, self.context.synchronize, BUDGET)
@@ -98,18 +97,5 @@ class Bench:
                       f"{2 * rows * n * k / own / 1e12:6.1f} TFLOP/s, {half / own:5.2f} of f16's speed", flush=True)  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="path of libtuff.so")
-    parser.add_argument("--device", help="as in tuff.Context")
-    parser.add_argument("--only", default="", help="rnn, sparse or quant")
-    options = parser.parse_args()
-    bench = Bench(*beside_torch(options.library, options.device), options.only)
-    for name, part in (("rnn", bench.recurrent), ("sparse", bench.sparse), ("quant", bench.quantised)):
-        if options.only in name:
-            part()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_beside(Bench, __doc__, "rnn, sparse or quant"))

@@ -9,20 +9,18 @@ Gradients are compared first. Each row is the best of three runs of several call
 
 from __future__ import annotations
 
-import argparse
 import sys
 from typing import Any, Callable
 
 import numpy as np
-from h200 import beside_torch, seconds
+from h200 import Beside, run_beside, seconds
 
 BUDGET = 0.15
 
 
-class Bench:
-    def __init__(self, torch: Any, tuff: Any, context: Any, only: str) -> None:
-        self.torch, self.tuff, self.context, self.only = torch, tuff, context, only
-        self.rng = np.random.default_rng(1)
+class Bench(Beside):
+    def parts(self) -> list[Callable[[], None]]:
+        return [self.attention, self.convolution, self.losses, self.optimisers]
 
     def row(self, name: str, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float) -> None:
         if self.only not in name:
@@ -41,16 +39,15 @@ class Bench:
         check = "" if worst <= tolerance else f"  DIFFERS by {worst:.1e}"
         print(f"{name:44} {own * 1e6:10.1f} us  PyTorch {theirs * 1e6:10.1f} us  ratio {theirs / own:.2f}{check}", flush=True)
 
-    def pair(self, shape: tuple, dtype: type, scale: float = 1.0) -> tuple[Any, Any]:
-        values = (self.rng.standard_normal(shape) * scale).astype(dtype)
-        return self.context.array(values, dtype), self.torch.from_numpy(values).cuda()
+    def random_pair(self, shape: tuple, dtype: type, scale: float = 1.0) -> tuple[Any, Any]:
+        return self.pair((self.rng.standard_normal(shape) * scale).astype(dtype))
 
     def both(self, name: str, function: Callable[..., Any], peer: Callable[..., Any], shapes: list, dtype: type, tolerance: float) -> None:
         if self.only not in name:
             return
-        operands = [self.pair(shape, dtype, scale) for shape, scale in shapes]
+        operands = [self.random_pair(shape, dtype, scale) for shape, scale in shapes]
         own, theirs = [a for a, _ in operands], [b.requires_grad_(True) for _, b in operands]
-        slope, other = self.pair(function(*own).shape, dtype)
+        slope, other = self.random_pair(function(*own).shape, dtype)
 
         def call() -> Any:
             return self.tuff.grad.vjp(function, *own)[1](slope)
@@ -76,7 +73,7 @@ class Bench:
     def losses(self) -> None:
         torch, tuff = self.torch, self.tuff
         for rows, classes, dtype in ((8192, 32000, np.float16), (4096, 1000, np.float32)):
-            x, z = self.pair((rows, classes), dtype)
+            x, z = self.random_pair((rows, classes), dtype)
             labels, targets = self.context.array(values := self.rng.integers(0, classes, rows), np.int64), torch.from_numpy(values).cuda()
             z.requires_grad_(True)
             step = tuff.grad.value_and_grad(lambda logits: tuff.grad.cross_entropy(logits, labels))
@@ -86,8 +83,8 @@ class Bench:
     def optimisers(self) -> None:
         torch, tuff = self.torch, self.tuff
         for name, shapes in (("one of 2^26", [(1 << 26,)]), ("200 of 64 to 2^20", [(64 << (i % 15),) for i in range(200)])):
-            own, theirs = zip(*(self.pair(shape, np.float32) for shape in shapes))
-            slopes, others = zip(*(self.pair(shape, np.float32) for shape in shapes))
+            own, theirs = zip(*(self.random_pair(shape, np.float32) for shape in shapes))
+            slopes, others = zip(*(self.random_pair(shape, np.float32) for shape in shapes))
             adam, peer = tuff.grad.Adam(list(own), 1e-3), torch.optim.Adam(list(theirs), 1e-3, fused=True)
             for parameter, slope in zip(theirs, others):
                 parameter.grad = slope
@@ -103,17 +100,5 @@ class Bench:
             self.row(f"adam {name}", call, step, 1e-4)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="path of libtuff.so")
-    parser.add_argument("--device", help="as in tuff.Context")
-    parser.add_argument("--only", default="", help="rows whose names contain this")
-    options = parser.parse_args()
-    bench = Bench(*beside_torch(options.library, options.device), options.only)
-    for part in (bench.attention, bench.convolution, bench.losses, bench.optimisers):
-        part()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_beside(Bench, __doc__))

@@ -4,9 +4,9 @@
 //               elsewhere of 16, or of 32 for f32 and up to 4,096 numbers. On CPU devices each takes a pass. Elsewhere
 //               the lanes of a workgroup exchange numbers through shared memory, so that a pass has several: all of a
 //               line of at most 4,096 numbers, those of a product of at most 256 of a longer one.
-//   real        Real numbers of an even size n are the transform of n / 2 complex ones and a step that separates them:
-//   on
-//               GPUs a part of the only pass, if there is one; to real numbers a part of the first pass.
+//   real        Real numbers of an even size n are the transform of n / 2 complex ones and a step that separates them.
+//               It is part of the only pass, if there is one, and otherwise a pass of its own, instead of which CPU
+//               devices compute imaginary zeros. On the way to real numbers it is part of the first pass.
 //   Bluestein   Other sizes n become a circular convolution of a power of two, m >= 2 n - 1: the passes of a transform
 //               of m numbers, those of the inverse, and once for all lines those of the chirp.
 //
@@ -218,8 +218,8 @@ class Planner {
     const bool real = args_.kind == TUFF_FFT_REAL;
     const uint64_t half = n / 2;
     // A pass that only separates costs a CPU device more than half of the transform.
-    const bool separates = real && device_.cpu && half > fft::kMaxRadix;
-    if (ends && args_.kind != TUFF_FFT_COMPLEX && n % 2 == 0 && n > 2 && fft::is_direct(half) && !separates) {
+    const bool slower = real && device_.cpu && half > fft::kMaxRadix;
+    if (ends && args_.kind != TUFF_FFT_COMPLEX && n % 2 == 0 && n > 2 && fft::is_direct(half) && !slower) {
       if (real) {
         add_passes({axis, 0, 0, half, n, n, half + 1, Load::pairs, Store::half_of_pairs, Chirp::none, 1, 0});
       } else {

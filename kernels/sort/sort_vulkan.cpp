@@ -31,12 +31,12 @@ constexpr uint64_t kMaxExtent = 0xffc00000;  // ends of chunks are computed in 3
 constexpr uint32_t kDigitBits = 8;           // of a radix sort; booleans have 1
 // A workgroup's subgroups and an invocation's elements in a tile. With indices, which are stored too, larger tiles are
 // better (H200): more of what is stored side by side.
-constexpr uint32_t kSubgroups = 8, kSubgroupsWithIndices = 16, kMostThreads = 1024;
+constexpr uint32_t kSubgroups = 8, kSubgroupsWithIndices = 16, kMaxThreads = 1024;
 constexpr int64_t kItems = 16, kItemsWithIndices = 14, kItemsOf8Bytes = 8;
 constexpr uint64_t kPiecesPerCore = 64;    // chunks that GPUs need for full use: more only add counters
 constexpr uint64_t kShortestChunk = 2048;  // of an invocation: three loops over the counters should cost less
 constexpr uint64_t kLongestChunk = kMaxLoopIterationsCpu - (3u << kDigitBits);
-constexpr uint64_t kStreamItems = 8, kLeastTile = 256, kSegmentsPerCore = 8;  // of long segments
+constexpr uint64_t kStreamItems = 8, kMinTile = 256, kSegmentsPerCore = 8;  // of long segments
 constexpr double kFlops = 20;  // rough operations for an element and a pass
 
 // How a kernel makes keys of elements: TUFF_FORM, and the largest magnitude that is no NaN.
@@ -183,7 +183,7 @@ uint64_t streamed_length(const Sort& sort, uint64_t rows, uint64_t tile) {
 
 // Sorts the rows of a batch whose rows fit, or finds their first k by stages.
 void sort_rows(const Sort& sort, const Batch& batch, uint64_t longest) {
-  const uint64_t tile = std::clamp<uint64_t>(std::bit_ceil(4 * sort.k), std::min(kLeastTile, longest), longest);
+  const uint64_t tile = std::clamp<uint64_t>(std::bit_ceil(4 * sort.k), std::min(kMinTile, longest), longest);
   const uint64_t streamed = streamed_length(sort, batch.rows, tile);
   const auto kept = [&](uint64_t items, uint64_t length) { return ceil_div(items, length) * sort.k; };
   uint64_t items = sort.view.axis, length = streamed != 0 ? streamed : longest;
@@ -232,7 +232,7 @@ shaders::RadixMove::SharedBytes tile_of(const Sort& sort) {
                                        .subgroups = 1,
                                        .threads = 1,
                                        .unit = static_cast<int64_t>(sort.unit)};
-  for (uint32_t subgroups = std::min(most, std::max(std::min(max_along_x(traits), kMostThreads) / subgroup, 1u));;
+  for (uint32_t subgroups = std::min(most, std::max(std::min(max_along_x(traits), kMaxThreads) / subgroup, 1u));;
        subgroups /= 2) {
     tile.subgroups = subgroups;
     tile.threads = subgroups * subgroup;

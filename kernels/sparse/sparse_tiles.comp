@@ -1,7 +1,7 @@
 // C = alpha * A * B + beta * C for A in CSR and few columns of B, or sums of the entries of rows, for GPUs. A workgroup
 // has a share of the merge path (path.glsl) and one column of B:
 //
-//   ends       lanes of a subgroup look for the share's two ends, in 32 places at a time
+//   ends       lanes of a subgroup look for the share's two ends, each in a place of its own at a time
 //   products   of the share's entries with B, into shared memory: neighbouring lanes read neighbouring entries
 //   rows       as many lanes of a subgroup as suit the rows' mean length add the products of a row; rows that are much
 //              longer are left to whole subgroups
@@ -12,7 +12,6 @@
 //   list of share p    2 p: the end of a row that began before; 2 p + 1: the beginning, or the middle, of the last row
 //
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
-//# TUFF_EMPTY : 0|1 : 1: there are no entries
 //# TUFF_PERMUTED : 0|1 : 1: entry e is number P[e] of indices and values
 //# TUFF_SUMS : 0|1 : 1: B is a vector of ones, and there are no indices
 //# TUFF_THREADS : 1..1024 : invocations of a workgroup
@@ -50,6 +49,7 @@ TUFF_WRITE(7, V, TUFF_VALUE, TUFF_VALUE_BYTES)
 #include "kernels/sparse/sums.glsl"
 
 TUFF_INDEX path_rows, path_nnz;
+#define TUFF_EMPTY 0
 #include "kernels/sparse/path.glsl"
 
 const uint STEPS = TUFF_THREADS * TUFF_ITEMS;
@@ -86,9 +86,6 @@ void find_end(TUFF_INDEX steps, out TUFF_INDEX row, out TUFF_INDEX entry) {
 }
 
 TUFF_VALUE product_of(TUFF_INDEX entry, bool is, TUFF_INDEX values_at, TUFF_INDEX extent, TUFF_INDEX b_row, TUFF_INDEX b_at) {
-#if TUFF_EMPTY
-  return TUFF_ZERO;
-#else
   entry = min(entry, path_nnz - 1);
 #if TUFF_PERMUTED
   entry = TUFF_INDEX(TUFF_AT(P, entry));
@@ -103,7 +100,6 @@ TUFF_VALUE product_of(TUFF_INDEX entry, bool is, TUFF_INDEX values_at, TUFF_INDE
   is = is && has_column;
   const TUFF_VALUE product = a * LOADED(TUFF_AT(B, b_at + (is ? column * b_row : TUFF_INDEX(0))));
   return is ? product : TUFF_ZERO;
-#endif
 #endif
 }
 

@@ -109,8 +109,7 @@ void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut,
   if (cut.share == Share::tiles) {
     const uint64_t threads = device_of(recorder).workgroup;
     return dispatch_parts<shaders::SparseTiles>(recorder, merge, cut, first, count, list,
-                                                shaders::SparseTiles::request({.empty = empty,
-                                                                               .index_bytes = merge.index_bytes,
+                                                shaders::SparseTiles::request({.index_bytes = merge.index_bytes,
                                                                                .items = cut.chunk / threads,
                                                                                .permuted = permuted,
                                                                                .sums = sums,
