@@ -849,14 +849,15 @@ TUFF_API tuff_status tuff_context_trim(tuff_context context);
 typedef struct tuff_compact_desc {
   uint32_t struct_size;
   uint32_t reserved;         /* zero */
-  uint64_t max_bytes;        /* to move; 0: no limit. A buffer is moved as a whole, or not */
+  uint64_t max_bytes;        /* to move; 0: no limit. A buffer is moved as a whole or not; none has more than 16 MiB */
   uint64_t max_milliseconds; /* after which no more is moved; 0: no limit. It is looked at after every 16 MiB */
 } tuff_compact_desc;
 
 /* What tuff_context_compact() has done. Since 0.9.0. */
 typedef struct tuff_compaction {
   uint32_t struct_size;
-  int32_t done;                 /* 1: no buffer can be moved closer to others; 0: another call may move more */
+  int32_t done;                 /* 1: no buffer can be moved closer to others; 0: another call may move more, unless no
+                                   buffer was moved: then what is left has more than max_bytes, or others use it */
   uint64_t bytes_moved;
   uint64_t buffers_moved;       /* views of one memory count as one */
   uint64_t buffers_fixed;       /* buffers that have to stay where they are */
@@ -1263,7 +1264,8 @@ TUFF_API tuff_status tuff_conv_backward_data(tuff_stream stream, const tuff_conv
  * The gradient of a transposed convolution by its filter is this one, with the transposed convolution's doutput as
  * `input` and its input as `doutput`; that by its input is the convolution of its doutput.
  * Errors: those of tuff_conv2d_ex(), and INVALID_ARGUMENT for another number of axes or if neither gradient is wanted;
- * the gradients share no memory with each other or with what is read. */
+ * the gradients share no memory with each other or with what is read. UNSUPPORTED on devices for filters of 2^32
+ * elements or more, and for a dbias that adds up 2^32 - 2^16 or more pixels or planes. */
 TUFF_API tuff_status tuff_conv_backward_filter(tuff_stream stream, const tuff_conv_backward_desc* desc);
 
 /* Attention: O = softmax(scale * Q * K^T + mask) * V for each batch element and head.
@@ -1996,7 +1998,7 @@ typedef struct tuff_pool_backward_desc {
  * element of a window gets the window's gradient divided by what the sum was divided by. Each element of dinput is the
  * sum over the windows that contain it, in f32 and in their order, and is rounded once. Since 0.9.0.
  * Errors: those of tuff_max_pool() and tuff_avg_pool(); INVALID_ARGUMENT if a maximum is given neither input nor
- * indices, and a mean is given one of them; dinput shares no memory with what is read. UNSUPPORTED on CPU devices for
+ * indices, or if a mean is given either; dinput shares no memory with what is read. UNSUPPORTED on CPU devices for
  * elements that are in more windows than one invocation can look at. */
 TUFF_API tuff_status tuff_pool_backward(tuff_stream stream, const tuff_pool_backward_desc* desc);
 
@@ -2417,9 +2419,10 @@ TUFF_API tuff_status tuff_rnn_backward(tuff_stream stream, const tuff_rnn_backwa
 /* ---------------------------------------------------------------------------------------------
  * Training. Since 0.9.0. docs/training.md has examples.
  *
- * Optimisers and norms of gradients take a list of tensors, as arrays of `count` handles: tensor i is at the start of parameters[i] and has
- * sizes[i] elements, gradients[i] is its gradient, and so on. The tensors of a list share one type; a network with
- * tensors of several types takes a call for each. TUFF_NULL_HANDLE may stand for a tensor without elements.
+ * Optimisers and norms of gradients take a list of tensors, as arrays of `count` handles: tensor i is at the start of
+ * parameters[i] and has sizes[i] elements, gradients[i] is its gradient, and so on. The tensors of a list share one type;
+ * a network with tensors of several types takes a call for each. TUFF_NULL_HANDLE may stand for a tensor without
+ * elements.
  * ------------------------------------------------------------------------------------------- */
 
 /* What tuff_optimizer_step() computes. */
@@ -2481,11 +2484,11 @@ typedef struct tuff_optimizer_desc {
  * and one for each very large one, three for LAMB. The norms of LAMB are sums in an order that depends on the sizes only,
  * and leave the range of f32 only if the norm itself does.
  *
- * In a graph all numbers of the descriptor stay what they were when it was captured, `step` too: a graph of Adam's steps
- * needs `steps`.
+ * A call without elements changes nothing, `steps` included. In a graph all numbers of the descriptor stay what they were
+ * when it was captured, `step` too: a graph of Adam's steps needs `steps`.
  * Errors: INVALID_ARGUMENT for arrays that the algorithm does not use or lacks, for numbers outside their range or that
- * are not finite in f32, for a step of 0 without `steps` (but for SGD) and one with it, and for a tensor that is written
- * and overlaps any other operand; UNSUPPORTED for other types. */
+ * are not finite in f32, for a step of 0 without `steps` (except for SGD), for another one together with `steps`, and for
+ * a tensor that is written and overlaps any other operand; UNSUPPORTED for other types. */
 TUFF_API tuff_status tuff_optimizer_step(tuff_stream stream, const tuff_optimizer_desc* desc);
 
 /* Options of tuff_gradient_norm(). */
@@ -2513,8 +2516,8 @@ typedef struct tuff_gradient_norm_desc {
  * Computed in f32 (on the host backend in f64) for all types, in an order that depends on the sizes only. Squares do not
  * leave the range: the norm is infinite only if it is above f32's largest number. With an infinite gradient norm is
  * infinite, and factor 0 if there is a limit; with a NaN both are NaN. Without elements the norm is 0.
- * Errors: INVALID_ARGUMENT for a gradient_scale that is not finite in f32, for a limit that is negative or not finite in
- * f32, if there is no output or no norm to accumulate, and for an output that overlaps any other operand; UNSUPPORTED
+ * Errors: INVALID_ARGUMENT for a gradient_scale that is not finite in f32, for a limit that is negative, that is not
+ * finite in f32, or that is neither 0 nor at least f32's smallest normal number, if there is no output or no norm to accumulate, and for an output that overlaps any other operand; UNSUPPORTED
  * for other types. */
 TUFF_API tuff_status tuff_gradient_norm(tuff_stream stream, const tuff_gradient_norm_desc* desc);
 
