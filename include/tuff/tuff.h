@@ -2517,8 +2517,8 @@ typedef struct tuff_gradient_norm_desc {
  * leave the range: the norm is infinite only if it is above f32's largest number. With an infinite gradient norm is
  * infinite, and factor 0 if there is a limit; with a NaN both are NaN. Without elements the norm is 0.
  * Errors: INVALID_ARGUMENT for a gradient_scale that is not finite in f32, for a limit that is negative, that is not
- * finite in f32, or that is neither 0 nor at least f32's smallest normal number, if there is no output or no norm to accumulate, and for an output that overlaps any other operand; UNSUPPORTED
- * for other types. */
+ * finite in f32, or that is neither 0 nor at least f32's smallest normal number, if there is no output or no norm to
+ * accumulate, and for an output that overlaps any other operand; UNSUPPORTED for other types. */
 TUFF_API tuff_status tuff_gradient_norm(tuff_stream stream, const tuff_gradient_norm_desc* desc);
 
 /* Options of tuff_cross_entropy(). */
