@@ -579,6 +579,29 @@ def test_pooling_of_all_dimensions(host, rng):
         grad.grad(lambda x: tuff.max_pool(x, 2, indices=True, layout="nhwc")[0].sum())(host.ones((1, 4, 4, 2)))
 
 
+def test_indices_of_no_tap(host, rng):
+    """An index that is of no tap of its window has no effect, and neither has it on gradients of gradients."""
+    for shape, layout, options in (
+        ((1, 1, 2), "nchw", {"kernel": 2, "stride": 1, "padding": 2, "dilation": 4}),  # windows without taps
+        ((2, 3, 8), "nchw", {"kernel": 2}),
+        ((1, 2, 6, 5), "nchw", {"kernel": (3, 2), "stride": 2, "padding": 1, "dilation": (1, 2)}),
+        ((1, 2, 3, 4, 5), "nchw", {"kernel": 2, "stride": 1}),
+        ((2, 5, 4, 3), "nhwc", {"kernel": 2, "stride": (2, 1)}),
+        ((2, 5, 7), "nchw", {"kernel": None}),
+    ):
+        x = host.array(rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float32))
+        if options["kernel"] is None:
+            y, places = tuff.adaptive_max_pool(x, 3, indices=True)
+        elif layout == "nhwc":
+            y, places = tuff.max_pool(x, layout=layout, **options), None
+        else:
+            y, places = tuff.max_pool(x, indices=True, **options)
+        plane = int(np.prod(shape[2 if layout == "nchw" else 1 :]))
+        rows = [rng.integers(0, plane, y.shape), rng.integers(0, plane + 3, y.shape), np.full(y.shape, 2**32 - 1)]
+        for indices in [places] * (places is not None) + [host.array(row.astype(np.uint32)) for row in rows]:
+            adjoint(host, rng, lambda g, i=indices, s=shape, o=options, a=layout: tuff.max_pool_backward(g, i, s, layout=a, **o), y.shape)
+
+
 def test_losses(host, rng):
     logits, labels = rng.uniform(-2, 2, (5, 4)), np.array([0, 3, 1, 2, 2])
     on_device = host.array(labels)

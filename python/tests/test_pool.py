@@ -109,3 +109,32 @@ def test_gradients(ctx, rng):
     ):
         with pytest.raises(ValueError):
             wrong()
+
+
+def test_shapes_of_gradients(ctx):
+    """The gradient has the shape of what pooling gives: also its images and channels, and as many dimensions,
+    and memory is not even asked for."""
+    dy = ctx.ones((2, 3, 4, 4))
+    places = ctx.zeros(dy.shape, np.uint32)
+    for shape in ((1, 3, 8, 8), (5, 3, 8, 8), (2**40, 3, 8, 8), (3, 2, 8, 8), (2, 3, 9), (2, 3, 8, 8, 8), (2,), ()):
+        for kernel, layout in ((2, "nchw"), (None, "nchw"), (2, "nhwc"), (None, "nhwc")):
+            with pytest.raises(ValueError, match="dy"):
+                tuff.avg_pool_backward(dy, shape, kernel, layout=layout)
+            with pytest.raises(ValueError, match="dy"):
+                tuff.max_pool_backward(dy, places, shape, kernel, layout=layout)
+    assert tuff.avg_pool_backward(dy, (2, 6, 8, 4), (2, 2), layout="nhwc").shape == (2, 6, 8, 4)
+
+
+def test_adaptive_gradients_have_no_options(ctx):
+    dy, shape = ctx.ones((2, 3, 4, 4)), (2, 3, 8, 8)
+    places = ctx.zeros(dy.shape, np.uint32)
+    for option in ({"stride": 2}, {"padding": 1}, {"padding": (0, 1)}, {"ceil_mode": True}):
+        with pytest.raises(ValueError, match="adaptive"):
+            tuff.avg_pool_backward(dy, shape, None, **option)
+        with pytest.raises(ValueError, match="adaptive"):
+            tuff.max_pool_backward(dy, places, shape, None, **option)
+    with pytest.raises(ValueError, match="adaptive"):
+        tuff.avg_pool_backward(dy, shape, None, count_include_pad=True)
+    with pytest.raises(ValueError, match="adaptive"):
+        tuff.max_pool_backward(dy, places, shape, None, dilation=2)
+    tuff.avg_pool_backward(dy, shape, None, padding=(0, 0))

@@ -341,13 +341,17 @@ def _(
     refuse_out(out, "conv_transpose2d")
     edges, further = numbers(padding, 2, "padding", 0), numbers(output_padding, 2, "output_padding", 0)
     if any_traced((x, w)):
-        # What output_padding adds takes the place of padding; what is beyond that, no window reads.
+        # What output_padding adds takes the place of padding. Beyond that no window of these outputs reads, and a stride of it
+        # would be one more output.
+        strides = numbers(form.get("stride", 1), 2, "stride", 1)
+        beyond = [max(more - p, 0) for p, more in zip(edges, further)]
+        left_out = [n if n >= stride else 0 for n, stride in zip(beyond, strides)]
         ends = {"padding": tuple((p, max(p - more, 0)) for p, more in zip(edges, further)), "layout": layout, **form}
 
         def read(g: Array) -> Array:
-            cut = tuple(slice(None, -(more - p) if more > p else None) for p, more in zip(edges, further))
-            if all(one.stop is None for one in cut):
+            if not any(left_out):
                 return g
+            cut = tuple(slice(None, -n if n else None) for n in left_out)
             return dense(g[(slice(None), *cut)] if layout == "nhwc" else g[(slice(None), slice(None), *cut)])
 
         result = _bilinear(
@@ -387,14 +391,49 @@ def _(x: Traced, shape: Any, *, indices: bool = False, layout: str = "nchw") -> 
     return (y, places) if indices else y
 
 
+def _in_windows(indices: Array, shape: Tuple[int, ...], layout: str, fields: dict) -> Array:
+    """Which indices are of taps of their windows, on arrays of a shape; fields: those of gradient_fields()."""
+    first = 2 if layout == "nchw" else 1
+    taps = expr("i < plane", dtype=np.bool_, i=indices, plane=math.prod(shape[first:]))
+    inner = 1  # elements of a plane from one position along the axis to the next
+    for axis in reversed(range(first, len(shape))):
+        size, outputs, at = shape[axis], np.arange(indices.shape[axis]), axis - first
+        padding, step = 0, 1
+        if at == len(fields["shape"]):  # channels that are last are one more axis, whose windows have one element
+            begin, end = outputs, outputs + 1
+        elif "adaptive" in fields:
+            begin, end = outputs * size // len(outputs), -(-(outputs + 1) * size // len(outputs))
+        else:
+            padding, step = fields["padding"][at], fields["dilation"][at]
+            begin = outputs * fields["stride"][at]
+            end = begin + step * (fields["kernel"][at] - 1) + 1
+        begin, end = (
+            indices.context.array(one.astype(np.uint32).reshape(-1, *(1,) * (len(shape) - axis - 1))) for one in (begin, end)
+        )
+        place = expr("i // inner % size + padding", dtype=np.uint32, i=indices, inner=inner, size=size, padding=padding)
+        taps &= expr(
+            "begin <= place && place < end && (place - begin) % step == 0",
+            dtype=np.bool_, begin=begin, end=end, place=place, step=step,
+        )  # fmt: skip
+        inner *= size
+    return taps
+
+
 @rule("max_pool_backward")
 def _(dy: Traced, indices: Array, shape: Any, kernel: Any, *, layout: str = "nchw", **options: Any) -> Array:
-    def pull(g: Array) -> Array:
-        planes = math.prod(dy.shape[: 1 if layout == "nhwc" else 2])
-        rows = np.arange(planes).reshape(-1, 1)
-        return g.reshape(planes, -1)[rows, indices.reshape(planes, -1)].reshape(dy.shape)
+    value = _pool.max_pool_backward(dy.value, indices, shape, kernel, layout=layout, **options)
 
-    return dy.tape.add(_pool.max_pool_backward(dy.value, indices, shape, kernel, layout=layout, **options), ((dy.place, pull),))
+    def pull(g: Array) -> Array:
+        fields = _pool.gradient_fields(dy, value.shape, kernel, layout=layout, **options)
+        taps = _in_windows(indices, value.shape, layout, fields)
+        first = 1 if layout == "nhwc" else 2
+        planes, outputs, inputs = math.prod(dy.shape[:first]), math.prod(dy.shape[first:]), math.prod(value.shape[first:])
+        rows = np.arange(planes).reshape(-1, 1)
+        places = expr("t ? i : 0", dtype=np.uint32, t=taps, i=indices)
+        found = g.reshape(planes, inputs)[rows, places.reshape(planes, outputs)].reshape(dy.shape)
+        return elementwise.where(taps, found, 0.0)
+
+    return dy.tape.add(value, ((dy.place, pull),))
 
 
 @rule("avg_pool")

@@ -67,13 +67,14 @@ def _pool(
 
 
 def _gradient(dy: Array, places: Optional[Array], shape: Sequence[int], fields: dict, layout: str) -> Array:
+    out = fields.pop("shape")
+    pooled = as_stored((*channels_second(shape, layout)[:2], *out), layout)
+    if dy.shape != pooled:
+        raise ValueError(f"dy has shape {dy.shape}, and pooling of {tuple(shape)} gives {pooled}")
     result = dy.context.empty(shape, dy.dtype)
     desc = raw.PoolBackwardDesc(dtype=dtype_of(dy), doutput=dy.buffer.handle, dinput=result.buffer.handle)
-    out = fields.pop("shape")
     if places is not None:
         desc.maximum, desc.indices = 1, places.buffer.handle
-    if channels_second(dy.shape, layout)[2:] != out or dy.ndim != len(shape):
-        raise ValueError(f"dy has shape {dy.shape}, and pooling of {tuple(shape)} gives {out}")
     _describe(desc, shape, out, layout, fields)
     check(raw.tuff_pool_backward(dy.context.stream_handle, desc))
     return result
@@ -191,13 +192,29 @@ def adaptive_avg_pool(x: Array, shape: Numbers, *, layout: str = "nchw") -> Arra
     return _pool(raw.tuff_avg_pool, x, fields.pop("shape"), False, layout, **fields)
 
 
-def _gradient_fields(
-    dy: Array, shape: Sequence[int], kernel: Optional[Numbers], stride: Optional[Numbers], padding: Numbers, dilation: Numbers, ceil: bool, layout: str
-) -> dict:  # fmt: skip
+def gradient_fields(
+    dy: Array,
+    shape: Sequence[int],
+    kernel: Optional[Numbers],
+    *,
+    stride: Optional[Numbers] = None,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    layout: str = "nchw",
+) -> dict:
+    """Fields that describe the windows of the pooling, of an array of this shape, whose result has the gradient dy."""
     axes = _spatial(dy, layout)
+    if len(shape) != dy.ndim:
+        raise ValueError(f"shape {tuple(shape)} needs {dy.ndim} dimensions, as dy")
     if kernel is None:
+        given = any(numbers(padding, axes, "padding")) or any(d != 1 for d in numbers(dilation, axes, "dilation", 1))
+        if given or stride is not None or ceil_mode or count_include_pad:
+            raise ValueError("kernel None is adaptive pooling, which has no stride, padding, dilation, ceil_mode or count_include_pad")
         return {"shape": channels_second(dy.shape, layout)[2:], "adaptive": 1}
-    return _windows(shape, axes, kernel, stride, padding, dilation, ceil, layout)
+    fields = _windows(shape, axes, kernel, stride, padding, dilation, ceil_mode, layout)
+    return {**fields, "count_include_pad": int(bool(count_include_pad))}
 
 
 @differentiable
@@ -215,11 +232,15 @@ def max_pool_backward(
 ) -> Array:
     """The gradient by x, of this shape, of a function of max_pool(x, kernel, ...), given that by its result and the indices
     that it has returned. kernel None is adaptive_max_pool. With layout "nhwc", indices are those of planes (..., C)."""
+    require_array(dy, "dy")
     require_array(indices, "indices")
     if indices.dtype != np.uint32 or indices.shape != dy.shape:
         raise ValueError(f"indices are uint32 of shape {dy.shape}, not {indices.dtype} of shape {indices.shape}")
     shape = wholes(shape, "shape", 0)
-    return _gradient(dy, indices, shape, _gradient_fields(dy, shape, kernel, stride, padding, dilation, ceil_mode, layout), layout)
+    fields = gradient_fields(
+        dy, shape, kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=ceil_mode, layout=layout
+    )
+    return _gradient(dy, indices, shape, fields, layout)
 
 
 @differentiable
@@ -236,8 +257,9 @@ def avg_pool_backward(
 ) -> Array:
     """The gradient by x, of this shape, of a function of avg_pool(x, kernel, ...), given that by its result. kernel None is
     adaptive_avg_pool."""
+    require_array(dy, "dy")
     shape = wholes(shape, "shape", 0)
-    fields = _gradient_fields(dy, shape, kernel, stride, padding, 1, ceil_mode, layout)
-    if kernel is not None:
-        fields["count_include_pad"] = int(bool(count_include_pad))
+    fields = gradient_fields(
+        dy, shape, kernel, stride=stride, padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad, layout=layout
+    )
     return _gradient(dy, None, shape, fields, layout)
