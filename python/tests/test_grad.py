@@ -899,22 +899,88 @@ def test_norms_of_gradients(ctx):
 
 def test_misuse_of_optimisers(ctx):
     w, g, wide = ctx.ones(2), ctx.ones(2), ctx.array([1.0, 2.0], F64)
+    other = tuff.Context(backend="host")
     rows = [
         (ValueError, "nesterov needs a momentum", lambda: grad.SGD([w], 0.1, nesterov=True)),
         (ValueError, "factor has shape .2,.", lambda: grad.SGD([w], 0.1).step([g], factor=g)),
         (TypeError, "skip is int, not a tuff.Array", lambda: grad.SGD([w], 0.1).step([g], skip=1)),
         (ValueError, "skip has shape .1,. and is of float32", lambda: grad.SGD([w], 0.1).step([g], skip=ctx.ones(1))),
-        (TypeError, "factor and skip are for parameters of float32", lambda: grad.SGD([wide], 0.1).step([wide], factor=ctx.ones(1))),
+        (TypeError, "factor and skip are for dense parameters of float32",
+         lambda: grad.SGD([wide], 0.1).step([wide], factor=ctx.ones(1))),
+        (TypeError, "with gradients of that type or float32", lambda: grad.SGD([w, wide], 0.1).step([g, wide], factor=ctx.ones(1))),
+        (TypeError, "factor and skip are for", lambda: grad.SGD([w, wide], 0.1).step([g, wide], skip=ctx.array([0], np.int32))),
         (TypeError, "a gradient is of float64", lambda: grad.gradient_norm([wide])),
         (ValueError, "hold no array", lambda: grad.gradient_norm([])),
         (ValueError, "betas are", lambda: grad.LAMB([w], betas=(0.9, 1.0))),
-        (tuff.TuffError, "rate is -1", lambda: grad.SGD([w], -1.0).step([g])),
+        (ValueError, "rate is -1", lambda: grad.SGD([w], -1.0).step([g])),
+        (ValueError, "rate is -1", lambda: grad.SGD([wide], -1.0).step([wide])),
+        (ValueError, "weight_decay is nan", lambda: grad.Adam([wide], weight_decay=math.nan).step([wide])),
+        (ValueError, "weight_decay is -0.1", lambda: grad.Adam([w], weight_decay=-0.1).step([g])),
+        (ValueError, "momentum is -1", lambda: grad.SGD([wide], 0.1, momentum=-1.0).step([wide])),
+        (ValueError, "epsilon is -1", lambda: grad.LAMB([wide], epsilon=-1.0).step([wide])),
+        (ValueError, "scale is 0", lambda: grad.SGD([w], 0.1).step([g], scale=0)),
+        (ValueError, "scale is 0", lambda: grad.SGD([wide], 0.1).step([wide], scale=0)),
+        (ValueError, "scale is inf", lambda: grad.SGD([wide], 0.1).step([wide], scale=math.inf)),
+        (ValueError, "scale is 0", lambda: grad.gradient_norm([g], scale=0)),
+        (ValueError, "of different contexts", lambda: grad.SGD([w, wide], 0.1).step([g, other.array([1.0, 2.0], F64)])),
         (tuff.TuffError, "overlaps gradients", lambda: grad.SGD([w], 0.1).step([w])),
     ]  # fmt: skip
     for error, text, call in rows:
         with pytest.raises(error, match=text):
             call()
-    assert w.numpy().tolist() == [1, 1]
+        assert w.numpy().tolist() == [1, 1] and wide.numpy().tolist() == [1, 2], text
+    other.close()
+
+
+def test_a_refused_step_does_not_count(ctx):
+    """Adam's step after it is the first: of the length of the rate, but for 1 - beta in f32."""
+    w, wide = ctx.ones(2), ctx.array([1.0, 2.0], F64)
+    adam, sgd = grad.Adam([w, wide], 0.25, epsilon=0), grad.SGD([w], 0.1)
+    for options in (dict(scale=0), dict(scale="1"), dict(factor=ctx.ones(2)), dict(skip=ctx.ones(1)), dict(factor=ctx.ones(1))):
+        with pytest.raises((ValueError, TypeError)):
+            adam.step([ctx.ones(2), wide], **options)
+    with pytest.raises(tuff.TuffError, match="overlaps"):
+        sgd.step([w])
+    assert adam.steps == sgd.steps == 0
+    adam.step([ctx.array([3.0, -3.0], np.float32), wide])
+    assert adam.steps == 1
+    np.testing.assert_allclose(w.numpy(), [0.75, 1.25], rtol=1e-4)
+    np.testing.assert_allclose(wide.numpy(), [0.75, 1.75], rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, F64])
+def test_momentum_may_change_between_steps(ctx, dtype):
+    """At 0 the velocity stays as it is; above 0 it begins with zeros."""
+    w, g = ctx.array([1.0], dtype), ctx.array([1.0], dtype)
+    sgd = grad.SGD([w], 0.5, momentum=0.5)
+    for momentum, wanted in ((0.5, 0.5), (0.0, 0.0), (0.5, -0.75), (0.0, -1.25)):
+        sgd.momentum = momentum
+        sgd.step([g])
+        assert w.item() == wanted
+    late = grad.SGD([w], 0.5)
+    late.step([g])
+    late.momentum, late.nesterov = 0.5, True
+    late.step([g])
+    assert w.item() == -2.5
+    late.momentum = 0.0
+    with pytest.raises(ValueError, match="nesterov needs a momentum above 0"):
+        late.step([g])
+
+
+def test_steps_follow_parameters_and_types(ctx):
+    """What a step keeps for the next one is of these parameters and gradients."""
+    one, two = ctx.array([1.0, 1.0], np.float32), ctx.array([4.0, 4.0], np.float32)
+    half = ctx.array([8.0, 8.0], np.float16)
+    sgd = grad.SGD([one, half], 1.0)
+    ones = {dtype: ctx.array([1.0, 1.0], dtype) for dtype in (np.float16, np.float32, F64)}
+    for of_one, of_half in ((np.float32, np.float16), (np.float32, np.float32), (F64, np.float16)):
+        sgd.step([ones[of_one], ones[of_half]])
+    assert one.numpy().tolist() == [-2, -2] and half.numpy().tolist() == [5, 5]
+    sgd.parameters[0] = two
+    sgd.step([ones[np.float32], ones[np.float16]])
+    assert one.numpy().tolist() == [-2, -2] and two.numpy().tolist() == [3, 3] and half.numpy().tolist() == [4, 4]
+    sgd.step([ctx.array([[1.0, 0.0], [2.0, 0.0]], np.float32)[:, 0], ones[np.float16]])  # a view with strides
+    assert two.numpy().tolist() == [2, 1]
 
 
 def test_a_network_learns(host, rng):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
+import operator
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
@@ -84,6 +86,20 @@ def _number(value: Optional[Array], name: str, dtype: type) -> int:
     return value.buffer.handle
 
 
+def _scale(value: float) -> float:
+    scale = real(value, "scale")
+    if scale == 0 or not math.isfinite(scale):  # in C 0 is 1
+        raise ValueError(f"scale is {scale!r}, needs to be finite and not 0")
+    return scale
+
+
+def _natural(value: float, name: str) -> float:
+    number = real(value, name)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name} is {number!r}, needs to be at least 0 and finite")
+    return number
+
+
 def gradient_norm(
     gradients: Any, limit: Optional[float] = None, *, scale: float = 1.0, factor: Optional[Array] = None
 ) -> Tuple[Array, Array, Array]:
@@ -95,7 +111,7 @@ def gradient_norm(
     """
     leaves: List[Array] = []
     leaves_of(gradients, leaves)
-    limit = 0.0 if limit is None else real(limit, "limit")
+    scale, limit = _scale(scale), 0.0 if limit is None else real(limit, "limit")
     if not leaves:
         raise ValueError("gradients hold no array")
     for one in leaves:
@@ -111,7 +127,7 @@ def gradient_norm(
         listed = [leaves[at] for at in places]
         desc = raw.GradientNormDesc(
             dtype=dtype_of(listed[0]), accumulate=int(number != 0), count=len(listed), sizes=sizes_of([one.size for one in listed]),
-            gradients=_handles(listed), gradient_scale=real(scale, "scale"), limit=limit,
+            gradients=_handles(listed), gradient_scale=scale, limit=limit,
             gradient_factor=_number(factor, "factor", np.float32), norm=norm.buffer.handle, found=found.buffer.handle,
         )  # fmt: skip
         if number + 1 == len(groups):  # by the norm of all
@@ -137,6 +153,44 @@ def clip_norm(gradients: Any, limit: float) -> Any:
     return with_leaves(gradients, iter([expr("g * f", dtype=one.dtype, g=one, f=factor) for one in leaves]))
 
 
+class _Group:
+    """Parameters that one call takes, and what is the same in each of its steps."""
+
+    def __init__(self, places: List[int], w: List[Array], g: Array, moments: Sequence[Sequence[Array]]) -> None:
+        self.places, self.context = places, w[0].context
+        self.fixed = dict(
+            dtype=dtype_of(w[0]), gradient_type=dtype_of(g), count=len(w), sizes=sizes_of([one.size for one in w]),
+            parameters=_handles(w),
+        )  # fmt: skip
+        for name, arrays in zip(("first_moments", "second_moments"), moments):
+            self.fixed[name] = _handles([arrays[at] for at in places])
+
+
+class _Plan:
+    """How a step with gradients like these is divided: `groups` by lists, and the places of the others."""
+
+    def __init__(self, parameters: List[Array], moments: Sequence[Sequence[Array]], gradients: List[Array]) -> None:
+        self._arrays = [*parameters, *itertools.chain(*moments)]
+        self._kinds = self._kinds_of(gradients)
+        listed = [at for at, (w, g) in enumerate(zip(parameters, gradients))
+                  if _is_listed(w) and _is_listed(g) and g.dtype in (w.dtype, np.float32)]  # fmt: skip
+        self.others = sorted(set(range(len(gradients))) - set(listed))
+        self.groups: List[_Group] = []
+        for group in _groups([parameters[at] for at in listed], [gradients[at] for at in listed]):
+            places = [listed[at] for at in group]
+            self.groups.append(_Group(places, [parameters[at] for at in places], gradients[places[0]], moments))
+
+    @staticmethod
+    def _kinds_of(gradients: List[Array]) -> list:
+        return [*map(type, gradients), *(one.dtype for one in gradients)]
+
+    def fits(self, parameters: List[Array], moments: Sequence[Sequence[Array]], gradients: List[Array]) -> bool:
+        """Whether the arrays are the same ones, and gradients of the same types."""
+        arrays = [*parameters, *itertools.chain(*moments)]
+        return (len(arrays) == len(self._arrays) and all(map(operator.is_, arrays, self._arrays))
+                and self._kinds_of(gradients) == self._kinds)  # fmt: skip
+
+
 class _Optimiser:
     """What the optimisers share: parameters, their moments, and steps by lists."""
 
@@ -149,6 +203,7 @@ class _Optimiser:
         self.rate, self.weight_decay = real(rate, "rate"), real(weight_decay, "weight_decay")
         self.steps = 0
         self._moments: List[List[Array]] = []
+        self._plan: Optional[_Plan] = None
 
     def _add_moments(self, count: int) -> None:
         self._moments = [[one.context.zeros(one.shape, wide_type(one)) for one in self.parameters] for _ in range(count)]
@@ -163,37 +218,45 @@ class _Optimiser:
         skip    an array of one int32: unless it is 0, nothing changes, but that `steps` counts the step
         """
         found = _checked_gradients(self._form, gradients)
-        self.steps += 1
-        scale = real(scale, "scale")
-        handles = (_number(factor, "factor", np.float32), _number(skip, "skip", np.int32))
-        listed = [at for at, (w, g) in enumerate(zip(self.parameters, found))
-                  if _is_listed(w) and _is_listed(g) and g.dtype in (w.dtype, np.float32)]  # fmt: skip
-        for places in _groups([self.parameters[at] for at in listed], [found[at] for at in listed]):
-            self._step_list([listed[at] for at in places], found, scale, *handles)
-        if len(listed) == len(found):
-            return
-        if handles != (0, 0):
-            raise TypeError("factor and skip are for parameters of float32 and 16-bit floats")
-        for at in sorted(set(range(len(found))) - set(listed)):
+        scale = _scale(scale)
+        factor, skip = _number(factor, "factor", np.float32), _number(skip, "skip", np.int32)
+        self._check()
+        moments, step = self._used_moments(), self.steps + 1
+        if self._plan is None or not self._plan.fits(self.parameters, moments, found):
+            self._plan = _Plan(self.parameters, moments, found)
+        plan = self._plan
+        if plan.others and (factor or skip):
+            raise TypeError(
+                "factor and skip are for dense parameters of float32 and 16-bit floats with gradients of that type or float32"
+            )
+        if len(plan.groups) + len(plan.others) > 1:  # the call for one list refuses them itself, before it changes anything
+            for w, g in zip(self.parameters, found):
+                if g.context is not w.context:
+                    raise ValueError("parameters and their gradients are of different contexts")
+        for group in plan.groups:
+            desc = raw.OptimizerDesc(
+                algorithm=self._algorithm, gradients=_handles([found[at] for at in group.places]), rate=float(self.rate),
+                weight_decay=float(self.weight_decay), gradient_scale=scale, gradient_factor=factor, skip=skip, **group.fixed,
+            )  # fmt: skip
+            self._describe(desc, step)
+            check(raw.tuff_optimizer_step(group.context.stream_handle, desc))
+        for at in plan.others:
             g = found[at] if scale == 1 else expr("s * g", dtype=found[at].dtype, s=scale, g=found[at])
-            self._step_one(self.parameters[at], g, *(moments[at] for moments in self._moments))
+            self._step_one(self.parameters[at], g, step, *(arrays[at] for arrays in moments))
+        self.steps = step
 
-    def _step_list(self, places: List[int], found: List[Array], scale: float, factor: int, skip: int) -> None:
-        w, g = [self.parameters[at] for at in places], [found[at] for at in places]
-        desc = raw.OptimizerDesc(
-            dtype=dtype_of(w[0]), algorithm=self._algorithm, gradient_type=dtype_of(g[0]), count=len(w),
-            sizes=sizes_of([one.size for one in w]), parameters=_handles(w), gradients=_handles(g), rate=float(self.rate),
-            weight_decay=float(self.weight_decay), gradient_scale=scale, gradient_factor=factor, skip=skip,
-        )  # fmt: skip
-        for name, moments in zip(("first_moments", "second_moments"), self._moments):
-            setattr(desc, name, _handles([moments[at] for at in places]))
-        self._describe(desc)
-        check(raw.tuff_optimizer_step(w[0].context.stream_handle, desc))
+    def _check(self) -> None:
+        """The numbers, which may have been changed since the last step."""
+        _natural(self.rate, "rate")
+        _natural(self.weight_decay, "weight_decay")
 
-    def _describe(self, desc: Any) -> None:
+    def _used_moments(self) -> Sequence[Sequence[Array]]:
+        return self._moments
+
+    def _describe(self, desc: Any, step: int) -> None:
         raise NotImplementedError
 
-    def _step_one(self, w: Array, g: Array, *moments: Array) -> None:
+    def _step_one(self, w: Array, g: Array, step: int, *moments: Array) -> None:
         """The same by formulas, for types that lists do not take."""
         raise NotImplementedError
 
@@ -213,21 +276,31 @@ class SGD(_Optimiser):
             raise ValueError(f"nesterov needs a momentum above 0, not {self.momentum}")
         self._add_moments(1 if momentum else 0)
 
-    def _describe(self, desc: Any) -> None:
-        if self._moments:
-            desc.momentum, desc.nesterov = float(self.momentum), int(self.nesterov)
+    def _check(self) -> None:
+        super()._check()
+        _natural(self.momentum, "momentum")
+        if self.nesterov and not self.momentum > 0:
+            raise ValueError(f"nesterov needs a momentum above 0, not {self.momentum}")
+        if self.momentum and not self._moments:
+            self._add_moments(1)
 
-    def _step_one(self, w: Array, g: Array, *moments: Array) -> None:
-        step, decay, momentum = float(self.rate), float(self.weight_decay), float(self.momentum)
+    def _used_moments(self) -> Sequence[Sequence[Array]]:
+        return self._moments if self.momentum else ()
+
+    def _describe(self, desc: Any, step: int) -> None:
+        desc.momentum, desc.nesterov = float(self.momentum), int(self.nesterov)
+
+    def _step_one(self, w: Array, g: Array, step: int, *moments: Array) -> None:
+        rate, decay, momentum = float(self.rate), float(self.weight_decay), float(self.momentum)
         if not moments:
-            expr("w - r * (g + d * w)", out=w, w=w, g=g, r=step, d=decay)
+            expr("w - r * (g + d * w)", out=w, w=w, g=g, r=rate, d=decay)
             return
         (v,) = moments
         expr("m * v + g + d * w", out=v, v=v, g=g, w=w, m=momentum, d=decay)
         if self.nesterov:
-            expr("w - r * (g + d * w + m * v)", out=w, w=w, g=g, v=v, r=step, d=decay, m=momentum)
+            expr("w - r * (g + d * w + m * v)", out=w, w=w, g=g, v=v, r=rate, d=decay, m=momentum)
         else:
-            expr("w - r * v", out=w, w=w, v=v, r=step)
+            expr("w - r * v", out=w, w=w, v=v, r=rate)
 
 
 class Adam(_Optimiser):
@@ -251,19 +324,23 @@ class Adam(_Optimiser):
             raise ValueError(f"betas are {betas!r}, needs two numbers from 0 to below 1")
         self._add_moments(2)
 
-    def _describe(self, desc: Any) -> None:
-        (desc.beta1, desc.beta2), desc.epsilon, desc.step = self.betas, float(self.epsilon), self.steps
+    def _check(self) -> None:
+        super()._check()
+        _natural(self.epsilon, "epsilon")
 
-    def _direction(self, g: Array, m: Array, v: Array) -> Dict[str, Any]:
+    def _describe(self, desc: Any, step: int) -> None:
+        (desc.beta1, desc.beta2), desc.epsilon, desc.step = self.betas, float(self.epsilon), step
+
+    def _direction(self, g: Array, step: int, m: Array, v: Array) -> Dict[str, Any]:
         """Updates the moments. The variables of Adam's direction, "s * m / (sqrt(v) * q + e)"."""
         b1, b2 = self.betas
         expr("b * m + (1 - b) * g", out=m, m=m, g=g, b=b1)
         expr("b * v + (1 - b) * g * g", out=v, v=v, g=g, b=b2)
-        return dict(m=m, v=v, s=1 / (1 - b1**self.steps), q=1 / math.sqrt(1 - b2**self.steps), e=float(self.epsilon))
+        return dict(m=m, v=v, s=1 / (1 - b1**step), q=1 / math.sqrt(1 - b2**step), e=float(self.epsilon))
 
-    def _step_one(self, w: Array, g: Array, *moments: Array) -> None:
-        names, step = self._direction(g, *moments), float(self.rate)
-        expr("w - d * w - r * (s * m / (sqrt(v) * q + e))", out=w, w=w, d=step * self.weight_decay, r=step, **names)
+    def _step_one(self, w: Array, g: Array, step: int, *moments: Array) -> None:
+        names, rate = self._direction(g, step, *moments), float(self.rate)
+        expr("w - d * w - r * (s * m / (sqrt(v) * q + e))", out=w, w=w, d=rate * self.weight_decay, r=rate, **names)
 
 
 class LAMB(Adam):
@@ -283,8 +360,8 @@ class LAMB(Adam):
     ) -> None:
         super().__init__(parameters, rate, betas=betas, epsilon=epsilon, weight_decay=weight_decay)
 
-    def _step_one(self, w: Array, g: Array, *moments: Array) -> None:
-        names = self._direction(g, *moments)
+    def _step_one(self, w: Array, g: Array, step: int, *moments: Array) -> None:
+        names = self._direction(g, step, *moments)
         u = expr("s * m / (sqrt(v) * q + e) + d * w", dtype=wide_type(w), w=w, d=float(self.weight_decay), **names)
         ratio = expr("a == 0 ? 1 : b == 0 ? 1 : sqrt(a) / sqrt(b)", a=widened(w).sum_squares(), b=u.sum_squares())
         expr("w - r * t * u", out=w, w=w, u=u, t=ratio, r=float(self.rate))
