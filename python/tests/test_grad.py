@@ -642,6 +642,28 @@ def test_cross_entropy_of_every_type(ctx, rng, dtype, labelled):
         np.testing.assert_allclose(slopes.numpy().astype(F64), wanted, rtol=tolerance, atol=tolerance / 50)
 
 
+def test_cross_entropy_of_transposed_arrays(ctx, rng):
+    """As of a copy in that order: .T and .mT, differentiated once and twice."""
+    values, labels = rng.uniform(-2, 2, (7, 5)).astype(np.float32), ctx.array([0, 6, 2, 3, 6], np.int32)
+    x, y = ctx.array(values), ctx.array(values.T.copy())
+    assert grad.cross_entropy(x.T, labels).item() == grad.cross_entropy(y, labels).item()
+    value, slopes = grad.value_and_grad(lambda y: grad.cross_entropy(y, labels))(y)
+    twice = grad.grad(lambda y: (grad.grad(lambda y: grad.cross_entropy(y, labels))(y) * y).sum())(y).numpy()
+    for transposed in (lambda x: x.T, lambda x: x.mT):
+        of_x = grad.value_and_grad(lambda x, t=transposed: grad.cross_entropy(t(x), labels))
+        assert of_x(x)[0].item() == value.item()
+        np.testing.assert_array_equal(of_x(x)[1].numpy(), slopes.numpy().T)
+        again = grad.grad(lambda x, f=of_x: (f(x)[1] * x).sum())(x).numpy()
+        np.testing.assert_allclose(again, twice.T, rtol=1e-5, atol=1e-7)
+    # Labels too, of logits with three axes.
+    wide, many = ctx.array(rng.uniform(-2, 2, (3, 4, 2)), np.float32), ctx.array(rng.integers(0, 4, (2, 3)), np.int32)
+    value, slopes = grad.value_and_grad(lambda x: grad.cross_entropy(x.mT, many.T))(wide)
+    dense = [ctx.array(one.numpy().copy()) for one in (wide.mT, many.T)]
+    expected = grad.value_and_grad(lambda x: grad.cross_entropy(x, dense[1]))(dense[0])
+    assert value.item() == expected[0].item()
+    np.testing.assert_array_equal(slopes.mT.numpy(), expected[1].numpy())
+
+
 def test_cross_entropy_of_labels_without_a_class(ctx):
     for dtype in (np.float32, np.float16):
         x = ctx.array([[1.0, 2.0], [3.0, 4.0]], dtype)

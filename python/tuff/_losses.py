@@ -13,7 +13,7 @@ from ._expression import expr
 from ._operands import MAX_AXES, dtype_of
 from ._storage import DTYPES, Strided
 from ._tape import Traced, dense, tape_of, value_in
-from ._tracing import any_traced
+from ._tracing import any_traced, without_transposed
 
 _LABELS = {np.dtype(one): getattr(raw, name) for one, name in ((np.int32, "I32"), (np.int64, "I64"), (np.uint32, "U32"), (np.uint64, "U64"))}
 
@@ -31,6 +31,7 @@ def _described(logits: Array, labels: Array, smoothing: float, ignored: Optional
 def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optional[int]) -> Optional[Array]:
     """The mean over the rows that count, of logits (…, classes). None: for types that have no kernel, and for gradients of
     gradients."""
+    logits = without_transposed(logits)
     tape = tape_of(logits) if any_traced((logits,)) else None
     x = logits if tape is None else value_in(tape, logits)
     if any_traced((x, labels)) or DTYPES.get(x.dtype) not in (raw.F32, raw.F16, raw.BF16) or x.ndim > MAX_AXES:
