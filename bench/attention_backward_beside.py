@@ -53,11 +53,10 @@ def main() -> None:
     q, k, v, d_o = (context.array(one) for one in values)
     scale = 1 / math.sqrt(size)
     o, lse = tuff.attention(q, k, v, causal=options.causal, return_lse=True)
-    given = (scale, options.causal, "bhsd", None, None, None, None, None, None, None)
     order = [context.array(one, np.int64) for one in (np.arange(rows).reshape(-1, 1), np.arange(rows))]
 
     def backward() -> list:
-        found = _attention.attention_gradients(q, k, v, o, lse, d_o, "qkv", *given)
+        found = _attention.attention_gradients(q, k, v, o, lse, d_o, "qkv", scale=scale, causal=options.causal)
         context.synchronize()
         return [found[name] for name in "qkv"]
 

@@ -3,7 +3,6 @@
 #include <cfloat>
 #include <cmath>
 #include <functional>
-#include <numeric>
 
 #include "support/bounds.hpp"
 #include "support/stored.hpp"
@@ -149,6 +148,47 @@ TEST_P(SoftmaxCrossEntropy, RowsOfAnySizesAndTypes) {
       Options all{.smoothing = 0.1, .scale = -3, .ignores = true, .factor = true, .row_gradients = true};
       expect_right(shape, dtype, x, labels_of(shape, 8, -100), all, TUFF_I32, 1);
     }
+  }
+}
+
+// Of one row, two cores take segments of 5000 and 20'000 classes, and with shapes of GPUs of 10'000 (SharedRows); items
+// of a segment's last step that are absent have numbers of the next segment's classes.
+TEST_P(SoftmaxCrossEntropy, LabelsBesideTheEndsOfSegments) {
+  struct Row {
+    Shape shape;
+    std::vector<int64_t> labels;
+  };
+  const std::vector<Row> rows = {
+      {{1, 20'000, 1}, {4999, 5000, 5009, 5119, 5120, 19'999}},
+      {{1, 20'001, 1}, {5008, 5009, 5127, 10'020}},
+      {{1, 10'001, 2}, {4999, 5000, 5008, 5009, 5100, 5119, 5120}},
+      {{1, 80'000, 1}, {9999, 10'000, 10'008, 11'000, 12'000, 12'288, 20'000, 20'095, 20'100}},
+  };
+  for (const auto& [shape, labels] : rows) {
+    const uint64_t elements = shape.rows() * shape.classes;
+    if (reduced() && elements > 20'002) continue;
+    for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      const std::vector<float> x = rounded(dtype, uniforms(elements, -6, 6, elements));
+      for (const int64_t label : labels) {
+        SCOPED_TRACE(testing::Message() << dtype << " " << shape.classes << " x " << shape.inner << " " << label);
+        const std::vector<int64_t> same(shape.rows(), label);
+        expect_right(shape, dtype, x, same, {});
+        expect_right(shape, dtype, x, same, {.smoothing = 0.1}, TUFF_I32);
+      }
+    }
+  }
+}
+
+// Segments of 24'296 classes on a GPU with 132 multiprocessors.
+TEST_P(SoftmaxCrossEntropy, LabelsBesideTheEndsOfSegmentsOfManyRows) {
+  const Shape shape{100, 128'256, 1};
+  const int32_t device = properties_of(context()).type;
+  if (device == TUFF_DEVICE_CPU || device == TUFF_DEVICE_HOST) GTEST_SKIP() << "its rows are whole there";
+  std::vector<int64_t> labels(shape.rows());
+  for (uint64_t row = 0; row < labels.size(); ++row) labels[row] = static_cast<int64_t>(24'290 + 3 * row);
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    SCOPED_TRACE(dtype);
+    expect_right(shape, dtype, rounded(dtype, uniforms(shape.rows() * shape.classes, -6, 6, 1)), labels, {});
   }
 }
 

@@ -198,6 +198,10 @@ void main() {
 #if !TUFF_IGNORES
   const bool counts = true;
 #endif
+#if TUFF_MODE == 1
+  // Absent items of the last step have the numbers of the next segment's classes, and do not count as these.
+  row.label = row.label < stop ? row.label : 0xffffffffu;
+#endif
   const uint whole_steps = (end - begin) / TUFF_ITEMS;
   const bool rest = whole_steps * TUFF_ITEMS < end - begin;
   row.pivot = 0.0;

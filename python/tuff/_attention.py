@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
@@ -71,8 +71,10 @@ def attention(
     return_lse
                returns (result, lse), where lse is log(sum(exp(score))): (batch, heads, seq_q), float32
     """
-    options = (scale, causal, layout, keys, mask, bias, window, softcap, q_lengths, kv_lengths)
-    desc, (batch, heads, seq_q, head_dim_v) = _described(raw.AttentionDesc, q, k, v, *options)
+    desc, (batch, heads, seq_q, head_dim_v) = _described(
+        raw.AttentionDesc, q, k, v, scale=scale, causal=causal, layout=layout, keys=keys, mask=mask, bias=bias, window=window,
+        softcap=softcap, q_lengths=q_lengths, kv_lengths=kv_lengths,
+    )  # fmt: skip
     result = result_of(out, q, q.shape[:-1] + (head_dim_v,))
     desc.o = result.buffer.handle
     desc.o_strides[:] = _strides(layout, heads, seq_q, head_dim_v)
@@ -85,12 +87,12 @@ def attention(
 
 
 def attention_gradients(
-    q: Array, k: Array, v: Array, o: Array, lse: Array, gradient: Array, wanted: Sequence[str], *options: object
-) -> Dict[str, Array]:
+    q: Array, k: Array, v: Array, o: Array, lse: Array, gradient: Array, wanted: Sequence[str], *, layout: str = "bhsd",
+    keys: Optional[int] = None, **options: Any
+) -> Dict[str, Array]:  # fmt: skip
     """Those of attention(q, k, v), whose results o and lse are, by those of q, k and v that are wanted. The options are those
-    of attention() from scale to kv_lengths, in its order."""
-    desc, (_, heads, seq_q, head_dim_v) = _described(raw.AttentionBackwardDesc, q, k, v, *options)
-    layout = options[2]
+    of attention() from scale to kv_lengths."""
+    desc, (_, heads, seq_q, head_dim_v) = _described(raw.AttentionBackwardDesc, q, k, v, layout=layout, keys=keys, **options)
     for value, name in ((o, "o"), (lse, "lse"), (gradient, "d_o")):
         setattr(desc, name, value.buffer.handle)
     for strides in (desc.o_strides, desc.d_o_strides):
@@ -99,7 +101,7 @@ def attention_gradients(
     for name, of in (("q", q), ("k", k), ("v", v)):
         if name in wanted:
             # Rows of a cache beyond its keys have no gradient, and are not written.
-            made = q.context.zeros if options[3] is not None and name != "q" else q.context.empty
+            made = q.context.zeros if keys is not None and name != "q" else q.context.empty
             found[name] = made(of.shape, of.dtype)
             setattr(desc, f"d{name}", found[name].buffer.handle)
         getattr(desc, f"d{name}_strides")[:] = getattr(desc, f"{name}_strides")[:]
@@ -112,16 +114,17 @@ def _described(
     q: Array,
     k: Array,
     v: Array,
-    scale: Optional[float],
-    causal: Union[bool, str],
+    *,
     layout: str,
     keys: Optional[int],
-    mask: Optional[Array],
-    bias: Optional[Array],
-    window: object,
-    softcap: Optional[float],
-    q_lengths: Optional[Array],
-    kv_lengths: Optional[Array],
+    scale: Optional[float] = None,
+    causal: Union[bool, str] = False,
+    mask: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    window: object = None,
+    softcap: Optional[float] = None,
+    q_lengths: Optional[Array] = None,
+    kv_lengths: Optional[Array] = None,
 ) -> Tuple[Description, Tuple[int, int, int, int]]:
     """What both directions have in common: what is read but o and lse; and (batch, heads, seq_q, head_dim_v)."""
     for value, name in ((q, "q"), (k, "k"), (v, "v")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -161,7 +161,7 @@ def _attention_rule(
         raise TypeError("attention() with return_lse has no rule for gradients")
     tape = tape_of(q, k, v, bias)
     x, y, z = (value_in(tape, one) for one in (q, k, v))
-    others = dict(keys=keys, window=window, q_lengths=q_lengths, kv_lengths=kv_lengths)
+    others: Dict[str, Any] = dict(keys=keys, window=window, q_lengths=q_lengths, kv_lengths=kv_lengths)
 
     def by_definition(q: Any, k: Any, v: Any) -> Array:
         given = [name for name, value in others.items() if value is not None]
@@ -171,9 +171,8 @@ def _attention_rule(
 
     if any_traced((bias, x, y, z)):  # gradients by the bias, and gradients of gradients
         return by_definition(q, k, v)
-    options = (scale, causal, layout, keys, mask, bias, window, softcap, q_lengths, kv_lengths)
-    names = ("scale", "causal", "layout", "keys", "mask", "bias", "window", "softcap", "q_lengths", "kv_lengths")
-    o, sums = _attention.attention(x, y, z, return_lse=True, **dict(zip(names, options)))
+    options: Dict[str, Any] = dict(scale=scale, causal=causal, layout=layout, mask=mask, bias=bias, softcap=softcap, **others)
+    o, sums = _attention.attention(x, y, z, return_lse=True, **options)
     operands = {"q": q, "k": k, "v": v}
     wanted = [name for name, one in operands.items() if isinstance(one, Traced) and one.tape is tape]
     last: List[Any] = []  # a gradient, and those by all operands, which one call computes
@@ -185,7 +184,7 @@ def _attention_rule(
             found = inner.gradients(by_definition(*leaves).place, g)
             return found[leaves["qkv".index(name)].place]
         if not last or last[0] is not g:
-            last[:] = [g, _attention.attention_gradients(x, y, z, o, sums, dense(g), wanted, *options)]
+            last[:] = [g, _attention.attention_gradients(x, y, z, o, sums, dense(g), wanted, **options)]
         return last[1][name]
 
     pulls = [(operands[name].place, lambda g, name=name: pull(name, g)) for name in wanted]

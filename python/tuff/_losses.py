@@ -15,12 +15,10 @@ from ._storage import DTYPES, Strided
 from ._tape import Traced, dense, tape_of, value_in
 from ._tracing import any_traced, without_transposed
 
-_LABELS = {np.dtype(one): getattr(raw, name) for one, name in ((np.int32, "I32"), (np.int64, "I64"), (np.uint32, "U32"), (np.uint64, "U64"))}
-
 
 def _described(logits: Array, labels: Array, smoothing: float, ignored: Optional[int]) -> raw.CrossEntropyDesc:
     desc = raw.CrossEntropyDesc(
-        dtype=dtype_of(logits), label_type=_LABELS[labels.dtype], shape=logits.shape, rank=logits.ndim, axis=logits.ndim - 1,
+        dtype=dtype_of(logits), label_type=dtype_of(labels), shape=logits.shape, rank=logits.ndim, axis=logits.ndim - 1,
         label_smoothing=smoothing, logits=logits.buffer.handle, labels=labels.buffer.handle,
     )  # fmt: skip
     if ignored is not None:
@@ -37,10 +35,9 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optio
     if any_traced((x, labels)) or DTYPES.get(x.dtype) not in (raw.F32, raw.F16, raw.BF16) or x.ndim > MAX_AXES:
         return None
     x, indices = dense(x), dense(labels)
-    if indices.dtype not in _LABELS:
+    if indices.dtype.itemsize < 4:
         indices = indices.astype(np.int32)
-    if isinstance(x, Strided) or isinstance(indices, Strided):
-        return None
+    assert not isinstance(x, Strided) and not isinstance(indices, Strided)
     limits = np.iinfo(indices.dtype)
     if ignored is not None and not limits.min <= ignored <= limits.max:
         ignored = None  # no label is that
@@ -49,9 +46,8 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optio
     desc.loss = rows.buffer.handle
     check(raw.tuff_cross_entropy(x.context.stream_handle, desc))
     count = None if ignored is None else (indices != ignored).astype(np.float32).sum()
-    size = float(labels.size)
-    total = rows.sum()
-    value = expr("t / n", dtype=x.dtype, t=total, n=size if count is None else count)
+    n = float(labels.size) if count is None else count
+    value = expr("t / n", dtype=x.dtype, t=rows.sum(), n=n)
     if tape is None:
         return value
 
@@ -59,7 +55,7 @@ def cross_entropy(logits: Array, labels: Array, smoothing: float, ignored: Optio
         """The slopes, of f32 as far as the factor goes: divided by the rows that count, and times g."""
         traced = any_traced((g,))
         ones = x.context.ones((), np.float32) if traced else g
-        factor = expr("g / n", dtype=np.float32, g=ones, n=size if count is None else count)
+        factor = expr("g / n", dtype=np.float32, g=ones, n=n)
         result = x.context.empty(x.shape, x.dtype)
         of = _described(x, indices, smoothing, ignored)
         of.gradient_factor, of.gradient = factor.buffer.handle, result.buffer.handle
