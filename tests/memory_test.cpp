@@ -213,6 +213,23 @@ TEST_P(Memory, ARefusalSaysWhatIsThere) {
   const OwnBuffer fits(own, 100'000);
 }
 
+// What is freed in flight is used again only within the limit, which may have become lower meanwhile.
+TEST_P(Memory, WhatIsFreedInFlightKeepsToTheLimit) {
+  constexpr uint64_t kBytes = 32 * kMiB;
+  for (const uint64_t limit : {24 * kMiB, 48 * kMiB}) {
+    const OwnContext own(GetParam());
+    const OwnBuffer x(own, kBytes);
+    OwnBuffer y(own, kBytes);
+    ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_NEG, x, y, kBytes / 4));
+    y.free();
+    set_limit(own, limit);
+    tuff_buffer none = 0;
+    EXPECT_FAILS(tuff_alloc(own, kBytes, &none), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "limit");
+    set_limit(own, memory_of(own).bytes_in_use + kBytes);
+    const OwnBuffer fits(own, kBytes);
+  }
+}
+
 // Adapts a callback to a function of the test.
 struct Callback {
   std::function<void(const tuff_memory_pressure&)> body;

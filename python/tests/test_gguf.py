@@ -9,7 +9,7 @@ import pytest
 import tuff
 from tuff.gguf import File, FormatError
 
-F32, F16, Q4_0, Q8_0, Q4_K, BF16, I16 = 0, 1, 2, 8, 12, 30, 25
+F32, F16, Q4_0, Q8_0, Q4_K, BF16, I8, I16 = 0, 1, 2, 8, 12, 30, 24, 25
 CODES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
@@ -84,6 +84,7 @@ def test_tensors(ctx, rng, opened, alignment):
         ("blocks", (64, 2), Q4_0, blocks.tobytes()),
         ("bf16", (3,), BF16, b"\x80\x3f\x00\x40\x40\xc0"),
         ("empty", (0, 7), F32, b""),
+        ("empty and large", (0, 2**60), F32, b""),
         ("scalar", (), F32, np.float32(7).tobytes()),
         ("shorts", (2,), I16, np.array([-1, 300], "<i2").tobytes()),
         ("unread", (256,), 10, bytes(84)),
@@ -99,6 +100,8 @@ def test_tensors(ctx, rng, opened, alignment):
         loaded = tensor.to(ctx)
         assert loaded.dtype == tensor.numpy().dtype and np.array_equal(loaded.numpy(), wanted)
     assert np.array_equal(file["bf16"].to(ctx, np.float32).numpy(), np.array([1, 2, -3], np.float32))
+    large = file["empty and large"]
+    assert large.numpy().shape == large.to(ctx).shape == (2**60, 0)
     q = file["blocks"].to(ctx)
     assert isinstance(q, tuff.Quantized) and q.shape == (2, 64) and np.array_equal(q.data.numpy(), blocks.ravel())
     nibbles = blocks[..., 2:].astype(int)
@@ -169,6 +172,9 @@ DAMAGED = {
     "offset beyond the end": (made(tensors=[(*X, 2**63)]), "and the file has 80"),
     "cut": (made(tensors=[X])[:-1], r"shape \(4,\) has 16 bytes from 64, and the file has 79"),
     "large": (made(tensors=[("x", (2**40, 2**40, 2**40), F16, b"")]), "has 2658455991569831745807614120560689152 bytes"),
+    "large and empty": (made(tensors=[("x", (2**63, 0), I8, b"")]), r"shape \(0, 9223372036854775808\), larger than an array"),
+    "large and empty, of f32": (made(tensors=[("x", (0, 2**61), F32, b"")]), r"of F32 has the shape \(2305843009213693952, 0\), larger"),
+    "large and empty, of blocks": (made(tensors=[("x", (2**62, 0, 2), Q8_0, b"")]), "of Q8_0 has the shape .*, larger"),
     "rows of parts of blocks": (made(tensors=[("x", (33,), Q8_0, bytes(68))]), "rows of 33 numbers, and Q8_0 has blocks of 32"),
 }
 

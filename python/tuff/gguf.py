@@ -169,8 +169,9 @@ class File(Mapping[str, Tensor]):
 
     def _read(self) -> None:
         read = _Reader(self.path, self._map)
-        if read.bytes(4, "the magic number") != b"GGUF":
-            raise read.error(f"begins with {bytes(self._map[:4])!r}, not with GGUF")
+        magic = read.bytes(4, "the magic number")
+        if magic != b"GGUF":
+            raise read.error(f"begins with {magic!r}, not with GGUF")
         self.version = read.number("I", "the version")
         if self.version not in (2, 3):
             if int.from_bytes(self.version.to_bytes(4, "little"), "big") in (2, 3):
@@ -221,6 +222,10 @@ class File(Mapping[str, Tensor]):
                     raise read.error(
                         f"of {type_name} and shape {shape} has {nbytes} bytes from {begin + offset}, and the file has {len(self._map)}"
                     )
+                # An axis of no numbers hides the others' sizes; NumPy refuses such arrays too. What it lacks becomes f32.
+                of_number = of_block if type_name in _PLAIN else 4
+                if math.prod(max(size, 1) for size in shape) * of_number >= 2**63:
+                    raise read.error(f"of {type_name} has the shape {shape}, larger than an array can be")
             self._tensors[name] = Tensor(self, name, shape, type_name, begin + offset, nbytes)
 
     def _mapped(self) -> np.ndarray:

@@ -107,14 +107,16 @@ std::string MemoryPool::kept_free() const {
   return fmt::format("{} are free, the largest range is {}", free, largest);
 }
 
-void MemoryPool::check_limit(uint64_t bytes) {
-  if (limit_ == 0) return;
+// Whether a request keeps to the caller's limit where this much else is in use.
+bool MemoryPool::within_limit(const MemoryRequest& request, uint64_t in_use) const noexcept {
+  if (!request.limited || limit_ == 0) return true;
+  return request.bytes <= limit_ && in_use <= limit_ - request.bytes;
+}
+
+void MemoryPool::fail_limit(uint64_t bytes) const {
   if (bytes > limit_) {
     fail(TUFF_ERROR_LIMIT_EXCEEDED, "{} bytes were requested, the context's limit is {}", bytes, limit_);
   }
-  if (in_use_ <= limit_ - bytes) return;
-  reclaim();
-  if (in_use_ <= limit_ - bytes) return;
   throw MemoryShortage(TUFF_ERROR_LIMIT_EXCEEDED,
                        fmt::format("{} bytes were requested, {} of the context's limit of {} are in use; {}", bytes,
                                    in_use_, limit_, kept_free()),
@@ -133,16 +135,15 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request, Use* before) {
   const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), own ? kBlockGranule : kAlignment);
   make_room();
   MemoryRange range;
+  const auto within = [&] { return within_limit(request, in_use_); };
   const auto take_free = [&] {
-    if (!request.exportable && range.block == nullptr) range = take_best_fit(size, request, size_class);
+    if (!request.exportable && within()) range = take_best_fit(size, request, size_class);
+    return range.block != nullptr;
   };
-  const bool within = !request.limited || limit_ == 0 || (bytes <= limit_ && in_use_ <= limit_ - bytes);
-  if (within) take_free();
-  if (range.block == nullptr) {
+  if (!take_free()) {
     reclaim();
-    if (within) take_free();
     const bool shares = before != nullptr && own && !request.exportable && !request.mapped && timelines_->single();
-    if (shares && range.block == nullptr) {
+    if (!take_free() && shares) {
       range = take_pending(size, request, *before);
       if (range.block != nullptr) {
         ++hits_;
@@ -150,8 +151,7 @@ MemoryRange MemoryPool::allocate(const MemoryRequest& request, Use* before) {
         return range;
       }
     }
-    if (request.limited) check_limit(bytes);
-    take_free();
+    if (range.block == nullptr && !within()) fail_limit(bytes);
   }
   if (range.block != nullptr) {
     ++hits_;
@@ -217,6 +217,7 @@ MemoryRange MemoryPool::take_pending(uint64_t size, const MemoryRequest& request
     const MemoryBlock& block = *range.block;
     if (block.kind != request.kind || block.size_class != kOwnBlock || block.outside()) continue;
     if (range.size < size || range.size > size + size / 4) continue;
+    if (!within_limit(request, in_use_ - range.size)) continue;
     const Use use = i->uses.only();
     if (use.submission == 0) continue;
     before = use;

@@ -116,7 +116,8 @@ class MemoryPool {
   uint64_t& reserved_in_heap_of(const MemoryBlock& block) noexcept;
   MemoryBlock* make_block(uint64_t bytes, const MemoryRequest& request, uint32_t size_class);
   MemoryBlock* make_shared_block(uint64_t size, const MemoryRequest& request, uint32_t size_class);
-  void check_limit(uint64_t bytes);
+  bool within_limit(const MemoryRequest& request, uint64_t in_use) const noexcept;
+  [[noreturn]] void fail_limit(uint64_t bytes) const;
   std::string kept_free() const;
   void make_room();
   void give_outside(MemoryBlock& block) noexcept;

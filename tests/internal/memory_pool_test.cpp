@@ -116,12 +116,27 @@ TEST_F(Pool, BlocksInFlightArePassedOnInTheOrderOfTheOnlyStream) {
   EXPECT_EQ(now.reserved, counted.reserved);
   EXPECT_EQ(now.allocations, counted.allocations + 1);
   EXPECT_EQ(now.hits, counted.hits + 1);
+  // It counts for the limit like any other.
+  pool_->release(again, LastUses(Use{0, 9}));
+  const uint64_t passed = again.size, others = counted.in_use - passed;
+  for (const uint64_t limit : {kBytes - 1, others + kBytes - 1}) {
+    pool_->set_limit(limit);
+    Use unused;
+    try {
+      pool_->allocate({.bytes = kBytes, .limited = true}, &unused);
+      ADD_FAILURE() << limit;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), TUFF_ERROR_LIMIT_EXCEEDED) << limit;
+      EXPECT_EQ(dynamic_cast<const MemoryShortage*>(&error) != nullptr, limit > kBytes) << limit;
+    }
+    EXPECT_EQ(unused.submission, 0u) << limit;
+    EXPECT_EQ(pool_->counters().in_use, counted.in_use) << limit;
+  }
   pool_->set_limit(0);
 
   // With a second stream, the next user may be in another order.
   pool_->timelines().record(1, 0);
   refused({.bytes = kBytes, .limited = true}, "two streams");
-  pool_->release(again, LastUses(Use{0, 9}));
   pool_->timelines().complete(0, 9);
   pool_->completed();
   EXPECT_EQ(pool_->counters().in_use, 0u);
