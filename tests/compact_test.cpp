@@ -25,13 +25,6 @@ tuff_compaction compact(tuff_context context, uint64_t max_bytes = 0, uint64_t m
   return report;
 }
 
-tuff_memory_stats memory_of(tuff_context context) {
-  tuff_memory_stats stats{};
-  stats.struct_size = sizeof stats;
-  EXPECT_OK(tuff_context_memory(context, &stats));
-  return stats;
-}
-
 // Buffers with numbers of their own, of sizes in a range, of which a part has been freed.
 class Holes {
  public:
@@ -113,7 +106,7 @@ TEST_F(Compact, MovesBuffersTogether) {
     const tuff_compaction again = compact(own);
     EXPECT_EQ(again.done, 1);
     EXPECT_EQ(again.buffers_moved, 0u);
-    // Blocks that became empty go back to the device: what is left has room for less than one block more in each class.
+    // Blocks that became empty go back to the device.
     ASSERT_OK(tuff_context_trim(own));
     EXPECT_LE(memory_of(own).bytes_reserved, before.bytes_reserved);
     if (row.count != 100) {
@@ -172,12 +165,14 @@ TEST_F(Compact, LessThanABufferMovesNothing) {
   EXPECT_EQ(report.done, 0);
 }
 
+// Whether or not the time ends it early, nothing is lost, and another call does the rest.
 TEST_F(Compact, TimeEndsIt) {
   const OwnContext own("vulkan");
   const Holes holes(own, 200, 2 * kMiB, 3 * kMiB, 4);
   const tuff_compaction report = compact(own, 0, 1);
   EXPECT_LE(report.bytes_moved, memory_of(own).bytes_in_use);
-  tuff_compaction rest = compact(own);
+  EXPECT_GT(report.buffers_moved, 0u) << "the time is looked at after a step";
+  const tuff_compaction rest = compact(own);
   EXPECT_EQ(rest.done, 1);
   holes.expect_contents();
 }
@@ -377,10 +372,8 @@ TEST_F(Compact, TheLimitCountsABufferOnce) {
   const OwnContext own("vulkan");
   const Holes holes(own, 800, 20'000, 60'000, 4);
   const tuff_memory_stats before = memory_of(own);
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = before.bytes_in_use + 10'240;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  const uint64_t limit = before.bytes_in_use + 10'240;
+  set_limit(own, limit);
   ASSERT_OK(tuff_context_reset_peak(own));
   std::atomic<bool> stop{false};
   std::thread other([&] {
@@ -398,7 +391,7 @@ TEST_F(Compact, TheLimitCountsABufferOnce) {
   ASSERT_OK(tuff_synchronize(own));
   const tuff_memory_stats after = memory_of(own);
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
-  EXPECT_LE(after.bytes_peak, limits.memory_bytes);
+  EXPECT_LE(after.bytes_peak, limit);
   EXPECT_EQ(after.live_allocations, before.live_allocations);
   holes.expect_contents();
 }
@@ -421,10 +414,7 @@ TEST_F(Compact, InTheMemoryCallback) {
         EXPECT_OK(tuff_context_trim(inside.context));
       },
       &seen));
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = memory_of(own).bytes_in_use;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, memory_of(own).bytes_in_use);
   tuff_buffer buffer = 0;
   EXPECT_FAILS(tuff_alloc(own, 10'000, &buffer), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "limit");
   EXPECT_EQ(seen.calls, 1);
@@ -433,8 +423,7 @@ TEST_F(Compact, InTheMemoryCallback) {
   holes.expect_contents();
 }
 
-// Many buffers for which there is no place cost little: the time of a step does not grow with the square of their
-// number.
+// Far more buffers than a step takes.
 TEST_F(Compact, ManySmallBuffers) {
   const OwnContext own("vulkan");
   std::vector<OwnBuffer> buffers;

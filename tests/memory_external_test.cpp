@@ -36,13 +36,6 @@ OwnBuffer allocate(tuff_context context, uint64_t bytes, uint32_t flags) {
   return OwnBuffer(buffer);
 }
 
-uint64_t imported_bytes(tuff_context context) {
-  tuff_memory_stats stats{};
-  stats.struct_size = sizeof stats;
-  EXPECT_OK(tuff_context_memory(context, &stats));
-  return stats.bytes_imported;
-}
-
 // Pages of host memory.
 class Pages {
  public:
@@ -88,10 +81,7 @@ TEST_P(MemoryHost, PinnedMemory) {
 
 TEST_P(MemoryHost, PinnedMemoryCountsForTheLimit) {
   const OwnContext own(GetParam());
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = 1'000'000;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, 1'000'000);
   const OwnBuffer held = allocate(own, 600'000, TUFF_ALLOC_HOST_PINNED);
   tuff_alloc_desc desc{};
   desc.struct_size = sizeof desc;
@@ -112,14 +102,12 @@ TEST_P(MemoryHost, ImportedMemoryIsTheCallersOwn) {
   const uint64_t n = 64 * kPage / 4;
   const Pages pages(n * 4);
   std::iota(pages.floats(), pages.floats() + n, -1000.0f);
-  tuff_memory_stats before{}, during{};
-  before.struct_size = during.struct_size = sizeof before;
-  ASSERT_OK(tuff_context_memory(own, &before));
+  const tuff_memory_stats before = memory_of(own);
   tuff_buffer handle = 0;
   ASSERT_OK(tuff_buffer_import_host(own, pages.get(), n * 4, &handle));
   OwnBuffer imported(handle);
   const OwnBuffer result(own, n * 4);
-  ASSERT_OK(tuff_context_memory(own, &during));
+  const tuff_memory_stats during = memory_of(own);
   EXPECT_EQ(during.bytes_imported, n * 4);
   EXPECT_EQ(during.live_allocations, before.live_allocations + 1);
   ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_RELU, imported, result, n));
@@ -141,12 +129,12 @@ TEST_P(MemoryHost, ImportedMemoryIsTheCallersOwn) {
   ASSERT_OK(tuff_view(imported, 4096, 4096, &view));
   ASSERT_OK(tuff_unary(own, TUFF_F32, TUFF_UNARY_ABS, view, view, 1024));
   imported.free();
-  EXPECT_EQ(imported_bytes(own), n * 4) << "its view lives";
+  EXPECT_EQ(memory_of(own).bytes_imported, n * 4) << "its view lives";
   ASSERT_OK(tuff_free(view));
   ASSERT_OK(tuff_synchronize(own));
-  EXPECT_EQ(imported_bytes(own), 0u);
-  ASSERT_OK(tuff_context_memory(own, &during));
-  EXPECT_EQ(during.live_allocations, before.live_allocations + 1);
+  const tuff_memory_stats after = memory_of(own);
+  EXPECT_EQ(after.bytes_imported, 0u);
+  EXPECT_EQ(after.live_allocations, before.live_allocations + 1);
 }
 
 TEST_P(MemoryHost, ImportsSayWhatTheyNeed) {
@@ -168,7 +156,7 @@ TEST_P(MemoryHost, ImportsSayWhatTheyNeed) {
   }
   EXPECT_FAILS(tuff_buffer_import_host(0, at, kPage, &none), TUFF_ERROR_INVALID_HANDLE, function, "context");
   EXPECT_EQ(none, 77u);
-  EXPECT_EQ(imported_bytes(context()), 0u);
+  EXPECT_EQ(memory_of(context()).bytes_imported, 0u);
 }
 TUFF_ON_BACKENDS(MemoryHost);
 
@@ -232,7 +220,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   OwnBuffer theirs(handle);
   EXPECT_TRUE(is_open(info.fd)) << "the descriptor stays the caller's";
   close(info.fd);
-  EXPECT_GE(imported_bytes(second), info.bytes);
+  EXPECT_GE(memory_of(second).bytes_imported, info.bytes);
   uint64_t bytes = 0;
   ASSERT_OK(tuff_buffer_size(theirs, &bytes));
   EXPECT_EQ(bytes, n * 4);
@@ -251,7 +239,7 @@ TEST_P(MemoryFd, TwoContextsShareABuffer) {
   EXPECT_EQ(back[5], -values[5]);
   theirs.free();
   ASSERT_OK(tuff_synchronize(second));
-  EXPECT_EQ(imported_bytes(second), 0u);
+  EXPECT_EQ(memory_of(second).bytes_imported, 0u);
 }
 
 // New memory is cleared before anything that another context writes to it.
@@ -333,7 +321,7 @@ TEST_P(MemoryFd, WhatDoesNotFitIsRefused) {
   EXPECT_FAILS(tuff_buffer_import_fd(own, nullptr, &made), kArgument, "tuff_buffer_import_fd", "info");
   EXPECT_FAILS(tuff_buffer_import_fd(own, &good, nullptr), kArgument, "tuff_buffer_import_fd", "buffer");
   EXPECT_EQ(made, 77u);
-  EXPECT_EQ(imported_bytes(own), 0u);
+  EXPECT_EQ(memory_of(own).bytes_imported, 0u);
   EXPECT_TRUE(is_open(good.fd));
   ASSERT_OK(tuff_buffer_import_fd(own, &good, &made)) << "the good one still is";
   EXPECT_OK(tuff_free(made));

@@ -14,20 +14,6 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-tuff_memory_stats memory_of(tuff_context context) {
-  tuff_memory_stats stats{};
-  stats.struct_size = sizeof stats;
-  EXPECT_OK(tuff_context_memory(context, &stats));
-  return stats;
-}
-
-void set_limit(tuff_context context, uint64_t bytes) {
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = bytes;
-  ASSERT_OK(tuff_context_set_limits(context, &limits));
-}
-
 void expect_consistent(const tuff_memory_stats& stats) {
   EXPECT_EQ(stats.bytes_free, stats.bytes_reserved - stats.bytes_in_use);
   EXPECT_LE(stats.bytes_largest_free, stats.bytes_free);

@@ -41,13 +41,6 @@ std::vector<uint8_t> contents(tuff_context context, tuff_buffer buffer) {
   return bytes;
 }
 
-uint64_t imported_bytes(tuff_context context) {
-  tuff_memory_stats stats{};
-  stats.struct_size = sizeof stats;
-  EXPECT_OK(tuff_context_memory(context, &stats));
-  return stats.bytes_imported;
-}
-
 bool supports(tuff_context context, const char* feature) {
   int32_t yes = 0;
   EXPECT_OK(tuff_supports(context, feature, &yes));
@@ -297,19 +290,19 @@ TEST_P(DevicesPeer, KeepsWhatItNeedsForTheNext) {
                                              : "downloaded"),
             std::string::npos)
       << ways.last();
-  const uint64_t kept = imported_bytes(to_);
+  const uint64_t kept = memory_of(to_).bytes_imported;
   EXPECT_EQ(kept == 0, way == "download");
   ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
-  EXPECT_EQ(imported_bytes(to_), kept) << "the same for the next";
-  EXPECT_EQ(imported_bytes(from_) == 0, way != "host");
+  EXPECT_EQ(memory_of(to_).bytes_imported, kept) << "the same for the next";
+  EXPECT_EQ(memory_of(from_).bytes_imported == 0, way != "host");
   ASSERT_OK(tuff_context_trim(from_));
-  EXPECT_EQ(imported_bytes(to_), 0u);
-  EXPECT_EQ(imported_bytes(from_), 0u);
+  EXPECT_EQ(memory_of(to_).bytes_imported, 0u);
+  EXPECT_EQ(memory_of(from_).bytes_imported, 0u);
   ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
-  EXPECT_EQ(imported_bytes(to_), kept);
+  EXPECT_EQ(memory_of(to_).bytes_imported, kept);
   source.free();
   from_.destroy();
-  EXPECT_EQ(imported_bytes(to_), 0u);
+  EXPECT_EQ(memory_of(to_).bytes_imported, 0u);
 }
 
 // A context that is destroyed during a copy: the copy succeeds or is refused, and nothing is leaked.
@@ -333,7 +326,7 @@ TEST_P(DevicesPeer, ContextsEndMeanwhile) {
     while (copies < 2 + round) std::this_thread::yield();
     own.destroy();
     copier.join();
-    EXPECT_EQ(imported_bytes(to_), 0u) << round;
+    EXPECT_EQ(memory_of(to_).bytes_imported, 0u) << round;
   }
 }
 
@@ -342,10 +335,7 @@ TEST_P(DevicesPeer, AnotherWayWhereTheFirstHasNoRoom) {
   constexpr uint64_t kBytes = 2 << 20;
   const std::vector<uint8_t> values = some_bytes(kBytes, 9);
   const OwnBuffer source = filled(from_, values), target(to_, kBytes);
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = 4 << 20;
-  ASSERT_OK(tuff_context_set_limits(from_, &limits));
+  set_limit(from_, 4 << 20);
   Ways ways;
   ASSERT_OK(tuff_copy_peer(to_, target, 0, from_, source, 0, kBytes));
   EXPECT_EQ(ways.last().find("device memory"), std::string::npos) << ways.last();

@@ -1,8 +1,9 @@
 // Planner of products with quantised weights. Kernels that read weights as they are stored take
-//   one to four rows of A: qgemm_rows.comp, which reads the weights once;
+//   up to kFew rows of A, where tiles suit up to kFewOfCpu: qgemm_rows.comp, which reads the weights once;
 //   as many as are worth packing, on CPU devices: qgemm_pack.comp, which dequantises them into the panels of GEMM's
 //   planner;
-//   any other number, on CPU devices: qgemm_tile.comp, which dequantises them for each of its tiles.
+//   any other number, on CPU devices with subgroups of 2 to 16 and from kMinN rows of weights on: qgemm_tile.comp,
+//   which dequantises them for each of its tiles.
 // Otherwise weights are dequantised to A's type, as many rows at a time as fit scratch memory, and multiplied by GEMM's
 // planner.
 //

@@ -27,8 +27,7 @@ void VulkanBackend::compact(std::span<const OwnedMemory> memory, CompactionStep&
   device_->require_alive();
   streams_->poll_all();
   StreamRecorder& main = streams_->main();
-  std::vector<MemoryRange> ranges;
-  std::unordered_map<const MemoryBlock*, std::unordered_map<uint64_t, std::shared_ptr<Allocation>>> at;
+  std::vector<std::shared_ptr<VulkanAllocation>> movable;
   for (const OwnedMemory& owned : memory) {
     const auto& allocation = static_cast<const VulkanAllocation&>(*owned.allocation);
     if (!MemoryPool::may_move(allocation.range()) || owned.allocation->mapped.load() || !only_handles(owned)) {
@@ -36,22 +35,20 @@ void VulkanBackend::compact(std::span<const OwnedMemory> memory, CompactionStep&
     } else if (!allocation.uses.done(streams_->timelines())) {
       ++step.waiting;
     } else {
-      ranges.push_back(allocation.range());
-      at[allocation.range().block].emplace(allocation.range().offset, owned.allocation);
+      movable.push_back(std::static_pointer_cast<VulkanAllocation>(owned.allocation));
     }
   }
-  pool_->sort_to_move(ranges);
+  pool_->sort_to_move(movable);
   std::vector<const MemoryBlock*> sources;
   // The smallest size of each block for which there was no place. What comes later in the block lies closer to its
   // beginning, and the places have become fewer: there is none for as much or more.
   std::unordered_map<const MemoryBlock*, uint64_t> no_place;
-  for (const MemoryRange& range : ranges) {
+  for (const std::shared_ptr<VulkanAllocation>& allocation : movable) {
+    const MemoryRange range = allocation->range();
     uint64_t& too_large = no_place.try_emplace(range.block, UINT64_MAX).first->second;
     if (range.size >= too_large) continue;
-    const std::shared_ptr<Allocation>& owner = at[range.block][range.offset];
-    auto& allocation = static_cast<VulkanAllocation&>(*owner);
     const auto other = std::make_shared<VulkanAllocation>(pool_);
-    if (!other->take_closer(allocation, sources)) {
+    if (!other->take_closer(*allocation, sources)) {
       too_large = range.size;
       continue;
     }
@@ -61,10 +58,10 @@ void VulkanBackend::compact(std::span<const OwnedMemory> memory, CompactionStep&
       continue;                      // another may be small enough
     }
     if (std::find(sources.begin(), sources.end(), range.block) == sources.end()) sources.push_back(range.block);
-    const Buffer from{owner, 0, range.size, false, false}, to{other, 0, range.size, false, false};
+    const Buffer from{allocation, 0, range.size, false, false}, to{other, 0, range.size, false, false};
     main.catch_up_with(from);
     main.copy("compact", to, 0, from, 0, range.size);
-    allocation.move_to_memory_of(*other);
+    allocation->move_to_memory_of(*other);
     main.filled(from);
     step.bytes += range.size;
     ++step.buffers;

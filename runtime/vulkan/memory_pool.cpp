@@ -1,7 +1,6 @@
 #include "runtime/vulkan/memory_pool.hpp"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "planning/log.hpp"
@@ -16,6 +15,9 @@ uint32_t class_of(uint64_t bytes) {
   while (size_class < MemoryPool::kOwnBlock && bytes > MemoryPool::kSizeClasses[size_class].most) ++size_class;
   return size_class;
 }
+
+// Moving leads from blocks of lower rank to those of higher: by the bytes in use, and by age where these are equal.
+std::pair<uint64_t, uint64_t> rank_of(const MemoryBlock& block) { return {block.size - block.free_bytes, ~block.id}; }
 
 }  // namespace
 
@@ -247,22 +249,20 @@ bool MemoryPool::may_move(const MemoryRange& range) noexcept {
   return block.kind == MemoryKind::device && block.size_class != kOwnBlock && !block.outside();
 }
 
-void MemoryPool::sort_to_move(std::vector<MemoryRange>& ranges) {
+void MemoryPool::sort_to_move(std::vector<std::shared_ptr<VulkanAllocation>>& memory) {
   const std::lock_guard lock(mutex_);
-  const auto key = [](const MemoryRange& range) {
-    const MemoryBlock& block = *range.block;
-    return std::tuple(block.size - block.free_bytes, ~block.id, ~range.offset);
+  reclaim();
+  const auto key = [](const VulkanAllocation& allocation) {
+    return std::pair(rank_of(*allocation.range().block), ~allocation.range().offset);
   };
-  std::sort(ranges.begin(), ranges.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::sort(memory.begin(), memory.end(), [&](const auto& a, const auto& b) { return key(*a) < key(*b); });
 }
 
-// Blocks are ordered by the bytes in use, and by age where these are equal. A move goes to a block further up, which
-// makes the two more unequal, or down within its block: so moving comes to an end.
+// A move goes to a block further up, which makes the two more unequal, or down within its block: so moving comes to an
+// end.
 MemoryRange MemoryPool::take_closer(const MemoryRange& now, const std::vector<const MemoryBlock*>& not_in) {
   const std::lock_guard lock(mutex_);
   make_room();
-  reclaim();
-  const auto rank = [](const MemoryBlock& block) { return std::pair(block.size - block.free_bytes, ~block.id); };
   const MemoryBlock& own = *now.block;
   MemoryBlock* best = nullptr;
   size_t best_range = 0;
@@ -270,10 +270,11 @@ MemoryRange MemoryPool::take_closer(const MemoryRange& now, const std::vector<co
     const bool same = block.get() == &own;
     if (block->kind != own.kind || block->size_class != own.size_class || block->type != own.type) continue;
     if (block->outside() || block->free_bytes < now.size) continue;
-    if (!same && (rank(*block) <= rank(own) || std::find(not_in.begin(), not_in.end(), block.get()) != not_in.end())) {
+    if (!same &&
+        (rank_of(*block) <= rank_of(own) || std::find(not_in.begin(), not_in.end(), block.get()) != not_in.end())) {
       continue;
     }
-    if (best != nullptr && rank(*block) <= rank(*best)) continue;
+    if (best != nullptr && rank_of(*block) <= rank_of(*best)) continue;
     // The smallest that it fits into; of its own block's the first.
     size_t found = block->free_ranges.size();
     for (size_t i = 0; i < block->free_ranges.size(); ++i) {
@@ -287,11 +288,7 @@ MemoryRange MemoryPool::take_closer(const MemoryRange& now, const std::vector<co
   }
   if (best == nullptr) return {};
   const MemoryRange range = take(*best, best_range, now.size);
-  // Not an allocation of the caller's: neither the peak nor the counts of allocations change, and moved() ends what is
-  // counted twice here.
   ++ranges_;
-  ++live_;
-  in_use_ += range.size;
   return range;
 }
 
@@ -362,12 +359,6 @@ void MemoryPool::release(const MemoryRange& range, const LastUses& uses, bool co
   }
   pending_.push_back({range, FinalUses(uses, *timelines_), counted});  // make_room() has reserved room
   pending_outside_ = pending_outside_ || range.block->outside();
-}
-
-void MemoryPool::moved(const MemoryRange& from) noexcept {
-  const std::lock_guard lock(mutex_);
-  in_use_ -= from.size;
-  --live_;
 }
 
 void MemoryPool::completed() noexcept {

@@ -31,6 +31,8 @@ struct MemoryRequest {
   bool mapped = false;      // the host accesses it, as it does all readback memory
 };
 
+class VulkanAllocation;
+
 class MemoryPool {
  public:
   static constexpr uint64_t kAlignment = 256;
@@ -56,18 +58,17 @@ class MemoryPool {
   // Adds a block of imported memory and returns its whole range.
   MemoryRange adopt(OwnBlock block);
   // The range becomes free once its uses have finished. Allocates nothing: room was reserved when the range was taken.
-  // `counted`: not yet by moved().
+  // `counted`: false for the one of the two ranges of take_closer() that does not count as in use.
   void release(const MemoryRange& range, const LastUses& uses, bool counted = true) noexcept;
   // For moving live memory together (compaction.cpp).
   // Whether a range may lie elsewhere: device memory in a block that others share and that nobody outside knows.
   static bool may_move(const MemoryRange& range) noexcept;
-  // Sorts ranges by the order in which to move them: from blocks of which little is in use, and there from the end.
-  void sort_to_move(std::vector<MemoryRange>& ranges);
+  // Sorts memory by the order in which to move it: from blocks of which little is in use, and there from the end.
+  void sort_to_move(std::vector<std::shared_ptr<VulkanAllocation>>& memory);
   // Takes a range of the same kind and size where that memory would lie closer to others: in a block of which more is
-  // in use but none of `not_in`, or earlier in its own. Empty if there is none.
+  // in use but none of `not_in`, or earlier in its own. Empty if there is none. One of the two counts as in use: the
+  // other is released as not counted.
   MemoryRange take_closer(const MemoryRange& now, const std::vector<const MemoryBlock*>& not_in);
-  // What was in this range is in one of take_closer() now. It counts as free from here on, and will be released.
-  void moved(const MemoryRange& from) noexcept;
   // Call it when a stream's work has finished.
   void completed() noexcept;
   Timelines& timelines() const { return *timelines_; }
@@ -157,8 +158,8 @@ class VulkanAllocation final : public Allocation {
       : pool_(std::move(pool)), range_(pool_->allocate(bytes, kind)) {}
   VulkanAllocation(std::shared_ptr<MemoryPool> pool, OwnBlock block)
       : pool_(std::move(pool)), range_(pool_->adopt(std::move(block))) {}
-  // Without memory yet, for take_closer().
-  explicit VulkanAllocation(std::shared_ptr<MemoryPool> pool) : pool_(std::move(pool)) {}
+  // Without memory yet, for take_closer(): the other's counts for both.
+  explicit VulkanAllocation(std::shared_ptr<MemoryPool> pool) : pool_(std::move(pool)), counted_(false) {}
   ~VulkanAllocation() override {
     if (range_.block != nullptr) pool_->release(range_, uses, counted_);
   }
@@ -175,22 +176,18 @@ class VulkanAllocation final : public Allocation {
   }
   // Gives `other` its memory for that which it has taken by take_closer(). Under the context's lock, while nothing else
   // refers to the memory of either.
-  void move_to_memory_of(VulkanAllocation& other) noexcept {
-    std::swap(range_, other.range_);
-    pool_->moved(other.range_);
-    other.counted_ = false;
-  }
+  void move_to_memory_of(VulkanAllocation& other) noexcept { std::swap(range_, other.range_); }
 
   // Under the context's lock, or once nothing else refers to the allocation.
   LastUses uses;
-  // When finished, what the host put into the memory (zeros or an upload) is there, and nothing uses it that did so
-  // before it was allocated.
+  // When finished, what the host put into the memory (zeros or an upload) is there, and the last work of the block's
+  // previous owner (allocate's `before`) is done.
   Use filled;
 
  private:
   std::shared_ptr<MemoryPool> pool_;
   MemoryRange range_;
-  bool counted_ = true;  // in bytes_in_use
+  const bool counted_ = true;  // in bytes_in_use
 };
 
 // A position in a buffer, as its place in device memory.

@@ -119,6 +119,13 @@ tuff_stats stats_of(tuff_context context) {
   return stats;
 }
 
+tuff_memory_stats memory_of(tuff_context context) {
+  tuff_memory_stats stats{};
+  stats.struct_size = sizeof stats;
+  EXPECT_OK(tuff_context_memory(context, &stats));
+  return stats;
+}
+
 tuff_usage usage_of(tuff_context context) {
   tuff_usage usage{};
   usage.struct_size = sizeof usage;
@@ -131,6 +138,13 @@ tuff_device_properties properties_of(tuff_context context) {
   properties.struct_size = sizeof properties;
   EXPECT_OK(tuff_context_info(context, &properties));
   return properties;
+}
+
+void set_limit(tuff_context context, uint64_t bytes) {
+  tuff_limits limits{};
+  limits.struct_size = sizeof limits;
+  limits.memory_bytes = bytes;
+  ASSERT_OK(tuff_context_set_limits(context, &limits));
 }
 
 OwnContext::OwnContext(const std::string& backend) : handle_(create(backend)) {}

@@ -53,8 +53,12 @@ std::string last_error();
 bool has_one_result(std::string_view function);
 
 tuff_stats stats_of(tuff_context context);
+tuff_memory_stats memory_of(tuff_context context);
 tuff_usage usage_of(tuff_context context);
 tuff_device_properties properties_of(tuff_context context);
+
+// Limits its memory, 0: not. Its other limits become what they are by default.
+void set_limit(tuff_context context, uint64_t bytes);
 
 // A private context for one test.
 class OwnContext {
