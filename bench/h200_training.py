@@ -73,16 +73,20 @@ class Bench(Beside):
     def losses(self) -> None:
         torch, tuff = self.torch, self.tuff
         for rows, classes, dtype in ((8192, 32000, np.float16), (4096, 1000, np.float32)):
+            name = f"cross_entropy {np.dtype(dtype).name} {rows} x {classes}"
+            if self.only not in name:
+                continue
             x, z = self.random_pair((rows, classes), dtype)
             labels, targets = self.context.array(values := self.rng.integers(0, classes, rows), np.int64), torch.from_numpy(values).cuda()
             z.requires_grad_(True)
             step = tuff.grad.value_and_grad(lambda logits: tuff.grad.cross_entropy(logits, labels))
-            self.row(f"cross_entropy {np.dtype(dtype).name} {rows} x {classes}", lambda: [step(x)[1]],
-                     lambda: torch.autograd.grad(torch.nn.functional.cross_entropy(z, targets), z), 5e-3)  # fmt: skip
+            self.row(name, lambda: [step(x)[1]], lambda: torch.autograd.grad(torch.nn.functional.cross_entropy(z, targets), z), 5e-3)
 
     def optimisers(self) -> None:
         torch, tuff = self.torch, self.tuff
-        for name, shapes in (("one of 2^26", [(1 << 26,)]), ("200 of 64 to 2^20", [(64 << (i % 15),) for i in range(200)])):
+        for name, shapes in (("adam one of 2^26", [(1 << 26,)]), ("adam 200 of 64 to 2^20", [(64 << (i % 15),) for i in range(200)])):
+            if self.only not in name:
+                continue
             own, theirs = zip(*(self.random_pair(shape, np.float32) for shape in shapes))
             slopes, others = zip(*(self.random_pair(shape, np.float32) for shape in shapes))
             adam, peer = tuff.grad.Adam(list(own), 1e-3), torch.optim.Adam(list(theirs), 1e-3, fused=True)
@@ -97,7 +101,7 @@ class Bench(Beside):
                 peer.step()
                 return theirs
 
-            self.row(f"adam {name}", call, step, 1e-4)
+            self.row(name, call, step, 1e-4)
 
 
 if __name__ == "__main__":
