@@ -37,8 +37,11 @@ class Recorder {
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
   // Compiles what such a dispatch needs, and records nothing. For operations that change their operands by several
-  // dispatches: without memory for the kernel of a later one, the earlier ones would already have changed them.
+  // dispatches: without memory for the kernel of a later one, the earlier ones would already have changed them. Nothing
+  // else is reserved: neither memory for operand tables nor command buffers.
   virtual void prepare(const KernelRequest&, const Dispatch&) {}
+  // Whether that is needed. It is not where a call that fails is undone, as in a graph.
+  virtual bool prepares() const noexcept { return false; }
 
   // Copies `count` rows of `bytes` each with the device's copy command. `pitch` is the distance in bytes between the
   // starts of consecutive rows.

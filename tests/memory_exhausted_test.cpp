@@ -223,6 +223,70 @@ TEST_P(MemoryExhausted, CompactionLosesNothing) {
   EXPECT_GT(failures, kBuffers / 2) << "each move allocates";
 }
 
+// A step of LAMB for 100 tensors, which is several dispatches: those after the first could not be made up for.
+class LambStep {
+ public:
+  explicit LambStep(tuff_context context) : steps_(uploaded<int32_t>(context, {0})), context_(context) {
+    for (size_t i = 0; i < kTensors; ++i) {
+      const size_t n = sizes_[i] = 10 + i;
+      for (auto& handles : handles_) {
+        tensors_.emplace_back(context, std::vector<float>(n, 0.5f + static_cast<float>(i)));
+        handles[i] = tensors_.back();
+      }
+    }
+    desc_.struct_size = sizeof desc_;
+    desc_.dtype = TUFF_F32, desc_.algorithm = TUFF_OPTIMIZER_LAMB;
+    desc_.count = kTensors, desc_.sizes = sizes_;
+    desc_.parameters = handles_[0], desc_.gradients = handles_[1];
+    desc_.first_moments = handles_[2], desc_.second_moments = handles_[3];
+    desc_.rate = 0.125, desc_.beta1 = 0.5, desc_.beta2 = 0.5, desc_.epsilon = 0.5, desc_.weight_decay = 0.25;
+    desc_.steps = steps_;
+  }
+  tuff_status run(tuff_stream stream) const { return tuff_optimizer_step(stream, &desc_); }
+  int32_t steps() const { return downloaded<int32_t>(context_, steps_, 1)[0]; }
+  std::vector<float> contents() const {
+    std::vector<float> all;
+    for (const Tensor& tensor : tensors_) {
+      for (const float x : tensor.read()) all.push_back(x);
+    }
+    return all;
+  }
+
+ private:
+  static constexpr size_t kTensors = 100;
+  uint64_t sizes_[kTensors];
+  tuff_buffer handles_[4][kTensors];
+  std::vector<Tensor> tensors_;
+  OwnBuffer steps_;
+  tuff_optimizer_desc desc_{};
+  tuff_context context_;
+};
+
+TEST_P(MemoryExhausted, AStepThatFailsChangesNothing) {
+  const LambStep step(context()), same(context());
+  for (const bool fresh : {false, true}) {
+    SCOPED_TRACE(fresh ? "the stream has recorded nothing yet" : "the stream has made such a step");
+    OwnStream stream = make_stream(context());
+    ASSERT_OK(step.run(stream));
+    ASSERT_OK(same.run(context()));
+    const auto synchronized = [&] {
+      ASSERT_OK(tuff_synchronize(stream));
+      ASSERT_OK(tuff_synchronize(context()));
+      if (fresh) stream = make_stream(context());
+    };
+    synchronized();
+    each_allocation([&] { return step.run(stream); },
+                    [&](bool failed) {
+                      if (!failed) {
+                        ASSERT_OK(same.run(context()));
+                      }
+                      synchronized();
+                      ASSERT_EQ(step.steps(), same.steps());
+                      expect_same_bits(step.contents(), same.contents());
+                    });
+  }
+}
+
 // --- siblings ------------------------------------------------------------------------------------------------------
 
 // What else ends something while there is no memory.

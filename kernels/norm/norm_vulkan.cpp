@@ -25,8 +25,6 @@ namespace {
 
 constexpr double kFlops = 10;  // rough cost per element
 
-uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }
-
 struct Task {
   Recorder& recorder;
   const NormArgs& args;

@@ -31,15 +31,8 @@ bool finite(float x) { return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
 void main() {
   if (tuff_group() != 0) return;
   const uint lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
-  float sums[3] = float[3](0.0, 0.0, 0.0), part[3] = sums;
-  uint step = 0;
-  [[dont_unroll]] for (uint i = lane; i < push.n; i += TUFF_LANES, ++step) {
-    [[unroll]] for (uint s = 0; s < 3; ++s) part[s] += TUFF_AT(Sums, 3 * i + s);
-    if ((step & 31u) == 31u) {
-      [[unroll]] for (uint s = 0; s < 3; ++s) sums[s] += part[s], part[s] = 0.0;
-    }
-  }
-  [[unroll]] for (uint s = 0; s < 3; ++s) sums[s] = tree_sum(sums[s] + part[s]);
+  float sums[3] = float[3](0.0, 0.0, 0.0);
+  TUFF_ADD_SUMS(sums, 3, 0, push.n)
   if (lane != 0) return;
   bool found = !finite(sums[0]) || !finite(sums[1]) || !finite(sums[2]);
   const Root r = root_of(sums[0], sums[1], sums[2]);

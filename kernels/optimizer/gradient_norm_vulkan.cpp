@@ -39,17 +39,14 @@ void record_gradient_norm(Recorder& recorder, const GradientNormArgs& args) {
                                                            .type = args.dtype,
                                                            .vector = vector_mode(traits, part.aligned)});
     kernel.streaming().constant(0, device.workgroup);
-    const shaders::GradientNorm::Push push{.n = static_cast<uint32_t>(listed ? part.count : piece.elements),
-                                           .groups = static_cast<uint32_t>(piece.groups),
-                                           .run = static_cast<uint32_t>(list.run())};
+    const shaders::GradientNorm::Push push{
+        .n = narrow(listed ? part.count : piece.elements), .groups = narrow(piece.groups), .run = narrow(list.run())};
     Dispatch dispatch("gradient_norm");
     optimizer::TensorList::Arrays arrays;
     arrays.add(dispatch, list, piece, args.gradients, element, Access::read);
-    const auto table = list.table(part);
-    const auto table_bytes = static_cast<uint32_t>(listed ? part.count * sizeof(optimizer::Entry) : 0);
+    list.add_table(dispatch, recorder, part);
     const auto elements = static_cast<double>(list.elements(piece));
-    dispatch.operand(listed ? &recorder.parameters(table.data(), table_bytes) : nullptr, 0, table_bytes, Access::read)
-        .operand(sums, piece.first_group * kSumBytes, piece.groups * kSumBytes, Access::write)
+    dispatch.operand(sums, piece.first_group * kSumBytes, piece.groups * kSumBytes, Access::write)
         .push(push)
         .groups_linear(piece.groups, traits)
         .work(elements * static_cast<double>(element), elements * kFlops);
@@ -67,17 +64,16 @@ void record_gradient_norm(Recorder& recorder, const GradientNormArgs& args) {
                                                             .norm = args.norm != nullptr,
                                                             .shared = shared});
   kernel.streaming().constant(0, device.workgroup);
-  const shaders::GradientNormEnd::Push push{.n = static_cast<uint32_t>(list.groups()),
+  const shaders::GradientNormEnd::Push push{.n = narrow(list.groups()),
                                             .scale = static_cast<float>(args.gradient_scale),
                                             .limit = static_cast<float>(args.limit)};
   const Access kept = args.accumulate != 0 ? Access::read_write : Access::write;
   Dispatch dispatch("gradient_norm");
-  const auto one = [&](const Buffer* buffer, Access access) { dispatch.operand(buffer, 0, buffer ? 4 : 0, access); };
   dispatch.operand(sums, 0, bytes, Access::read);
-  one(args.gradient_factor, Access::read);
-  one(args.norm, kept);
-  one(args.factor, Access::write);
-  one(args.found, kept);
+  optimizer::add_number(dispatch, args.gradient_factor, Access::read);
+  optimizer::add_number(dispatch, args.norm, kept);
+  optimizer::add_number(dispatch, args.factor, Access::write);
+  optimizer::add_number(dispatch, args.found, kept);
   dispatch.push(push).groups(1).work(static_cast<double>(bytes), static_cast<double>(bytes));
   recorder.dispatch(kernel, dispatch);
 }

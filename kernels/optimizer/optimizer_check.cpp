@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <tuple>
 
@@ -40,6 +41,10 @@ class Operands {
            bool written) {
     for (size_t i = 0; i < buffers.size(); ++i)
       add(buffers[i], name, sizes[i], dtype, written, static_cast<int64_t>(i));
+  }
+  // A number in a buffer of its own, or null.
+  void add_number(const Buffer* buffer, const char* name, int32_t dtype, bool written) {
+    if (buffer != nullptr) add(buffer, name, 1, dtype, written);
   }
 
   // In the order of their places, an operand overlaps an earlier one if it begins before the furthest end so far: of
@@ -83,11 +88,12 @@ void check_array(std::span<const Buffer* const> buffers, const char* name, bool 
   require(!needed || count == 0 || !buffers.empty(), "{} is null, and the algorithm needs it", name);
 }
 
-// Elements of all tensors; their sum is less than 2^64.
+// Elements of all tensors, whose bytes as f32 are less than 2^64.
 uint64_t check_sizes(std::span<const uint64_t> sizes) {
   uint64_t all = 0;
   for (const uint64_t size : sizes) all = checked_add(all, size, "sizes");
-  return checked_mul(all, sizeof(float), "sizes") / sizeof(float);
+  checked_mul(all, sizeof(float), "sizes");
+  return all;
 }
 
 }  // namespace
@@ -128,13 +134,10 @@ void check_optimizer(const OptimizerArgs& args) {
   operands.add(args.masters, "masters", args.sizes, TUFF_F32, true);
   operands.add(args.first_moments, "first_moments", args.sizes, TUFF_F32, true);
   operands.add(args.second_moments, "second_moments", args.sizes, TUFF_F32, true);
-  const auto one = [&](const Buffer* buffer, const char* name, int32_t dtype, bool written) {
-    if (buffer != nullptr) operands.add(buffer, name, 1, dtype, written);
-  };
-  one(args.steps, "steps", TUFF_I32, true);
-  one(args.rate_factor, "rate_factor", TUFF_F32, false);
-  one(args.gradient_factor, "gradient_factor", TUFF_F32, false);
-  one(args.skip, "skip", TUFF_I32, false);
+  operands.add_number(args.steps, "steps", TUFF_I32, true);
+  operands.add_number(args.rate_factor, "rate_factor", TUFF_F32, false);
+  operands.add_number(args.gradient_factor, "gradient_factor", TUFF_F32, false);
+  operands.add_number(args.skip, "skip", TUFF_I32, false);
   operands.check_apart();
 }
 
@@ -143,6 +146,9 @@ void check_gradient_norm(const GradientNormArgs& args) {
   require_flag(args.accumulate, "accumulate");
   check_scale(args.gradient_scale);
   check_number(args.limit, "limit");
+  // Devices round it to f32, where a denormal may count as 0, which is no limit.
+  require(args.limit == 0 || static_cast<float>(args.limit) >= FLT_MIN,
+          "limit is {}, needs to be 0 or at least f32's smallest normal number", args.limit);
   check_array(args.gradients, "gradients", true, args.sizes.size());
   check_sizes(args.sizes);
   require(args.norm != nullptr || args.factor != nullptr || args.found != nullptr,
@@ -150,13 +156,10 @@ void check_gradient_norm(const GradientNormArgs& args) {
   require(args.accumulate == 0 || args.norm != nullptr, "accumulate is 1, and norm is TUFF_NULL_HANDLE");
   Operands operands;
   operands.add(args.gradients, "gradients", args.sizes, args.dtype, false);
-  const auto one = [&](const Buffer* buffer, const char* name, int32_t dtype, bool written) {
-    if (buffer != nullptr) operands.add(buffer, name, 1, dtype, written);
-  };
-  one(args.gradient_factor, "gradient_factor", TUFF_F32, false);
-  one(args.norm, "norm", TUFF_F32, true);
-  one(args.factor, "factor", TUFF_F32, true);
-  one(args.found, "found", TUFF_I32, true);
+  operands.add_number(args.gradient_factor, "gradient_factor", TUFF_F32, false);
+  operands.add_number(args.norm, "norm", TUFF_F32, true);
+  operands.add_number(args.factor, "factor", TUFF_F32, true);
+  operands.add_number(args.found, "found", TUFF_I32, true);
   operands.check_apart();
 }
 

@@ -92,6 +92,8 @@ void host_optimizer(const OptimizerArgs& args) {
     steps = std::min(std::max(steps, 0), INT32_MAX - 1) + 1;
     t = steps;
   }
+  // epsilon is rounded as on devices: where v is 0, all depends on whether epsilon is 0 in f32. Roundings of the others
+  // change results by as little as they are.
   const Step step{args.rate * number_or(args.rate_factor, 1), args.gradient_scale * number_or(args.gradient_factor, 1),
                   1 - std::pow(args.beta1, t), 1 - std::pow(args.beta2, t), double{static_cast<float>(args.epsilon)}};
   with_float_type(args.dtype, [&]<typename T>(T) {

@@ -30,15 +30,8 @@ void main() {
 #else
   const uint begin = 0, end = push.n;
 #endif
-  float sums[6] = float[6](0.0, 0.0, 0.0, 0.0, 0.0, 0.0), part[6] = sums;
-  uint step = 0;
-  [[dont_unroll]] for (uint i = begin + lane; i < end; i += TUFF_LANES, ++step) {
-    [[unroll]] for (uint s = 0; s < 6; ++s) part[s] += TUFF_AT(Sums, 6 * i + s);
-    if ((step & 31u) == 31u) {
-      [[unroll]] for (uint s = 0; s < 6; ++s) sums[s] += part[s], part[s] = 0.0;
-    }
-  }
-  [[unroll]] for (uint s = 0; s < 6; ++s) sums[s] = tree_sum(sums[s] + part[s]);
+  float sums[6] = float[6](0.0, 0.0, 0.0, 0.0, 0.0, 0.0);
+  TUFF_ADD_SUMS(sums, 6, begin, end)
   const Root w = root_of(sums[0], sums[1], sums[2]), u = root_of(sums[3], sums[4], sums[5]);
   const float ratio = tuff_divide(vec4(w.root), vec4(u.root)).x * (w.factor / u.factor);
   if (lane == 0) TUFF_AT(Ratios, tensor) = w.root == 0.0 || u.root == 0.0 ? 1.0 : ratio;

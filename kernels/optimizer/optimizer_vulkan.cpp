@@ -59,8 +59,6 @@ struct Task {
   }
 };
 
-uint32_t narrow(uint64_t value) { return static_cast<uint32_t>(value); }
-
 void record_state(const Task& task) {
   const OptimizerArgs& args = task.args;
   KernelRequest kernel = shaders::OptimizerState::request({.exact_arithmetic = task.recorder.traits().cpu,
@@ -76,11 +74,10 @@ void record_state(const Task& task) {
                                            .log1 = static_cast<float>(std::log(args.beta1)),
                                            .log2 = static_cast<float>(std::log(args.beta2))};
   Dispatch dispatch("optimizer_step");
-  const auto one = [&](const Buffer* buffer, Access access) { dispatch.operand(buffer, 0, buffer ? 4 : 0, access); };
-  one(args.steps, Access::read_write);
-  one(args.rate_factor, Access::read);
-  one(args.gradient_factor, Access::read);
-  one(args.skip, Access::read);
+  optimizer::add_number(dispatch, args.steps, Access::read_write);
+  optimizer::add_number(dispatch, args.rate_factor, Access::read);
+  optimizer::add_number(dispatch, args.gradient_factor, Access::read);
+  optimizer::add_number(dispatch, args.skip, Access::read);
   dispatch.operand(&task.state, 0, kStateBytes, Access::write).push(push).groups(1).work(kStateBytes, kFlops);
   task.send(kernel, dispatch);
 }
@@ -89,21 +86,20 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
   const OptimizerArgs& args = task.args;
   const Part& part = piece.part;
   const bool listed = piece.listed(), masters = !args.masters.empty();
-  KernelRequest kernel =
-      shaders::OptimizerStep::request({.algorithm = args.algorithm,
-                                       .decay = args.weight_decay != 0,
-                                       .exact_arithmetic = task.recorder.traits().cpu,
-                                       .gradient_type = args.gradient_type,
-                                       .lanes = task.device.workgroup,
-                                       .list = listed,
-                                       .master = masters,
-                                       .momentum = args.adaptive() || args.momentum == 0 ? 0 : 1 + args.nesterov,
-                                       .parts = block_parts(args.dtype),
-                                       .pass = static_cast<int>(pass),
-                                       .shared = task.device.workgroup > task.device.subgroup,
-                                       .state = task.has_state,
-                                       .type = args.dtype,
-                                       .vector = vector_mode(task.recorder.traits(), part.aligned)});
+  KernelRequest kernel = shaders::OptimizerStep::request({.algorithm = args.algorithm,
+                                                          .decay = args.weight_decay != 0,
+                                                          .exact_arithmetic = task.recorder.traits().cpu,
+                                                          .gradient_type = args.gradient_type,
+                                                          .lanes = task.device.workgroup,
+                                                          .list = listed,
+                                                          .master = masters,
+                                                          .momentum = args.momentum == 0 ? 0 : 1 + args.nesterov,
+                                                          .parts = block_parts(args.dtype),
+                                                          .pass = static_cast<int>(pass),
+                                                          .shared = task.device.workgroup > task.device.subgroup,
+                                                          .state = task.has_state,
+                                                          .type = args.dtype,
+                                                          .vector = vector_mode(task.recorder.traits(), part.aligned)});
   kernel.streaming().constant(0, task.device.workgroup);
   const shaders::OptimizerStep::Push push{
       .n = narrow(listed ? part.count : piece.elements),
@@ -136,11 +132,8 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
   add(args.first_moments, sizeof(float), moments);
   add(args.second_moments, sizeof(float), moments);
   add(args.masters, sizeof(float), stores ? Access::read_write : Access::read);
-  const auto table = task.list.table(part);
-  const auto table_bytes = narrow(listed ? part.count * sizeof(optimizer::Entry) : 0);
-  dispatch
-      .operand(listed ? &task.recorder.parameters(table.data(), table_bytes) : nullptr, 0, table_bytes, Access::read)
-      .operand(task.has_state ? &task.state : nullptr, 0, task.has_state ? kStateBytes : 0, Access::read);
+  task.list.add_table(dispatch, task.recorder, part);
+  dispatch.operand(task.has_state ? &task.state : nullptr, 0, task.has_state ? kStateBytes : 0, Access::read);
   switch (pass) {
     case Pass::all: dispatch.operand(nullptr, 0, 0, Access::read); break;
     case Pass::moments:
@@ -149,8 +142,14 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
     case Pass::parameters: dispatch.operand(&task.ratios, 0, task.ratios.bytes, Access::read); break;
   }
   const auto elements = static_cast<double>(task.list.elements(piece));
-  const double moved = static_cast<double>(2 * element + gradient) + 8.0 * (args.has_moments() + args.adaptive());
-  dispatch.push(push).groups_linear(piece.groups, task.recorder.traits()).work(elements * moved, elements * kFlops);
+  // Bytes for each element: what is read, then what is written.
+  const uint64_t weight = masters ? sizeof(float) : element,
+                 moment = sizeof(float) * (args.has_moments() + args.adaptive());
+  uint64_t moved = weight + moment + (pass == Pass::parameters ? 0 : gradient);
+  moved += (pass == Pass::parameters ? 0 : moment) + (stores ? weight + (masters ? element : 0) : 0);
+  dispatch.push(push)
+      .groups_linear(piece.groups, task.recorder.traits())
+      .work(elements * static_cast<double>(moved), elements * kFlops);
   define_each(kernel, dispatch);
   if (!task.prepares)
     log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
@@ -169,13 +168,10 @@ void record_ratio(const Task& task, const Part& part) {
   kernel.streaming().constant(0, task.device.workgroup);
   const shaders::OptimizerRatio::Push push{.n = narrow(listed ? part.count : part.groups),
                                            .groups = narrow(part.count)};
-  const auto table = task.list.table(part);
-  const auto table_bytes = narrow(listed ? part.count * sizeof(optimizer::Entry) : 0);
   const uint64_t bytes = part.groups * kSumBytes;
   Dispatch dispatch("optimizer_step");
-  dispatch
-      .operand(listed ? &task.recorder.parameters(table.data(), table_bytes) : nullptr, 0, table_bytes, Access::read)
-      .operand(&task.sums, part.first_group * kSumBytes, bytes, Access::read)
+  task.list.add_table(dispatch, task.recorder, part);
+  dispatch.operand(&task.sums, part.first_group * kSumBytes, bytes, Access::read)
       .operand(&task.ratios, part.first * sizeof(float), part.count * sizeof(float), Access::write)
       .push(push)
       .groups_linear(part.count, task.recorder.traits())
@@ -221,7 +217,9 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
     task.ratios = part_of(scratch, ratios, ratio_bytes);
   }
   // A step that ends in the middle could not be repeated, so all kernels are there before the first changes anything.
+  const bool several = has_state || lamb || task.list.pieces() > 1;
   for (const bool prepares : {true, false}) {
+    if (prepares && !(several && recorder.prepares())) continue;
     task.prepares = prepares;
     if (has_state) record_state(task);
     if (!lamb) {

@@ -45,3 +45,18 @@ Root root_of(float small, float middle, float large) {
   r.root = tuff_sqrt(vec4(sum)).x;
   return r;
 }
+
+// Makes `sums`, which are zeros, the totals of the `count` numbers in Sums of each workgroup from begin to end. All lanes
+// take part. Numbers of 32 are added to those before, so that chains of additions stay short.
+#define TUFF_ADD_SUMS(sums, count, begin, end) \
+  { \
+    float part[count] = sums; \
+    uint step = 0; \
+    [[dont_unroll]] for (uint i = (begin) + lane; i < (end); i += TUFF_LANES, ++step) { \
+      [[unroll]] for (uint s = 0; s < count; ++s) part[s] += TUFF_AT(Sums, count * i + s); \
+      if ((step & 31u) == 31u) { \
+        [[unroll]] for (uint s = 0; s < count; ++s) sums[s] += part[s], part[s] = 0.0; \
+      } \
+    } \
+    [[unroll]] for (uint s = 0; s < count; ++s) sums[s] = tree_sum(sums[s] + part[s]); \
+  }

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "kernels/common/stream_device.hpp"
+#include "planning/arithmetic.hpp"
 #include "planning/dispatch.hpp"
 #include "planning/kept_vector.hpp"
 #include "planning/recorder.hpp"
@@ -30,6 +31,11 @@ struct Part {
   uint64_t groups;       // workgroups
   uint64_t first_group;  // of those of all parts
 };
+
+// Adds an operand of one number in a buffer of its own, or null.
+inline void add_number(Dispatch& dispatch, const Buffer* buffer, Access access) {
+  dispatch.operand(buffer, 0, buffer != nullptr ? sizeof(float) : 0, access);
+}
 
 // What a dispatch computes: a part, or a piece of its only tensor.
 struct Piece {
@@ -76,6 +82,7 @@ class TensorList {
   const std::vector<size_t>& order() const { return *order_; }
   uint64_t run() const { return run_; }
   uint64_t groups() const { return groups_; }
+  uint64_t pieces() const { return pieces_; }
   template <typename Visit>
   void for_each_piece(const Visit& visit) const {
     for (const Part& part : *parts_) {
@@ -99,15 +106,21 @@ class TensorList {
     return all;
   }
 
-  std::array<Entry, kListed> table(const Part& part) const {
+  // Adds the table of a part with several tensors to a dispatch; null for others.
+  void add_table(Dispatch& dispatch, Recorder& recorder, const Part& part) const {
+    if (part.count == 1) {
+      dispatch.operand(nullptr, 0, 0, Access::read);
+      return;
+    }
     std::array<Entry, kListed> entries{};
     uint64_t end = 0;
     for (size_t t = 0; t < part.count; ++t) {
       const uint64_t size = size_of(part, t);
       end += groups_of(size);
-      entries[t] = {static_cast<uint32_t>(size), static_cast<uint32_t>(end)};
+      entries[t] = {narrow(size), narrow(end)};
     }
-    return entries;
+    const uint32_t bytes = narrow(part.count * sizeof(Entry));
+    dispatch.operand(&recorder.parameters(entries.data(), bytes), 0, bytes, Access::read);
   }
 
   // Adds an operand with a buffer for each tensor to a piece's dispatch. An object of this class lives as long as the
@@ -151,6 +164,7 @@ class TensorList {
       const uint64_t size = size_of(part, t);
       part.groups += size / piece_ * groups_of(piece_) + groups_of(size % piece_);
     }
+    pieces_ += count == 1 ? ceil_div(size_of(part, 0), piece_) : 1;
     groups_ += part.groups;
     parts_->push_back(part);
   }
@@ -158,7 +172,7 @@ class TensorList {
   std::span<const uint64_t> sizes_;
   uint64_t piece_;
   uint64_t per_group_;  // elements of a workgroup's share
-  uint64_t run_ = 1, groups_ = 0;
+  uint64_t run_ = 1, groups_ = 0, pieces_ = 0;
   KeptVector<Part> parts_;
   KeptVector<size_t> order_;
 };
