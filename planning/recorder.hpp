@@ -36,9 +36,9 @@ class Recorder {
   virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
-  // Compiles what such a dispatch needs, and records nothing. For operations that change their operands by several
-  // dispatches: without memory for the kernel of a later one, the earlier ones would already have changed them. Nothing
-  // else is reserved: neither memory for operand tables nor command buffers.
+  // Makes what such a dispatch needs, its kernel above all, and records nothing. For operations that change their
+  // operands by several dispatches: if a later one found no memory on the host, the earlier ones would already have
+  // changed them.
   virtual void prepare(const KernelRequest&, const Dispatch&) {}
   // Whether that is needed. It is not where a call that fails is undone, as in a graph.
   virtual bool prepares() const noexcept { return false; }

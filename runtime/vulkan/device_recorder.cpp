@@ -191,7 +191,7 @@ bool DeviceRecorder::bind(const KernelRequest& kernel, const Dispatch& dispatch,
 
 void DeviceRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
   BoundDispatch bound;
-  bind(kernel, dispatch, bound);
+  if (bind(kernel, dispatch, bound)) each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
 }
 
 void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {

@@ -290,6 +290,16 @@ Buffer StreamRecorder::table_memory(uint64_t bytes) {
   return tables_.take(bytes);
 }
 
+void StreamRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
+  DeviceRecorder::prepare(kernel, dispatch);
+  if (dispatch.each() != 0) {
+    for (OperandTables::Piece& piece : tables_.pieces()) {
+      if (piece.buffer.allocation == nullptr) piece.buffer = new_host_written(OperandTables::kPieceBytes);
+    }
+  }
+  open(compute_);
+}
+
 const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   if (parameter_slots_.empty()) {
     parameter_slots_.use_memory(new_host_written(ParameterSlots::memory_bytes()));

@@ -35,6 +35,7 @@ class StreamRecorder final : public DeviceRecorder {
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
   const Buffer& parameters(const void* data, uint32_t bytes) override;
+  void prepare(const KernelRequest& kernel, const Dispatch& dispatch) override;
   bool prepares() const noexcept override { return true; }
   bool holds(const Probe& probe) override;
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;

@@ -53,6 +53,7 @@ class OperandTables {
   };
 
   bool has_room(uint64_t bytes) const noexcept { return used_ + bytes <= kPieceBytes; }
+  auto& pieces() noexcept { return pieces_; }
   // The piece after the current one, and switching to it, once the device is done with it.
   Piece& next() noexcept { return pieces_[(current_ + 1) % pieces_.size()]; }
   void turn() noexcept {
