@@ -3,8 +3,11 @@
 #include <cfloat>
 #include <cmath>
 #include <functional>
+#include <sstream>
+#include <string>
 
 #include "support/bounds.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::cross_entropy_test {
@@ -80,6 +83,14 @@ Wanted wanted_of(const Shape& shape, const std::vector<float>& x, const std::vec
   return w;
 }
 
+std::string name_of_row(int32_t dtype, const Shape& shape) {
+  return (std::ostringstream() << name_of(dtype) << " " << shape.outer << " x " << shape.classes << " x "
+                               << shape.inner)
+      .str();
+}
+
+// Each type, way of taking rows and set of results needs kernels of its own, which take a CPU device half a second
+// each, so of these a device takes a sample.
 class SoftmaxCrossEntropy : public OnBackend {
  protected:
   // Both in one pass, each alone, and the gradient in place: all are what the formulas say.
@@ -98,6 +109,8 @@ class SoftmaxCrossEntropy : public OnBackend {
     add_storage(slopes, dtype);
     for (const int way : {0, 1, 2, 3}) {
       SCOPED_TRACE(way);
+      const std::string results = name_of_row(dtype, shape) + " " + std::to_string(way) + (o.factor ? " factor" : "");
+      if (vulkan() && (way == 1 || way == 2) && !in_sample(results + name_of(label_type), 3)) continue;
       const bool losses = way != 2, gradients = way != 1, in_place = way == 3;
       const StoredTensor logits(context(), dtype, x, shift);
       const StoredTensor gradient(context(), dtype, x.size(), shift);
@@ -142,7 +155,9 @@ TEST_P(SoftmaxCrossEntropy, RowsOfAnySizesAndTypes) {
     if (reduced() && elements > 20'000) continue;
     for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       if (elements > 100'000 && dtype == TUFF_BF16) continue;
-      SCOPED_TRACE(testing::Message() << dtype << " " << shape.outer << " x " << shape.classes << " x " << shape.inner);
+      const bool always = dtype == TUFF_F32 && (shape.classes == 33 || shape.inner == 64);
+      if (vulkan() && !always && !in_sample(name_of_row(dtype, shape), 6)) continue;
+      SCOPED_TRACE(name_of_row(dtype, shape));
       const std::vector<float> x = rounded(dtype, uniforms(elements, -6, 6, elements));
       expect_right(shape, dtype, x, labels_of(shape, 7), {});
       Options all{.smoothing = 0.1, .scale = -3, .ignores = true, .factor = true, .row_gradients = true};
@@ -170,7 +185,9 @@ TEST_P(SoftmaxCrossEntropy, LabelsBesideTheEndsOfSegments) {
     for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       const std::vector<float> x = rounded(dtype, uniforms(elements, -6, 6, elements));
       for (const int64_t label : labels) {
-        SCOPED_TRACE(testing::Message() << dtype << " " << shape.classes << " x " << shape.inner << " " << label);
+        const std::string name = name_of_row(dtype, shape) + " label " + std::to_string(label);
+        if (dtype != TUFF_F32 && !in_sample(name, 4)) continue;
+        SCOPED_TRACE(name);
         const std::vector<int64_t> same(shape.rows(), label);
         expect_right(shape, dtype, x, same, {});
         expect_right(shape, dtype, x, same, {.smoothing = 0.1}, TUFF_I32);
@@ -197,6 +214,7 @@ TEST_P(SoftmaxCrossEntropy, LabelsOfEveryType) {
   const std::vector<float> x = uniforms(30, -3, 3, 1);
   for (const int32_t type : {TUFF_I32, TUFF_I64, TUFF_U32, TUFF_U64}) {
     SCOPED_TRACE(type);
+    if (vulkan() && type != TUFF_I64 && !in_sample(std::string("labels of ") + name_of(type), 3)) continue;
     expect_right(shape, TUFF_F32, x, {0, 1, 2, 3, 4, 2}, {}, type);
     expect_right(shape, TUFF_F32, x, {0, 1, 2, 3, 4, 2}, {.ignores = true, .ignored = 2}, type);
     // Labels out of range have no loss, unless they are ignored.
@@ -355,7 +373,9 @@ TEST_P(SoftmaxBackward, RowsOfAnySizesAndTypes) {
     if (reduced() && elements > 20'000) continue;
     for (const int32_t dtype : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       if (elements > 100'000 && dtype == TUFF_BF16) continue;
-      SCOPED_TRACE(testing::Message() << dtype << " " << shape.outer << " x " << shape.classes << " x " << shape.inner);
+      const bool always = dtype == TUFF_F32 && (shape.classes == 33 || shape.inner == 64);
+      if (vulkan() && !always && !in_sample(name_of_row(dtype, shape), 6)) continue;
+      SCOPED_TRACE(name_of_row(dtype, shape));
       const std::vector<float> dy = rounded(dtype, uniforms(elements, -2, 2, elements));
       expect_right(shape, dtype, rounded(dtype, uniforms(elements, 0, 1, 3)), dy, false, 1);
       expect_right(shape, dtype, rounded(dtype, uniforms(elements, -9, 0, 4)), dy, true, -0.5, 1);

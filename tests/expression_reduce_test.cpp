@@ -9,12 +9,19 @@
 #include <string>
 
 #include "support/expression.hpp"
+#include "support/sample.hpp"
 #include "support/stream.hpp"
 
 namespace tuff_test::expression_reduce_test {
 namespace {
 
-class ExpressionReduce : public OnBackend {};
+class ExpressionReduce : public OnBackend {
+ protected:
+  // On a device each row is a kernel of its own, and each takes a CPU device a quarter of a second.
+  bool skipped(const std::string& row, uint64_t number) const {
+    return vulkan() && !in_sample(row + " " + std::to_string(number), 3);
+  }
+};
 
 std::string axis_text(uint32_t reduced, size_t rank, std::mt19937_64& random) {
   std::string text;
@@ -91,6 +98,7 @@ void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uin
 
 TEST_P(ExpressionReduce, IntegersOverAnyAxesAreExact) {
   for (uint64_t seed = 0; seed < (vulkan() ? 36 : 200); ++seed) {
+    if (skipped("any axes", seed)) continue;
     std::mt19937_64 random(seed + 1000);
     std::vector<uint64_t> shape(1 + random() % 5);
     uint64_t count = 1;
@@ -116,7 +124,8 @@ TEST_P(ExpressionReduce, LongAxesAreExact) {
                       {{1027, 64}, 1},     {{64, 1028}, 2},        {{16'384, 16}, 1}};
   uint64_t seed = 500;
   for (const Row& row : rows) {
-    test_integers(context(), row.shape, row.reduced, ++seed);
+    if (skipped("long axes", ++seed)) continue;
+    test_integers(context(), row.shape, row.reduced, seed);
     if (HasFatalFailure()) return;
   }
 }
@@ -138,6 +147,7 @@ TEST_P(ExpressionReduce, FloatsAreWithinTheBound) {
     const auto count = static_cast<double>(shape.columns);
     for (const std::string name : {"sum", "mean", "l2"}) {
       const std::string formula = name + (name == "l2" ? "(x - m, axis=1)" : "((x - m) ** 2, axis=1)");
+      if (shape.rows != 7 && skipped(formula, shape.rows)) continue;
       const OwnExpr expr(context(), formula.c_str(), {{"x", TUFF_F32}, {"m", TUFF_F32}}, {{"y", TUFF_F32}});
       ASSERT_OK(expr.run(context(), {shape.rows, shape.columns}, {dense(xs), strided(ms, 0, {1, 0})}, {dense(y)}));
       const std::vector<float> found = downloaded<float>(context(), y, shape.rows);

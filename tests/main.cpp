@@ -37,11 +37,59 @@ bool matches(const std::string& patterns, const std::string& name) {
   return false;
 }
 
+// Whether the filter selects a test.
+bool selects(const std::string& filter, const std::string& name) {
+  const size_t dash = filter.find('-');
+  const std::string wanted = filter.substr(0, dash);
+  return (wanted.empty() || matches(wanted, name)) &&
+         (dash == std::string::npos || !matches(filter.substr(dash + 1), name));
+}
+
+void drop(const std::string& names) {
+  std::string& filter = testing::GTEST_FLAG(filter);
+  filter += (names.empty() || filter.find('-') != std::string::npos ? "" : "-") + names;
+}
+
+// Keeps one of this many of the remaining tests and rows, and at least one of each suite, for entries that repeat
+// others under other circumstances.
+void sample_tests() {
+  const tuff_test::Sample& sample = tuff_test::sample();
+  const auto share = static_cast<unsigned long long>(tuff_test::share_of_tests());
+  if (share == 1) return;
+  const std::string filter = testing::GTEST_FLAG(filter);
+  std::string dropped;
+  size_t kept = 0, count = 0;
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    std::vector<std::string> names;
+    for (int j = 0; j < suite.total_test_count(); ++j) {
+      const std::string name = suite.name() + ("." + std::string(suite.GetTestInfo(j)->name()));
+      if (selects(filter, name)) names.push_back(name);
+    }
+    // Another hash than that of rows, or each that is left would be kept.
+    const auto rank = [&](const std::string& name) { return sample.rank("test " + name); };
+    const auto earlier = [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); };
+    const auto first = std::min_element(names.begin(), names.end(), earlier);
+    for (const std::string& name : names) {
+      const bool keeps = name == *first || sample.keeps("test " + name, share);
+      if (!keeps) dropped += ":" + name;
+      kept += keeps ? 1 : 0, ++count;
+    }
+  }
+  drop(dropped);
+  std::printf(
+      "%zu of %zu tests, one in %llu and one of each suite: TUFF_TEST_SAMPLE=%llu:%llu and "
+      "TUFF_TEST_SAMPLE_OF_TESTS=%llu repeat this sample.\n",
+      kept, count, share, static_cast<unsigned long long>(sample.share), static_cast<unsigned long long>(sample.seed),
+      share);
+}
+
 // Keeps the sample of each table that the filter selects rows of, and at least one row of it for each backend.
 void sample_tables() {
   const tuff_test::Sample& sample = tuff_test::sample();
   if (sample.share == 1) return;
-  std::string& filter = testing::GTEST_FLAG(filter);
+  const std::string& filter = testing::GTEST_FLAG(filter);
   const std::string wanted = filter.substr(0, filter.find('-'));
   std::string dropped;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
@@ -65,7 +113,7 @@ void sample_tables() {
       }
     }
   }
-  filter += (dropped.empty() || filter.find('-') != std::string::npos ? "" : "-") + dropped;
+  drop(dropped);
   const auto share = static_cast<unsigned long long>(sample.share), seed = static_cast<unsigned long long>(sample.seed);
   std::printf("Of tables with more than %zu rows, one row in %llu: TUFF_TEST_SAMPLE=%llu:%llu repeats this sample.\n",
               kMaxWholeTable, share, share, seed);
@@ -76,6 +124,7 @@ void sample_tables() {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   sample_tables();
+  sample_tests();
   testing::AddGlobalTestEnvironment(new Contexts);  // gtest owns it
   return RUN_ALL_TESTS();
 }

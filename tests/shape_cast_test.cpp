@@ -180,7 +180,7 @@ class ShapeCast : public OnBackend {
  protected:
   // On a device each pair is a kernel of its own.
   bool is_in_sample(int32_t from, int32_t to) const {
-    return !vulkan() || in_sample(std::string(name_of(from)) + " to " + name_of(to), 4);
+    return !vulkan() || in_sample(std::string(name_of(from)) + " to " + name_of(to), 8);
   }
   void run(int32_t from, int32_t to, const std::vector<uint64_t>& words, uint64_t shift) {
     const Bytes source = stored(from, words);

@@ -4,6 +4,7 @@
 
 #include "support/axis_shape.hpp"
 #include "support/bounds.hpp"
+#include "support/sample.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::softmax_test {
@@ -288,8 +289,10 @@ TEST_P(SoftmaxOnce, ScoresOfMinusInfinityAreNaNAndNothingSeenIsZero) {
     for (const Mask mask : {Mask::none, Mask::added, Mask::bytes}) {
       const int32_t dtype = types[turn++ % 3];
       const bool logarithm = turn % 2 == 0;
-      SCOPED_TRACE(s.name() + " mask " + std::to_string(static_cast<int>(mask)) + " " + name_of(dtype) +
-                   (logarithm ? " log" : ""));
+      const std::string name = s.name() + " mask " + std::to_string(static_cast<int>(mask)) + " " + name_of(dtype) +
+                               (logarithm ? " log" : "");
+      if (vulkan() && turn % 7 != 1 && !in_sample(name, 4)) continue;  // each is a kernel of its own
+      SCOPED_TRACE(name);
       const uint64_t slice = s.length() * s.inner();
       std::vector<float> x = rounded(dtype, uniforms(s.count(), -4, 4, 5));
       const std::vector<float> zeros(mask == Mask::added ? s.count() : 0, 0.0f);

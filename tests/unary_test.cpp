@@ -172,7 +172,7 @@ TEST_P(UnaryOnce, AllNumbersOf16Bits) {
     const TypedTensor input(context(), dtype, patterns);
     for (const Operation& operation : kOperations) {
       const std::string name = std::string(operation.name) + " " + name_of(dtype);
-      if (vulkan() && !in_sample(name, 3)) continue;  // each is a kernel of its own
+      if (vulkan() && !in_sample(name, 6)) continue;  // each is a kernel of its own
       SCOPED_TRACE(name);
       const StoredTensor output(context(), dtype, x.size());
       ASSERT_OK(tuff_unary(context(), dtype, operation.op, input, output, x.size()));

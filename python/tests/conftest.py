@@ -42,7 +42,7 @@ def gamma(n):
 
 #: Tests with more rows than this are tables, of which TUFF_TEST_SAMPLE keeps a part, as in tests/main.cpp.
 MAX_WHOLE_TABLE = 32
-#: Of smaller ones with more rows than this, on both backends together, a third of those on a device is kept.
+#: Of smaller ones with more rows than this, on both backends together, a sixth of those on a device is kept.
 MAX_WHOLE_ON_DEVICE = 6
 
 
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config, items):
         one_in = share if sizes[table] > MAX_WHOLE_TABLE else 1
         # What differs between the rows of a smaller table is seen on the host; on a device most need kernels of their own.
         if MAX_WHOLE_TABLE >= sizes[table] > MAX_WHOLE_ON_DEVICE and backend == "vulkan":
-            one_in = min(share, 3)
+            one_in = min(share, 6)
         return rank * one_in < 2**32 or rank == least[table, backend]
 
     dropped = [item for item in items if not is_kept(item)]

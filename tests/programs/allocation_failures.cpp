@@ -8,8 +8,9 @@
 // the program takes the first allocation of each call path only: the innermost 12 frames inside the library, or
 // --frames. With --frames 0 it takes every allocation. A call may succeed nevertheless, or return OUT_OF_HOST_MEMORY
 // and succeed when it is repeated. Its results must be correct, everything can be destroyed, and neither the library
-// nor the context may hold more memory afterwards than before. Without --seconds the program tries all of that; with
-// it, a sample by a seed that is printed.
+// nor the context may hold more memory afterwards than before. Without --seconds the program tries all of that. With
+// it, a sample by a seed that is printed: for that long it counts in scenarios in random order, and for as long it
+// repeats them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -190,8 +191,17 @@ int run(double seconds, uint64_t seed, unsigned frames, const Part& part, const 
   Runner runner;
   std::vector<Trial> trials;
   std::set<uint64_t> paths;
-  const std::vector<Scenario> scenarios = all_scenarios();
+  std::vector<Scenario> scenarios = all_scenarios();
+  const bool samples = seconds != 0 && only.empty();
+  if (samples) {
+    std::shuffle(scenarios.begin(), scenarios.end(), std::mt19937_64(seed));
+    std::printf("--seed %llu\n", static_cast<unsigned long long>(seed));
+  }
+  const auto begin = Clock::now();
+  size_t counted = 0;
   for (const Scenario& scenario : scenarios) {
+    if (samples && std::chrono::duration<double>(Clock::now() - begin).count() > seconds) break;
+    ++counted;
     const std::vector<uint64_t> allocated = runner.count(scenario, only.empty() ? frames : 0);
     if (problems != 0) return 1;
     size_t of_scenario = 0;
@@ -210,10 +220,8 @@ int run(double seconds, uint64_t seed, unsigned frames, const Part& part, const 
   }
   uint64_t number = 0;
   std::erase_if(trials, [&](const Trial&) { return !part.has(number++); });
-  if (seconds != 0) {
-    sample(trials, seed);
-    std::printf("--seed %llu\n", static_cast<unsigned long long>(seed));
-  }
+  std::printf("%zu of %zu scenarios\n", counted, scenarios.size());
+  if (seconds != 0) sample(trials, seed);
   std::fflush(stdout);
   const auto start = Clock::now();
   size_t done = 0;

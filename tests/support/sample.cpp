@@ -45,6 +45,18 @@ const Sample& sample() {
   return chosen;
 }
 
+uint64_t share_of_tests() {
+  const char* const variable = std::getenv("TUFF_TEST_SAMPLE_OF_TESTS");
+  if (variable == nullptr) return 1;
+  char* end = nullptr;
+  const uint64_t share = std::strtoull(variable, &end, 10);
+  if (share == 0 || *end != '\0') {
+    std::fprintf(stderr, "TUFF_TEST_SAMPLE_OF_TESTS: %s is no number of tests\n", variable);
+    std::exit(2);
+  }
+  return share;
+}
+
 bool in_sample(std::string_view row, uint64_t most) { return sample().keeps(row, std::min(sample().share, most)); }
 
 }  // namespace tuff_test

@@ -24,6 +24,9 @@ struct Sample {
 // Ends the process with status 2 if the variable is malformed.
 const Sample& sample();
 
+// TUFF_TEST_SAMPLE_OF_TESTS=N keeps one in N of all tests that remain, by the same seed (main.cpp); 1 without it.
+uint64_t share_of_tests();
+
 // For a test with a loop over many rows, each of which needs a kernel of its own: whether it runs this row, one in
 // `most`, or more if the run's sample is larger. All, if the run takes no sample.
 bool in_sample(std::string_view row, uint64_t most);
