@@ -3,6 +3,7 @@
 #include "capi/guard.hpp"
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
+#include "kernels/norm/norm_backward.hpp"
 #include "planning/status.hpp"
 
 using tuff::capi::acquire_stream;
@@ -142,6 +143,39 @@ tuff_status tuff_batch_norm(tuff_stream stream, int32_t dtype, tuff_buffer input
 
 tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc) {
   return guarded("tuff_batch_norm_ex", [&] { batch_norm(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_norm_backward(tuff_stream stream, const tuff_norm_backward_desc* given) {
+  return guarded("tuff_norm_backward", [&] {
+    const tuff_norm_backward_desc desc = read_structure(given, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand input(target, desc.input, "input"), weight(target, desc.weight, "weight"),
+        output_gradient(target, desc.output_gradient, "output_gradient"), mean(target, desc.mean, "mean"),
+        variance(target, desc.variance, "variance"), input_gradient(target, desc.input_gradient, "input_gradient"),
+        weight_gradient(target, desc.weight_gradient, "weight_gradient"),
+        bias_gradient(target, desc.bias_gradient, "bias_gradient");
+    const int32_t of_weights = weight_type(desc);
+    const bool by_channel = desc.kind == TUFF_NORM_GROUP && desc.groups == 0;
+    target->run(tuff::operations::norm_backward(
+        {desc.dtype, desc.kind, of_weights, desc.statistics_type != 0 ? desc.statistics_type : of_weights, desc.frozen,
+         desc.batch, desc.channels, desc.inner, by_channel ? desc.channels : desc.groups, desc.epsilon, input, weight,
+         output_gradient, mean, variance, input_gradient, weight_gradient, bias_gradient}));
+  });
+}
+
+tuff_status tuff_batch_norm_training(tuff_stream stream, const tuff_batch_norm_training_desc* given) {
+  return guarded("tuff_batch_norm_training", [&] {
+    const tuff_batch_norm_training_desc desc = read_structure(given, "desc");
+    check_common(desc);
+    const auto target = acquire_stream(stream);
+    const Operand input(target, desc.input, "input"), weight(target, desc.weight, "weight"),
+        bias(target, desc.bias, "bias"), output(target, desc.output, "output"), mean(target, desc.mean, "mean"),
+        variance(target, desc.variance, "variance"), running_mean(target, desc.running_mean, "running_mean"),
+        running_variance(target, desc.running_variance, "running_variance");
+    target->run(tuff::operations::batch_norm_training({desc.dtype, weight_type(desc), desc.batch, desc.channels,
+                                                       desc.inner, desc.epsilon, desc.momentum, input, weight, bias,
+                                                       output, mean, variance, running_mean, running_variance}));
+  });
 }
 
 }  // extern "C"

@@ -140,6 +140,14 @@ struct Released<tuff_batch_norm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.3.0
 };
 template <>
+struct Released<tuff_norm_backward_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
+};
+template <>
+struct Released<tuff_batch_norm_training_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
+};
+template <>
 struct Released<tuff_permute_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.4.0
 };

@@ -15,6 +15,7 @@
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/norm/norm_backward.hpp"
 #include "kernels/optimizer/optimizer.hpp"
 #include "kernels/pool/pool.hpp"
 #include "kernels/pool/pool_backward.hpp"
@@ -73,6 +74,8 @@ const OperationInfo* const kOperations[] = {
     &operations::rms_norm.info(),
     &operations::group_norm.info(),
     &operations::batch_norm.info(),
+    &operations::norm_backward.info(),
+    &operations::batch_norm_training.info(),
     &operations::resize.info(),
     &operations::cholesky.info(),
     &operations::lu.info(),

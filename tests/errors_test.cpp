@@ -94,6 +94,8 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
   }
   if (function == "tuff_attention_backward") return buffer == "dq" || buffer == "dk" || buffer == "dv";
   if (function == "tuff_cross_entropy") return buffer != "logits" && buffer != "labels";
+  if (function == "tuff_norm_backward") return buffer != "input" && buffer != "output_gradient";
+  if (function == "tuff_batch_norm_training") return buffer != "input";
   if (function == "tuff_sparse_convert") return buffer == "count";
   if (function == "tuff_sddmm") return buffer == "scales";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";

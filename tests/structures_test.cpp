@@ -414,6 +414,16 @@ TEST_P(Structures, OperationStructures) {
   softmax_backward.rank = 2;
   expect_checked("tuff_softmax_backward", softmax_backward, false,
                  [&](const tuff_softmax_backward_desc* d) { return tuff_softmax_backward(context(), d); });
+  tuff_norm_backward_desc norm_backward{};
+  norm_backward.struct_size = sizeof norm_backward;
+  norm_backward.dtype = TUFF_F32, norm_backward.kind = TUFF_NORM_BATCH;
+  expect_checked("tuff_norm_backward", norm_backward, false,
+                 [&](const tuff_norm_backward_desc* d) { return tuff_norm_backward(context(), d); });
+  tuff_batch_norm_training_desc norm_training{};
+  norm_training.struct_size = sizeof norm_training;
+  norm_training.dtype = TUFF_F32;
+  expect_checked("tuff_batch_norm_training", norm_training, false,
+                 [&](const tuff_batch_norm_training_desc* d) { return tuff_batch_norm_training(context(), d); });
   const OwnBuffer norm(context(), 4);
   tuff_gradient_norm_desc gradient_norm{};
   gradient_norm.struct_size = sizeof gradient_norm;

@@ -485,6 +485,44 @@ void add_loss_rows(std::vector<Row>& all, uint64_t rows, uint64_t classes) {
                            }));
 }
 
+// All gradients of layer norm, and batch norm for training with its own. Bytes are those that have to be moved: two
+// reads and a write, and for batch norm's output a read more.
+void add_norm_training_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns, uint64_t plane) {
+  const uint64_t n = rows * columns;
+  const auto gradients = [](tuff_norm_backward_desc desc, Buffers& b) {
+    desc.dtype = TUFF_F32, desc.epsilon = 1e-5;
+    desc.input = b[0].handle(), desc.output_gradient = b[1].handle(), desc.weight = b[2].handle();
+    desc.input_gradient = b[3].handle(), desc.weight_gradient = b[4].handle(), desc.bias_gradient = b[5].handle();
+    return desc;
+  };
+  const std::vector<uint64_t> layer = {n, n, columns, n, columns, columns};
+  all.push_back(memory_row("norm_backward", "norm_backward", fmt::format("layer, {} x {}", rows, columns), 12 * n,
+                           layer, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_norm_backward_desc desc{};
+                             desc.kind = TUFF_NORM_LAYER;
+                             desc.batch = rows, desc.channels = columns, desc.inner = 1;
+                             context.norm_backward(gradients(desc, b));
+                           }));
+  const uint64_t images = 32, channels = std::max<uint64_t>(n / images / plane, 1), size = images * channels * plane;
+  const std::string shape = fmt::format("{} x {} x {}", images, channels, plane);
+  const std::vector<uint64_t> batch = {size, size, channels, size, channels, channels};
+  all.push_back(memory_row("norm_backward", "norm_backward", "batch, " + shape, 12 * size, batch,
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_norm_backward_desc desc{};
+                             desc.kind = TUFF_NORM_BATCH;
+                             desc.batch = images, desc.channels = channels, desc.inner = plane;
+                             context.norm_backward(gradients(desc, b));
+                           }));
+  all.push_back(memory_row("batch_norm_training", "batch_norm_training", shape, 12 * size, {size, channels, size},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_batch_norm_training_desc desc{};
+                             desc.dtype = TUFF_F32, desc.batch = images, desc.channels = channels, desc.inner = plane;
+                             desc.epsilon = 1e-5, desc.input = b[0].handle(), desc.weight = b[1].handle();
+                             desc.output = b[2].handle();
+                             context.batch_norm_training(desc);
+                           }));
+}
+
 // AdamW for a few tensors, and the norm of their gradients.
 void add_optimizer_rows(std::vector<Row>& all, uint64_t size) {
   constexpr size_t kTensors = 4;
@@ -742,10 +780,12 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
     add_rnn_rows(all, 64, 100, 1024);
     add_optimizer_rows(all, 1 << 24);
     add_loss_rows(all, 8192, 32000);
+    add_norm_training_rows(all, 8192, 4096, 3136);
   } else {
     add_rnn_rows(all, 8, 32, 128);
     add_optimizer_rows(all, 1 << 20);
     add_loss_rows(all, 512, 4000);
+    add_norm_training_rows(all, 1024, 1024, 784);
   }
   add_linalg_rows(all, large ? 4096 : 512);
   add_sparse_rows(all, large ? 4096 : 512);

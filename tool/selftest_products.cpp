@@ -418,6 +418,49 @@ Case softmax_backward_case() {
   return within(std::move(entry), 2e-5);
 }
 
+// Gradients of layer norm by its input: of deviations near 1/2, wrong by some 20 roundings of the terms and by those of
+// sums of 77 of them. By its weights: sums of 40 products.
+Case norm_backward_case(bool of_weight) {
+  constexpr uint64_t kRows = 40, kCols = 77;
+  Case entry{"norm_backward", of_weight ? "layer, 40 rows of 77, weights" : "layer, 40 rows of 77, input", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape, of_weight](uint64_t seed) {
+    Random random(seed);
+    const uint64_t results = of_weight ? kCols : kRows * kCols;
+    const Call call = [of_weight](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_norm_backward_desc desc{};
+      desc.dtype = TUFF_F32, desc.kind = TUFF_NORM_LAYER;
+      desc.batch = kRows, desc.channels = kCols, desc.inner = 1, desc.epsilon = 1e-5;
+      desc.input = in[0].handle(), desc.output_gradient = in[1].handle(), desc.weight = in[2].handle();
+      (of_weight ? desc.weight_gradient : desc.input_gradient) = out.handle();
+      context.norm_backward(desc);
+    };
+    Problem problem{operation, shape, {}, poison(results), call, exact};
+    problem.inputs = {random.uniform(kRows * kCols, -1, 1), random.uniform(kRows * kCols, -1, 1),
+                      random.uniform(kCols, -1, 1)};
+    return problem;
+  };
+  return within(std::move(entry), of_weight ? 1e-4 : 2e-5);
+}
+
+Case batch_norm_training_case() {
+  constexpr uint64_t kImages = 4, kChannels = 19, kPlane = 30;
+  Case entry{"batch_norm_training", "4x19x30", {}};
+  entry.make = [operation = entry.operation, shape = entry.shape](uint64_t seed) {
+    Random random(seed);
+    constexpr uint64_t kSize = kImages * kChannels * kPlane;
+    const Call call = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+      tuff_batch_norm_training_desc desc{};
+      desc.dtype = TUFF_F32, desc.batch = kImages, desc.channels = kChannels, desc.inner = kPlane;
+      desc.epsilon = 1e-5, desc.input = in[0].handle(), desc.weight = in[1].handle(), desc.output = out.handle();
+      context.batch_norm_training(desc);
+    };
+    Problem problem{operation, shape, {}, poison(kSize), call, exact};
+    problem.inputs = {random.uniform(kSize, -1, 1), random.uniform(kChannels, -1, 1)};
+    return problem;
+  };
+  return within(std::move(entry), 2e-5);
+}
+
 }  // namespace
 
 void add_product_cases(std::vector<Case>& cases) {
@@ -457,6 +500,9 @@ void add_product_cases(std::vector<Case>& cases) {
   cases.push_back(gradient_norm_case());
   cases.push_back(cross_entropy_case());
   cases.push_back(softmax_backward_case());
+  cases.push_back(norm_backward_case(false));
+  cases.push_back(norm_backward_case(true));
+  cases.push_back(batch_norm_training_case());
 }
 
 }  // namespace tool

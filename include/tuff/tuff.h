@@ -1694,6 +1694,81 @@ typedef struct tuff_batch_norm_desc {
 } tuff_batch_norm_desc;
 TUFF_API tuff_status tuff_batch_norm_ex(tuff_stream stream, const tuff_batch_norm_desc* desc);
 
+/* The normalisations of tuff_norm_backward(). Since 0.9.0. */
+typedef int32_t tuff_norm_kind;
+enum {
+  TUFF_NORM_INVALID = -1,
+  TUFF_NORM_LAYER = 0, /* of tuff_layer_norm() */
+  TUFF_NORM_RMS = 1,   /* of tuff_rms_norm() */
+  TUFF_NORM_GROUP = 2, /* of tuff_group_norm() */
+  TUFF_NORM_BATCH = 3  /* of tuff_batch_norm_training(), and, with `frozen`, of tuff_batch_norm() */
+};
+
+/* Options of tuff_norm_backward(). Since 0.9.0. */
+typedef struct tuff_norm_backward_desc {
+  uint32_t struct_size;
+  int32_t dtype;           /* of input and both its gradients: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t kind;            /* TUFF_NORM_* */
+  int32_t weight_type;     /* of weight, weight_gradient and bias_gradient: dtype (or 0) or TUFF_F32 */
+  int32_t statistics_type; /* of mean and variance: weight_type (or 0) or TUFF_F32 */
+  int32_t frozen;          /* BATCH: 1: mean and variance are constants */
+  uint64_t batch, channels, inner; /* input is [batch][channels][inner]. LAYER, RMS: rows, cols and 1 */
+  uint64_t groups;                 /* GROUP: 0: channels, which is instance norm. Otherwise 0 */
+  double epsilon;                  /* zero means zero */
+  tuff_buffer input;
+  tuff_buffer weight;          /* [channels]; TUFF_NULL_HANDLE: ones */
+  tuff_buffer output_gradient; /* like input */
+  tuff_buffer mean, variance;  /* BATCH: [channels]; TUFF_NULL_HANDLE: computed from input again, unless frozen */
+  tuff_buffer input_gradient;  /* out: like input; may be exactly input or output_gradient; or TUFF_NULL_HANDLE */
+  tuff_buffer weight_gradient, bias_gradient; /* out: [channels]; TUFF_NULL_HANDLE: not wanted */
+} tuff_norm_backward_desc;
+
+/* The gradients of a function of a normalisation's output by its input x, weight w and bias, given those by the output,
+ * dy. With n = (x - mean) / sqrt(variance + epsilon), as the normalisation has it, and h = dy * w:
+ *
+ *   dx = (h - mean(h) - n * mean(h * n)) / sqrt(variance + epsilon), by the means over all that is normalised together;
+ *        RMS: without mean(h); frozen: h / sqrt(variance + epsilon)
+ *   dw = the sum of dy * n over all elements of a channel (LAYER, RMS: of a column); without any, 0
+ *   db = the sum of dy alike; not of RMS
+ *
+ * The gradient by a residual that was added to the input equals input_gradient; `input` is then the sum. Statistics are
+ * those of `input`, computed anew, in its whole range as by the normalisations; or, for BATCH, those that are given,
+ * which tuff_batch_norm_training() stores. Sums are in f32, in an order that depends on the sizes and the device only.
+ * Gradients are infinite or NaN if dy * w or a sum of dy * w or dy * n leaves the range of f32, or the result that of its
+ * type. A NaN or an infinity among x or dy makes the input gradients of all that is normalised with it NaN or infinite
+ * (frozen: its own), and so does epsilon = 0 where x does not vary. Gradients by weights and biases are what the sums
+ * above make of such numbers.
+ * Errors: INVALID_ARGUMENT if no gradient is wanted; for cols = 0, and for channels or inner of 0 of GROUP; for a mean
+ * without a variance or the reverse, for frozen without them, and for what other kinds do not take. UNSUPPORTED for other
+ * types, and, on a device, where the elements that are normalised together, the sets of these, channels, inner or, with
+ * inner above 1, batch * channels are 2^31 or more. Since 0.9.0. */
+TUFF_API tuff_status tuff_norm_backward(tuff_stream stream, const tuff_norm_backward_desc* desc);
+
+/* Options of tuff_batch_norm_training(). Since 0.9.0. */
+typedef struct tuff_batch_norm_training_desc {
+  uint32_t struct_size;
+  int32_t dtype;       /* of input and output: TUFF_F32, TUFF_F16 or TUFF_BF16 */
+  int32_t weight_type; /* of weight, bias, running_mean and running_variance: dtype (or 0) or TUFF_F32 */
+  int32_t reserved;    /* zero */
+  uint64_t batch, channels, inner;
+  double epsilon;      /* zero means zero */
+  double momentum;     /* from 0 to 1: the share of this batch in the running statistics */
+  tuff_buffer input;
+  tuff_buffer weight, bias;   /* [channels]; TUFF_NULL_HANDLE: ones and zeros */
+  tuff_buffer output;         /* out: may be exactly input; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer mean, variance; /* out: TUFF_F32 [channels]; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer running_mean, running_variance; /* in and out: [channels]; TUFF_NULL_HANDLE: none */
+} tuff_batch_norm_training_desc;
+
+/* Batch norm for training: normalises each channel of input [batch][channels][inner] by its own mean and variance over
+ * batch and inner. mean and variance are those, for tuff_norm_backward(). The running statistics, for tuff_batch_norm(),
+ * become r + momentum * (statistic - r), where the statistic of running_variance is the unbiased variance,
+ * m / (m - 1) * variance of m = batch * inner elements: momentum is PyTorch's; ONNX's is 1 - momentum. Variances beyond
+ * the range of f32 are stored as infinity, and output is still that of their true value.
+ * Errors: INVALID_ARGUMENT for batch or inner of 0, for m = 1 with running_variance, and if no output is wanted.
+ * UNSUPPORTED as by tuff_norm_backward(). Since 0.9.0. */
+TUFF_API tuff_status tuff_batch_norm_training(tuff_stream stream, const tuff_batch_norm_training_desc* desc);
+
 /* ---------------------------------------------------------------------------------------------
  * Shapes and types: operations that move elements without computing. Since 0.4.0.
  *

@@ -1120,6 +1120,10 @@ class Operations {
   Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }
   Outcome group_norm(tuff_group_norm_desc desc) const { return with_size(tuff_group_norm_ex, desc); }
   Outcome batch_norm(tuff_batch_norm_desc desc) const { return with_size(tuff_batch_norm_ex, desc); }
+  Outcome norm_backward(tuff_norm_backward_desc desc) const { return with_size(tuff_norm_backward, desc); }
+  Outcome batch_norm_training(tuff_batch_norm_training_desc desc) const {
+    return with_size(tuff_batch_norm_training, desc);
+  }
   Outcome permute(tuff_permute_desc desc) const { return with_size(tuff_permute_ex, desc); }
   Outcome cast(tuff_cast_desc desc) const { return with_size(tuff_cast_ex, desc); }
   Outcome slice(tuff_slice_desc desc) const { return with_size(tuff_slice_ex, desc); }

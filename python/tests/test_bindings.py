@@ -193,6 +193,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc = raw.OptimizerDesc(dtype=raw.F32, algorithm=algorithm, count=1, sizes=one, parameters=x, gradients=g, rate=0.1)
         return raw.tuff_optimizer_step(h, desc)
 
+    def norm_backward(kind):
+        desc = dict(dtype=raw.F32, batch=2, channels=2, inner=1, epsilon=1e-5, input=a, output_gradient=b, input_gradient=c)
+        return raw.tuff_norm_backward(h, raw.NormBackwardDesc(kind=kind, **desc))
+
     nothing = raw.OpHost(lambda user, arguments, count, status: None)
 
     def operation(**fields):
@@ -237,6 +241,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_quant_granularity": (raw.QUANT_PER_TENSOR, lambda x: quantize(granularity=x)),
         "tuff_sparse_format": (raw.SPARSE_COO, convert),
         "tuff_optimizer": (raw.OPTIMIZER_SGD, optimizer),
+        "tuff_norm_kind": (raw.NORM_RMS, norm_backward),
         "tuff_op_kind": (raw.OP_BUFFER, lambda x: operation(kind=x)),
         "tuff_op_access": (raw.OP_WRITE, lambda x: operation(access=x)),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),

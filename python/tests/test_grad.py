@@ -188,13 +188,20 @@ def test_rows_of_a_table_that_are_used_twice_add_up(host):
     assert slopes.numpy().tolist() == [[101, 101], [0, 0], [10, 10]]
 
 
-def test_softmax_and_normalisations(host, rng):
+def test_softmax_and_normalisations(ctx, host, rng):
     # These operations take float32: slopes are compared with those of the same formula in float64.
     x, w, b = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 6, 4), (4,), (4,)))
+    v, u, m, s = (rng.uniform(low, 1, 6).astype(np.float32) for low in (-1, -1, -1, 0.5))
     weights = rng.uniform(0.5, 1.5, x.shape).astype(np.float32)
 
     def norm(x, axes, e):
         return (x - x.mean(axes, True)) * tuff.rsqrt(x.var(axes, 0.0, True) + e)
+
+    def column(w):
+        return w.reshape(6, 1)
+
+    def by_channel(x):
+        return norm(x.swapaxes(0, 1).reshape(6, 12), -1, 1e-5).reshape(6, 3, 4).swapaxes(0, 1)
 
     pairs = [
         (lambda x: tuff.softmax(x, 1, scale=0.5), lambda x: tuff.exp(x * 0.5 - (x * 0.5).logsumexp(1, True)), (x,)),
@@ -202,15 +209,74 @@ def test_softmax_and_normalisations(host, rng):
         (lambda x, w, b: tuff.layer_norm(x, w, b), lambda x, w, b: norm(x, -1, 1e-5) * w + b, (x, w, b)),
         (lambda x, w: tuff.rms_norm(x, w), lambda x, w: x * tuff.rsqrt((x * x).mean(-1, True) + 1e-5) * w, (x, w)),
         (lambda x: tuff.group_norm(x, 3), lambda x: norm(x.reshape(9, 8), -1, 1e-5).reshape(3, 6, 4), (x,)),
+        (lambda x, w, b: tuff.group_norm(x, 2, w, b), lambda x, w, b: norm(x.reshape(6, 12), -1, 1e-5).reshape(3, 6, 4) * column(w) + column(b), (x, v, u)),
+        (lambda x, b: tuff.instance_norm(x, None, b), lambda x, b: norm(x, -1, 1e-5) + column(b), (x, v)),
+        (lambda x, w: tuff.batch_norm(x, x.context.array(m), x.context.array(s), w),
+         lambda x, w: (x - column(x.context.array(m, F64))) * tuff.rsqrt(column(x.context.array(s, F64)) + 1e-5) * column(w), (x, v)),
+        (lambda x, w, b: tuff.batch_norm_training(x, w, b), lambda x, w, b: by_channel(x) * column(w) + column(b), (x, v, u)),
     ]
     for function, same, values in pairs:
         found = []
         for which, dtype in ((function, np.float32), (same, F64)):
-            value, pull = grad.vjp(which, *(host.array(one, dtype) for one in values))
-            found.append([value, *pull(host.array(weights, dtype))])
+            device = ctx if dtype == np.float32 else host
+            value, pull = grad.vjp(which, *(device.array(one, dtype) for one in values))
+            found.append([value, *pull(device.array(weights, dtype))])
         for one, other in zip(*found):
             # A slope is a sum of at most 24 products of numbers near 1: 24 roundings of float32 of each.
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=3e-5, atol=24 * 2**-23)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_normalisations_of_16_bits(ctx, rng, dtype):
+    """Weights of float32, and of the type itself: slopes have their types, and are those of float32 but for the rounding."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x, g = (ctx.array(rng.uniform(-1, 1, (5, 8, 6)).astype(np.float32)).astype(dtype) for _ in range(2))
+    for function, size in (
+        (lambda x, w, b: tuff.layer_norm(x, w, b), 6),
+        (lambda x, w, b: tuff.group_norm(x, 4, w, b), 8),
+        (lambda x, w, b: tuff.batch_norm_training(x, w, b), 8),
+    ):
+        w, b = (ctx.array(rng.uniform(0.5, 1, size).astype(np.float32)) for _ in range(2))
+        wide = grad.vjp(function, x.astype(np.float32), w, b)[1](g.astype(np.float32))
+        for kind in ("float32", dtype):
+            slopes = grad.vjp(function, x, w.astype(kind), b.astype(kind))[1](g)
+            assert [str(one.dtype) for one in slopes] == [dtype, kind, kind]
+            # A slope is of at most 40 terms, each off by the rounding of a weight and of the result.
+            for one, other in zip(slopes, wide):
+                np.testing.assert_allclose(one.astype(np.float32).numpy(), other.numpy(), rtol=2**-6, atol=40 * 2**-8)
+
+
+def test_batch_norm_for_training(ctx, rng):
+    x = rng.normal(2, 3, (4, 3, 5)).astype(np.float32)
+    on_device, mean, variance = ctx.array(x), ctx.zeros(3), ctx.ones(3)
+    w = ctx.array(np.array([1.0, 2.0, -1.0], np.float32))
+
+    def loss(x, w):
+        y, m, v = tuff.batch_norm_training(x, w, running_mean=mean, running_variance=variance, momentum=0.25, statistics=True)
+        np.testing.assert_allclose(m.numpy(), x.numpy().mean((0, 2)), rtol=1e-5)
+        np.testing.assert_allclose(v.numpy(), x.numpy().var((0, 2)), rtol=1e-5)
+        return (y * y * y).sum()
+
+    slopes = grad.grad(loss, (0, 1))(on_device, w)
+    assert [one.shape for one in slopes] == [(4, 3, 5), (3,)]
+    # Once, not again by the backward pass; PyTorch's momentum, and the unbiased variance.
+    np.testing.assert_allclose(mean.numpy(), 0.25 * x.mean((0, 2)), rtol=1e-5)
+    np.testing.assert_allclose(variance.numpy(), 0.75 + 0.25 * x.var((0, 2), ddof=1), rtol=1e-5)
+    # A function of what does not change when x does by a constant, or a factor but for epsilon.
+    assert abs(slopes[0].numpy().sum((0, 2))).max() < 1e-3
+    assert abs((slopes[0].numpy() * x).sum((0, 2))).max() < 1e-2
+    plain = tuff.batch_norm_training(on_device, w)
+    inverse = 1 / np.sqrt(x.var((0, 2), keepdims=True) + 1e-5)
+    np.testing.assert_allclose(plain.numpy(), (x - x.mean((0, 2), keepdims=True)) * inverse * w.numpy()[:, None], rtol=1e-4, atol=1e-5)
+    with pytest.raises(TypeError, match="running_mean"):
+        grad.grad(lambda m: tuff.batch_norm_training(on_device, running_mean=m).sum())(mean)
+    with pytest.raises(ValueError, match="running_variance has shape"):
+        tuff.batch_norm_training(on_device, running_variance=ctx.ones(5))
+    with pytest.raises(tuff.TuffError, match="momentum is 2"):
+        tuff.batch_norm_training(on_device, momentum=2)
+    with pytest.raises(tuff.TuffError, match="variance of 2 or more elements"):
+        tuff.batch_norm_training(ctx.ones((1, 3)), running_variance=ctx.ones(3))
 
 
 def attention_in_double(q, k, v, causal, mask):
@@ -718,6 +784,9 @@ def test_second_derivatives_of_operations_with_their_own_backward_pass(host, rng
     for function in (
         lambda x: tuff.layer_norm(x, w) * tuff.layer_norm(x),
         lambda x: tuff.rms_norm(x, w) * tuff.rms_norm(x),
+        lambda x: tuff.group_norm(x, 1) * x,
+        lambda x: tuff.batch_norm(x, x.context.zeros(3), x.context.ones(3)) * x,
+        lambda x: tuff.batch_norm_training(x) * x,
         lambda x: tuff.attention(x, x * 2.0, x, causal=True),
     ):
         inner = grad.grad(lambda x, f=function: tuff.square(f(x)).sum())

@@ -308,6 +308,13 @@ ALLOC_UNINITIALIZED = 2
 ALLOC_HOST_PINNED = 4
 ALLOC_EXPORTABLE = 8
 
+# tuff_norm_kind
+NORM_INVALID = -1
+NORM_LAYER = 0
+NORM_RMS = 1
+NORM_GROUP = 2
+NORM_BATCH = 3
+
 # tuff_scatter_op
 SCATTER_INVALID = -1
 SCATTER_SET = 1
@@ -1104,6 +1111,56 @@ class BatchNormDesc(Structure):
         ("epsilon", c_double),
         ("weight_type", c_int32),
         ("reserved", c_int32),
+    ]
+
+
+class NormBackwardDesc(Structure):
+    """tuff_norm_backward_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("kind", c_int32),
+        ("weight_type", c_int32),
+        ("statistics_type", c_int32),
+        ("frozen", c_int32),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("inner", c_uint64),
+        ("groups", c_uint64),
+        ("epsilon", c_double),
+        ("input", c_uint64),
+        ("weight", c_uint64),
+        ("output_gradient", c_uint64),
+        ("mean", c_uint64),
+        ("variance", c_uint64),
+        ("input_gradient", c_uint64),
+        ("weight_gradient", c_uint64),
+        ("bias_gradient", c_uint64),
+    ]
+
+
+class BatchNormTrainingDesc(Structure):
+    """tuff_batch_norm_training_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("weight_type", c_int32),
+        ("reserved", c_int32),
+        ("batch", c_uint64),
+        ("channels", c_uint64),
+        ("inner", c_uint64),
+        ("epsilon", c_double),
+        ("momentum", c_double),
+        ("input", c_uint64),
+        ("weight", c_uint64),
+        ("bias", c_uint64),
+        ("output", c_uint64),
+        ("mean", c_uint64),
+        ("variance", c_uint64),
+        ("running_mean", c_uint64),
+        ("running_variance", c_uint64),
     ]
 
 
@@ -2250,6 +2307,8 @@ FUNCTIONS = {
         ],
     ),
     "tuff_batch_norm_ex": (c_int32, [c_uint64, POINTER(BatchNormDesc)]),
+    "tuff_norm_backward": (c_int32, [c_uint64, POINTER(NormBackwardDesc)]),
+    "tuff_batch_norm_training": (c_int32, [c_uint64, POINTER(BatchNormTrainingDesc)]),
     # Shapes and types
     "tuff_permute": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, POINTER(c_uint32)]),
     "tuff_permute_ex": (c_int32, [c_uint64, POINTER(PermuteDesc)]),

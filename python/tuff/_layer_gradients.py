@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -74,79 +74,127 @@ def _added(x: Array, residual: Optional[Array], sum_out: object, out: object) ->
     return x if residual is None else x + residual
 
 
-def _rows_norm(x: Array, weight: Any, bias: Any, epsilon: float, centred: bool) -> Optional[Array]:
-    """layer_norm or rms_norm by one kernel, with n = (x - mean) * r, r = 1 / sqrt(variance + epsilon), and the slope of x
-    r * (h - mean(h) - n * mean(h * n)), h = g * weight; of rms_norm without mean(h). None: for gradients of gradients."""
+def _normalised(
+    kind: str, x: Any, weight: Any, bias: Any, forward: Callable[..., Array], composed: Callable[..., Array], **options: Any
+) -> Array:  # fmt: skip
+    """A normalisation by its own kernels, and its gradients by tuff_norm_backward; `composed` is the same of operations that
+    have rules, for gradients of gradients and for float64. Both functions take x, weight and bias."""
     tape = tape_of(x, weight, bias)
-    v, w, b = (value_in(tape, one) for one in (x, weight, bias))
-    if any_traced((v, w, b)):
-        return None
-    y = _norms.layer_norm(v, w, b, epsilon=epsilon) if centred else _norms.rms_norm(v, w, epsilon=epsilon)
-    wide, n = widened(v), float(v.shape[-1])
-    mean = wide.mean(-1, True) if centred else None
-    squares = wide.var(-1, 0.0, True) if centred else wide.sum_squares(-1, True)
-    of = {"x": v, "s": squares, "e": epsilon, **({"m": mean} if centred else {"n": n})}
-    normal = "u = (x - m) * rsqrt(s + e); " if centred else "u = x * rsqrt(s / n + e); "
-    root = "rsqrt(s + e)" if centred else "rsqrt(s / n + e)"
-    kind = wide.dtype
+    operands = {"x": x, "weight": weight, "bias": bias}
+    values = {name: value_in(tape, one) for name, one in operands.items()}
+    if any_traced(values.values()) or x.dtype == np.float64:
+        return composed(x, weight, bias)
+    y = forward(*values.values())
+    given = [one for one in (values["weight"], values["bias"]) if one is not None]
+    options.update(weight=values["weight"], weight_dtype=given[0].dtype if given else x.dtype)
+    wanted = [name for name, one in operands.items() if isinstance(one, Traced) and one.tape is tape]
+    last: List[Any] = []  # a gradient, and those by all operands, which one call computes
 
-    def of_x(g: Array) -> Array:
-        scaled = {"g": g} if w is None else {"g": g, "w": w}
-        h = "g" if w is None else "g * w"
-        along = expr(f"{normal}{h} * u", dtype=kind, **scaled, **of).mean(-1, True)
-        if not centred:
-            return expr(f"{normal}{root} * ({h} - u * a)", dtype=v.dtype, a=along, **scaled, **of)
-        level = (g if w is None else expr(h, dtype=kind, **scaled)).mean(-1, True)
-        return expr(f"{normal}{root} * ({h} - c - u * a)", dtype=v.dtype, a=along, c=level, **scaled, **of)
+    def pull(name: str, g: Array) -> Array:
+        if any_traced((g,)):  # the gradients are linear in this one, which is being differentiated by
+            inner = Tape()
+            leaves = {key: None if one is None else inner.add(one) for key, one in values.items()}
+            return inner.gradients(composed(*leaves.values()).place, g)[leaves[name].place]
+        if not last or last[0] is not g:
+            last[:] = [g, _norms.norm_gradients(kind, values["x"], dense(g), wanted, **options)]
+        return last[1][name]
 
-    rules = (
-        (x, of_x),
-        (weight, lambda g: summed_to(expr(f"{normal}g * u", dtype=kind, g=g, **of), w.shape, w.dtype)),
-        (bias, lambda g: summed_to(dense(g), b.shape, b.dtype)),
-    )
-    return tape.add(y, pulls_of(tape, rules))
+    pulls = [(operands[name].place, lambda g, name=name: pull(name, g)) for name in wanted]
+    return tape.add(y, forgetting(pulls, last))
+
+
+def _mean_and_variance(x: Array) -> Dict[str, Array]:
+    return {"x": x, "m": x.mean(-1, True), "v": x.var(-1, 0.0, True)}
+
+
+_NORMAL = "(x - m) * rsqrt(v + e)"
 
 
 @rule("layer_norm")
 def _(x: Array, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, residual: Any = None, sum_out: object = None, out: object = None) -> Array:
     x = _added(x, residual, sum_out, out)
     epsilon = real(epsilon, "epsilon")
-    result = _rows_norm(x, weight, bias, epsilon, True)
-    if result is not None:
-        return result
-    wide = widened(x)
-    normal = expr("(x - m) * rsqrt(v + e)", x=wide, m=wide.mean(-1, True), v=wide.var(-1, 0.0, True), e=epsilon)
-    return _scaled(normal, weight, bias, (-1,)).astype(x.dtype)
+
+    def composed(x: Array, weight: Any, bias: Any) -> Array:
+        normal = expr(_NORMAL, e=epsilon, **_mean_and_variance(widened(x)))
+        return _scaled(normal, weight, bias, (-1,)).astype(x.dtype)
+
+    return _normalised("layer", x, weight, bias, lambda x, w, b: _norms.layer_norm(x, w, b, epsilon=epsilon), composed, epsilon=epsilon)
 
 
 @rule("rms_norm")
 def _(x: Array, weight: Any = None, *, epsilon: float = 1e-5, residual: Any = None, sum_out: object = None, out: object = None) -> Array:
     x = _added(x, residual, sum_out, out)
     epsilon = real(epsilon, "epsilon")
-    result = _rows_norm(x, weight, None, epsilon, False)
-    if result is not None:
-        return result
-    wide = widened(x)
-    normal = expr("x * rsqrt(s + e)", x=wide, s=functions.square(wide).mean(-1, True), e=epsilon)
-    return _scaled(normal, weight, None, (-1,)).astype(x.dtype)
+
+    def composed(x: Array, weight: Any, bias: Any) -> Array:
+        wide = widened(x)
+        normal = expr("x * rsqrt(s + e)", x=wide, s=functions.square(wide).mean(-1, True), e=epsilon)
+        return _scaled(normal, weight, None, (-1,)).astype(x.dtype)
+
+    return _normalised("rms", x, weight, None, lambda x, w, b: _norms.rms_norm(x, w, epsilon=epsilon), composed, epsilon=epsilon)
+
+
+def _along_channels(x: Array) -> Tuple[int, ...]:
+    return (x.shape[1], *(1,) * (x.ndim - 2))
 
 
 @rule("group_norm")
 def _(x: Array, groups: int, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: object = None) -> Array:
     refuse_out(out, "group_norm")
-    rows = widened(x).reshape(x.shape[0] * whole(groups, "groups", 1), -1)
-    mean, variance = rows.mean(-1, True), rows.var(-1, 0.0, True)
-    normal = expr("(x - m) * rsqrt(v + e)", x=rows, m=mean, v=variance, e=real(epsilon, "epsilon")).reshape(x.shape)
-    return _scaled(normal, weight, bias, (x.shape[1], *(1,) * (x.ndim - 2))).astype(x.dtype)
+    groups, epsilon = whole(groups, "groups", 1), real(epsilon, "epsilon")
+
+    def composed(x: Array, weight: Any, bias: Any) -> Array:
+        normal = expr(_NORMAL, e=epsilon, **_mean_and_variance(widened(x).reshape(x.shape[0] * groups, -1))).reshape(x.shape)
+        return _scaled(normal, weight, bias, _along_channels(x)).astype(x.dtype)
+
+    def forward(x: Array, weight: Any, bias: Any) -> Array:
+        return _norms.group_norm(x, groups, weight, bias, epsilon=epsilon)
+
+    return _normalised("group", x, weight, bias, forward, composed, epsilon=epsilon, groups=groups)
 
 
 @rule("batch_norm")
 def _(x: Array, mean: Array, variance: Array, weight: Any = None, bias: Any = None, *, epsilon: float = 1e-5, out: object = None) -> Array:
     refuse_out(out, "batch_norm")
-    shape = (x.shape[1], *(1,) * (x.ndim - 2))
-    given = [one.astype(np.float32).reshape(shape) for one in (mean, variance)]
-    normal = expr("(x - m) * rsqrt(v + e)", dtype=widened(x).dtype, x=x, m=given[0], v=given[1], e=real(epsilon, "epsilon"))
-    return _scaled(normal, weight, bias, shape).astype(x.dtype)
+    epsilon = real(epsilon, "epsilon")
+
+    def composed(x: Array, weight: Any, bias: Any) -> Array:
+        shape = _along_channels(x)
+        given = [one.astype(np.float32).reshape(shape) for one in (mean, variance)]
+        normal = expr(_NORMAL, dtype=widened(x).dtype, x=x, m=given[0], v=given[1], e=epsilon)
+        return _scaled(normal, weight, bias, shape).astype(x.dtype)
+
+    def forward(x: Array, weight: Any, bias: Any) -> Array:
+        return _norms.batch_norm(x, mean, variance, weight, bias, epsilon=epsilon)
+
+    if any_traced((mean, variance)):  # gradients by these
+        return composed(x, weight, bias)
+    return _normalised("batch", x, weight, bias, forward, composed, epsilon=epsilon, mean=mean, variance=variance, frozen=True)
+
+
+@rule("batch_norm_training")
+def _(
+    x: Array, weight: Any = None, bias: Any = None, *, running_mean: Any = None, running_variance: Any = None, momentum: float = 0.1,
+    epsilon: float = 1e-5, statistics: bool = False, out: object = None
+) -> Any:  # fmt: skip
+    """The statistics that the forward pass finds are those of the backward pass; as results of their own they are constants."""
+    refuse_out(out, "batch_norm_training")
+    epsilon = real(epsilon, "epsilon")
+    if any_traced((running_mean, running_variance)):
+        raise TypeError("batch_norm_training has no gradient by running_mean or running_variance")
+    result, mean, variance = _norms.batch_norm_training(
+        *(constant(one) for one in (x, weight, bias)), running_mean=running_mean, running_variance=running_variance, momentum=momentum,
+        epsilon=epsilon, statistics=True,
+    )  # fmt: skip
+
+    def composed(x: Array, weight: Any, bias: Any) -> Array:
+        by_channel = widened(x).swapaxes(0, 1)
+        normal = expr(_NORMAL, e=epsilon, **_mean_and_variance(by_channel.reshape(x.shape[1], -1)))
+        return _scaled(normal.reshape(by_channel.shape).swapaxes(0, 1), weight, bias, _along_channels(x)).astype(x.dtype)
+
+    y = _normalised("batch", x, weight, bias, lambda *_: result, composed, epsilon=epsilon, mean=mean, variance=variance)
+    return (y, mean, variance) if statistics else y
 
 
 @rule("attention")

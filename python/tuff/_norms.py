@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Optional, Tuple
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "batch_norm",
+    "batch_norm_training",
     "group_norm",
     "instance_norm",
     "layer_norm",
@@ -250,3 +251,63 @@ def batch_norm(
     _weights(desc, x, channels, mean=mean, variance=variance, weight=weight, bias=bias)
     check(raw.tuff_batch_norm_ex(x.context.stream_handle, desc))
     return result
+
+
+@differentiable
+def batch_norm_training(
+    x: Array,
+    weight: Optional[Array] = None,
+    bias: Optional[Array] = None,
+    *,
+    running_mean: Optional[Array] = None,
+    running_variance: Optional[Array] = None,
+    momentum: float = 0.1,
+    epsilon: float = 1e-5,
+    statistics: bool = False,
+    out: Optional[Array] = None,
+) -> Union[Array, Tuple[Array, Array, Array]]:
+    """Normalises each channel of x (N, C, …) by its own mean and variance over all other axes.
+
+    running_mean and running_variance, of weight's dtype, follow them in place: r += momentum * (statistic - r), with the
+    unbiased variance. With statistics=True the result is (y, mean, variance), these of float32 and biased.
+    """
+    batch, channels, inner = _image(x, "batch_norm_training")
+    result = result_of(out, x, x.shape)
+    desc = raw.BatchNormTrainingDesc(dtype=dtype_of(x), batch=batch, channels=channels, inner=inner)
+    desc.epsilon, desc.momentum = real(epsilon, "epsilon"), real(momentum, "momentum")
+    desc.input, desc.output = x.buffer.handle, result.buffer.handle
+    _weights(desc, x, channels, weight=weight, bias=bias, running_mean=running_mean, running_variance=running_variance)
+    found = [x.context.empty((channels,), np.float32) for _ in range(2)] if statistics else []
+    if statistics:
+        desc.mean, desc.variance = (one.buffer.handle for one in found)
+    check(raw.tuff_batch_norm_training(x.context.stream_handle, desc))
+    return (result, *found) if statistics else result
+
+
+_KINDS = {"layer": raw.NORM_LAYER, "rms": raw.NORM_RMS, "group": raw.NORM_GROUP, "batch": raw.NORM_BATCH}
+
+
+def norm_gradients(
+    kind: str, x: Array, g: Array, wanted: Sequence[str], *, weight: Optional[Array], weight_dtype: np.dtype, epsilon: float,
+    groups: int = 0, mean: Optional[Array] = None, variance: Optional[Array] = None, frozen: bool = False
+) -> Dict[str, Array]:  # fmt: skip
+    """The gradients of a normalisation by those of "x", "weight" and "bias" that are wanted, given that by its output."""
+    rows = kind in ("layer", "rms")
+    channels = x.shape[-1] if rows else x.shape[1]
+    batch, inner = (math.prod(x.shape[:-1]), 1) if rows else (x.shape[0], math.prod(x.shape[2:]))
+    desc = raw.NormBackwardDesc(
+        dtype=dtype_of(x), kind=_KINDS[kind], weight_type=DTYPES[np.dtype(weight_dtype)], batch=batch, channels=channels, inner=inner,
+        groups=groups, epsilon=epsilon, input=x.buffer.handle, output_gradient=g.buffer.handle, frozen=int(frozen),
+    )  # fmt: skip
+    if weight is not None:
+        desc.weight = weight.buffer.handle
+    if mean is not None and variance is not None:
+        desc.statistics_type = dtype_of(mean)
+        desc.mean, desc.variance = mean.buffer.handle, variance.buffer.handle
+    found = {}
+    for name, field in (("x", "input_gradient"), ("weight", "weight_gradient"), ("bias", "bias_gradient")):
+        if name in wanted:
+            found[name] = x.context.empty(*((x.shape, x.dtype) if name == "x" else ((channels,), weight_dtype)))
+            setattr(desc, field, found[name].buffer.handle)
+    check(raw.tuff_norm_backward(x.context.stream_handle, desc))
+    return found

@@ -234,6 +234,136 @@ void draw_softmax_backward(Draft& d) {
   d.suits = [&d] { return integral(d, 8); };
 }
 
+// Gradients of normalisations. Deviations are at least sqrt(epsilon), so that with integers up to `most` a normalised
+// value is at most 2 most / sigma. It is off by what the forward pass allows (norm_error() in describe_rows.cpp has the
+// terms); the gradients are sums of products with it.
+double normal_error(double length, double most, double epsilon) {
+  const double sigma = std::sqrt(epsilon), roundings = gamma(length + 8), shift = roundings * most;
+  const double off = roundings * most * most + 12 * shift * most + 12 * shift * shift;
+  return shift / sigma * 2 + 2 * most / sigma * (0.5 * off / epsilon + 8 * kU) + 16 * kU * (2 * most / sigma + 1);
+}
+
+void draw_norm_backward(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), kind = static_cast<int32_t>(draw.below(4));
+  const bool of_rows = kind == TUFF_NORM_LAYER || kind == TUFF_NORM_RMS, of_batch = kind == TUFF_NORM_BATCH;
+  const int32_t weights = draw.one_in(2) ? dtype : static_cast<int32_t>(TUFF_F32);
+  const uint64_t groups = kind == TUFF_NORM_GROUP ? d.extent(draw.between(1, 4), 1, 4) : 1;
+  const uint64_t batch = d.extent(draw_size(draw, of_rows ? 20 : 6), 0, 20);
+  const uint64_t channels =
+      of_rows ? std::max<uint64_t>(d.extent(draw_size(draw, 80)), 1) : groups * d.extent(draw.between(1, 6), 1, 6);
+  const uint64_t inner =
+      of_rows ? 1 : d.extent(std::max<uint64_t>(draw_size(draw, 30), of_batch ? 0 : 1), of_batch ? 0 : 1);
+  const uint64_t all = batch * channels * inner, used = all == 0 ? 0 : channels;
+  const bool given = of_batch && draw.one_in(2), frozen = given && draw.one_in(2);
+  const double epsilon = draw.of({0.25, 1.0, 4.0});
+  d.set("dtype", dtype), d.set("kind", kind), d.set("weight_type", weights);
+  d.set("batch", batch), d.set("channels", channels), d.set("inner", inner);
+  if (kind == TUFF_NORM_GROUP) d.set("groups", groups);
+  d.set("frozen", static_cast<int32_t>(frozen));
+  d.real("epsilon", epsilon);
+  d.input("input", dtype, all);
+  d.input("output_gradient", dtype, all);
+  if (draw.one_in(2)) d.input("weight", weights, used);
+  if (given) {
+    const bool in_f32 = draw.one_in(2);
+    if (in_f32) d.set("statistics_type", TUFF_F32);
+    const int32_t type = in_f32 ? static_cast<int32_t>(TUFF_F32) : weights;
+    d.input("mean", type, used), d.input("variance", type, used, Fill::positive);
+  }
+  const double together = static_cast<double>(of_batch ? batch * inner : channels / groups * inner);
+  const auto normal = [&d, together, epsilon] {
+    const double most = std::max(1.0, most_of(d, "input") + most_of(d, "mean"));
+    return std::pair(2 * most / std::sqrt(epsilon), normal_error(together, most, epsilon));
+  };
+  const uint64_t wanted = draw.between(1, 7);
+  const bool of_input = (wanted & 1) != 0 || (kind == TUFF_NORM_RMS && (wanted & 2) == 0);
+  if (of_input) {
+    Operand& output = d.output("input_gradient", dtype, all);
+    output.allowed = [&d, normal, together, epsilon, dtype](uint64_t, double value) {
+      const auto [n, off] = normal();
+      const double h = most_of(d, "output_gradient") * most_of(d, "weight", 1), sums = gamma(together + 300);
+      const double terms = h * (2 + n * n) * (sums + 12 * kU) + h * off * (2 * n + off);
+      const double relative = off / n + 16 * kU;  // of 1 / sqrt(variance + epsilon)
+      const double error = (terms + h * (2 + n * n) * relative) / std::sqrt(epsilon);
+      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+    };
+    const uint64_t way = d.free.below(4);
+    if (way == 1 || way == 2) output.same = d.index_of(way == 1 ? "input" : "output_gradient");
+  }
+  const double terms = static_cast<double>(batch * inner);
+  if ((wanted & 2) != 0) {
+    d.output("weight_gradient", weights, channels).allowed = [&d, normal, terms, weights](uint64_t, double value) {
+      const auto [n, off] = normal();
+      const double error = terms * most_of(d, "output_gradient") * (n * gamma(terms + 300) + off);
+      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+    };
+  }
+  if ((wanted & 4) != 0 && kind != TUFF_NORM_RMS) {
+    d.output("bias_gradient", weights, channels).allowed = [&d, terms, weights](uint64_t, double value) {
+      const double error = terms * most_of(d, "output_gradient") * gamma(terms + 300);
+      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+    };
+  }
+  d.suits = [&d] {
+    for (const Operand& operand : d.operands) {
+      if (operand.name == std::string_view("variance") && operand.elements != 0 && !operand.seen.positive) return false;
+    }
+    return integral(d, 32);
+  };
+}
+
+void draw_batch_norm_training(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw_float(draw), weights = draw.one_in(2) ? dtype : static_cast<int32_t>(TUFF_F32);
+  const uint64_t batch = d.extent(draw.between(2, 8), 2, 8), channels = d.extent(draw_size(draw, 20), 0, 20),
+                 inner = d.extent(draw.between(1, 30), 1, 30);
+  const uint64_t all = batch * channels * inner;
+  const double epsilon = draw.of({0.25, 1.0, 4.0}), momentum = d.free.of({0.0, 0.125, 1.0});
+  d.set("dtype", dtype), d.set("weight_type", weights == dtype && draw.one_in(2) ? 0 : weights);
+  d.set("batch", batch), d.set("channels", channels), d.set("inner", inner);
+  d.real("epsilon", epsilon), d.real("momentum", momentum);
+  const uint64_t wanted = draw.between(1, 7);
+  d.input("input", dtype, all);
+  const double together = static_cast<double>(batch * inner);
+  const auto most = [&d] { return std::max(1.0, most_of(d, "input")); };
+  if ((wanted & 1) != 0) {
+    if (draw.one_in(2)) d.input("weight", weights, channels);
+    if (draw.one_in(2)) d.input("bias", weights, channels);
+    Operand& output = d.output("output", dtype, all);
+    output.allowed = [&d, most, together, epsilon, dtype](uint64_t, double value) {
+      const double weight = most_of(d, "weight", 1);
+      const double error = weight * normal_error(together, most(), epsilon) +
+                           4 * kU * (weight * 2 * most() / std::sqrt(epsilon) + most_of(d, "bias"));
+      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+    };
+    if (d.free.one_in(4)) output.same = d.index_of("input");
+  }
+  const auto mean_error = [most, together] { return gamma(together + 8) * most(); };
+  const auto variance_error = [most, mean_error, together] {
+    return gamma(together + 8) * most() * most() + 12 * mean_error() * most() + 12 * mean_error() * mean_error();
+  };
+  if ((wanted & 2) != 0) {
+    d.output("mean", TUFF_F32, channels).allowed = [mean_error](uint64_t, double) { return mean_error(); };
+    d.output("variance", TUFF_F32, channels).allowed = [variance_error](uint64_t, double) { return variance_error(); };
+  }
+  if ((wanted & 4) != 0) {
+    Operand& mean = d.output("running_mean", weights, channels);
+    mean.read = true;
+    mean.allowed = [&d, most, mean_error, weights](uint64_t, double value) {
+      const double error = mean_error() + 4 * kU * (most() + most_of(d, "running_mean"));
+      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+    };
+    Operand& variance = d.output("running_variance", weights, channels);
+    variance.read = true;
+    variance.allowed = [&d, most, variance_error, weights](uint64_t, double value) {
+      const double error = 2 * variance_error() + 8 * kU * (2 * most() * most() + most_of(d, "running_variance"));
+      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+    };
+  }
+  d.suits = [&d] { return integral(d, 32); };
+}
+
 }  // namespace
 
 std::span<const Description> describe_training() {
@@ -242,6 +372,8 @@ std::span<const Description> describe_training() {
       {"tuff_gradient_norm", "optimizer", draw_gradient_norm},
       {"tuff_cross_entropy", "softmax", draw_cross_entropy},
       {"tuff_softmax_backward", "softmax", draw_softmax_backward},
+      {"tuff_norm_backward", "norm", draw_norm_backward},
+      {"tuff_batch_norm_training", "norm", draw_batch_norm_training},
   };
   return kAll;
 }

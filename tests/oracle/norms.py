@@ -231,3 +231,232 @@ def group_norm(draw: Draw, kind: str, form: str) -> Case:
 @oracle("batch_norm", ["tuff_batch_norm", "tuff_batch_norm_ex"], types_of("norm"))
 def batch_norm(draw: Draw, kind: str, form: str) -> Case:
     return _channel_norm(draw, kind, True)
+
+
+def _sets(kind: str, x: np.ndarray, groups: int) -> np.ndarray:
+    """[batch][channels][inner] as [sets][elements that are normalised together]; _back() undoes it."""
+    batch, channels, inner = x.shape
+    if kind == "batch":
+        return np.swapaxes(x, 0, 1).reshape(channels, batch * inner)
+    return x.reshape(batch * groups, channels // groups * inner)
+
+
+def _back(kind: str, rows: np.ndarray, shape) -> np.ndarray:
+    batch, channels, inner = shape
+    if kind == "batch":
+        return np.swapaxes(rows.reshape(channels, batch, inner), 0, 1)
+    return rows.reshape(shape)
+
+
+def _statistics(rows, n: int, epsilon: float, centred: bool):
+    """Means, 1 / sqrt(variance + epsilon), and how far a device's are off (_mean_bound() has the reasons)."""
+    keep = {"axis": 1, "keepdims": True}
+    mean = np.mean(rows, **keep) if centred else np.zeros((len(rows), 1))
+    variance = np.mean((rows - mean) ** 2, **keep)
+    e = gamma(4 * sum_depth(n) + 16)
+    shift = e * np.max(np.abs(rows), **keep, initial=0) if centred else np.zeros_like(variance)
+    off = e * variance + 12 * shift * np.sqrt(variance) + 12 * shift**2
+    ratio = np.where(variance + epsilon > 0, off / (variance + epsilon), 1.0)
+    slack = np.where(ratio < 1, 1 / np.sqrt(1 - np.minimum(ratio, 0.999999)) - 1, np.inf) + 8 * U32
+    return mean, variance, shift, slack
+
+
+def _finite(bound, value):
+    return np.where(np.isfinite(value), np.nan_to_num(bound, nan=np.inf, posinf=np.finfo(np.float64).max), 0.0)
+
+
+@oracle("norm_backward", ["tuff_norm_backward"], types_of("norm"), ("layer", "rms", "group", "batch", "frozen"))
+def norm_backward(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    frozen = form == "frozen"
+    norm = "batch" if frozen else form
+    given = frozen or (norm == "batch" and draw.maybe(0.5))
+    rows_only = norm in ("layer", "rms")
+    groups = draw.between(1, 5) if norm == "group" else 1
+    batch = draw.size(30 if rows_only else 5, 0.05)
+    channels = draw.size(draw.pick([20, 300, 3000])) if rows_only else groups * draw.size(8)
+    inner = 1 if rows_only else draw.size(draw.pick([1, 20, 300]), 0.02 if norm == "batch" else 0.0)
+    if rows_only and batch * channels > 30_000:
+        batch = max(1, 30_000 // channels)
+    shape = [batch, channels, inner]
+    epsilon = draw.pick([1e-5, 1e-3, 0.5])
+    used = float(np.float32(epsilon))
+    tw = TYPES["f32"] if draw.maybe(0.4) else t
+    offset = draw.pick([0.0, 0.0, 100.0])
+    x_values = draw.values(shape) + offset
+    if draw.maybe(0.15):
+        x_values = draw.sprinkled(x_values, [np.nan])
+    operands = {"input": operand(draw, t, x_values), "output_gradient": operand(draw, t, draw.values(shape))}
+    x, dy = (operands[name].values.astype(np.float64) for name in operands)
+    w = np.ones(channels)
+    used_channels = channels if x.size else 0
+    if draw.maybe(0.7) and used_channels:
+        operands["weight"] = operand(draw, tw, draw.values([channels]) + 1)
+        w = operands["weight"].values.astype(np.float64)
+    desc = {"dtype": t.code, "kind": {"layer": 0, "rms": 1, "group": 2, "batch": 3}[norm], "weight_type": tw.code if tw is not t else draw.pick([0, t.code]),
+            "batch": batch, "channels": channels, "inner": inner, "epsilon": epsilon, "frozen": int(frozen),
+            "groups": 0 if norm != "group" else groups}  # fmt: skip
+    if given and used_channels:
+        ts = TYPES["f32"] if draw.maybe(0.5) else tw
+        desc["statistics_type"] = ts.code
+        operands["mean"] = operand(draw, ts, draw.values([channels]) + offset)
+        operands["variance"] = operand(draw, ts, np.abs(draw.values([channels])) + 0.05)
+    wanted = [name for name in ("input_gradient", "weight_gradient", "bias_gradient") if draw.maybe(0.75)]
+    if norm == "rms":
+        wanted = [name for name in wanted if name != "bias_gradient"]
+    wanted = wanted or ["input_gradient"]
+    in_place = None
+    if "input_gradient" in wanted and draw.maybe(0.3):
+        in_place = draw.pick(["input", "output_gradient"])
+        operands[in_place].output = True
+    for name in wanted:
+        if name != "input_gradient":
+            operands[name] = operand(draw, tw, [channels], output=True)
+        elif in_place is None:
+            operands[name] = operand(draw, t, shape, output=True)
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            rows, of_output = _sets(norm, x, groups), _sets(norm, dy, groups)
+            wide = _sets(norm, np.broadcast_to(w[None, :, None], shape), groups)
+            n = rows.shape[1]
+            h, size = of_output * wide, max(n, 1)
+            if given and used_channels:
+                mean, variance = (operands[name].values.astype(np.float64)[:, None] for name in ("mean", "variance"))
+                shift, slack = np.zeros_like(mean), np.full_like(mean, 8 * U32)
+            else:
+                mean, variance, shift, slack = _statistics(rows, n, used, norm != "rms") if rows.size else (np.zeros((len(rows), 1)),) * 4
+            scale = 1 / np.sqrt(variance + used)
+            d = np.abs(rows - mean)
+            normal = (rows - mean) * scale
+            normal_off = scale * (shift * (1 + slack) + d * slack + 6 * U32 * (d + shift) * (1 + slack))
+            sums = gamma(4 * sum_depth(size) + 24)
+            level = h.sum(1, keepdims=True) / size if norm != "rms" and not frozen else np.zeros((len(rows), 1))
+            along = (h * normal).sum(1, keepdims=True) / size if not frozen else np.zeros((len(rows), 1))
+            inside = h if frozen else h - level - normal * along
+            off = sums * (np.abs(h * normal).sum(1, keepdims=True) / size) + (np.abs(h) * normal_off).sum(1, keepdims=True) / size
+            off = np.zeros_like(off) if frozen else off
+            terms = 6 * U32 * (np.abs(h) + (0.0 if frozen else np.abs(level) + np.abs(normal * along)))
+            terms = terms + (sums * np.abs(h).sum(1, keepdims=True) / size if norm != "rms" and not frozen else 0.0)
+            if not frozen:
+                terms = terms + np.abs(normal) * off + normal_off * np.abs(along) + normal_off * off
+            dx = _back(norm, inside * scale, shape)
+            bound = _back(norm, scale * (1 + slack) * terms + np.abs(inside) * scale * (slack + 4 * U32) + FLT_MIN, shape)
+            n_full, off_full = _back(norm, normal, shape), _back(norm, normal_off, shape)
+            dw, db = (dy * n_full).sum((0, 2)), dy.sum((0, 2))
+            sums = gamma(4 * sum_depth(max(batch * inner, 1)) + 24)
+            of_dw = sums * np.abs(dy * n_full).sum((0, 2)) + (np.abs(dy) * off_full).sum((0, 2)) + FLT_MIN
+            of_db = sums * np.abs(dy).sum((0, 2)) + FLT_MIN
+            if library == "torch":
+                dx, dw, db = _torch_gradients(norm, given, frozen, x, dy, w, operands, groups, used)
+            found = {"weight_gradient": Near(dw, _finite(of_dw, dw)), "bias_gradient": Near(db, _finite(of_db, db))}
+            found = {name: found[name] for name in wanted if name != "input_gradient"}
+            if "input_gradient" in wanted:
+                found[in_place or "input_gradient"] = Near(dx, _finite(bound, dx))
+            return found
+
+    references = {"numpy": lambda: reference("numpy")}
+    # (PyTorch has no gradient for statistics that are given and not constant.)
+    if libraries.torch is not None and x.size and (frozen or not given) and (norm != "batch" or frozen or batch * inner > 1):
+        references["torch"] = lambda: reference("torch")
+    desc |= {name: Handle(name) for name in operands}
+    if in_place:
+        desc["input_gradient"] = Handle(in_place)
+    return Case("tuff_norm_backward", desc, operands, references)
+
+
+def _torch_gradients(norm, given, frozen, x, dy, w, operands, groups, epsilon):
+    torch = libraries.torch
+    functions = torch.nn.functional
+    leaf = libraries.tensor(x).clone().requires_grad_(True)
+    weight = libraries.tensor(w).clone().requires_grad_(True)
+    bias = torch.zeros_like(weight).requires_grad_(True)
+    if norm in ("layer", "rms"):
+        rows = leaf[:, :, 0]
+        made = functions.layer_norm(rows, [len(w)], weight, bias, epsilon) if norm == "layer" else functions.rms_norm(rows, [len(w)], weight, epsilon)
+        y = made[:, :, None]
+    elif norm == "group":
+        y = functions.group_norm(leaf, groups, weight, bias, epsilon)
+    elif frozen:
+        mean, variance = (libraries.tensor(operands[name].values.astype(np.float64)) for name in ("mean", "variance"))
+        y = functions.batch_norm(leaf, mean, variance, weight, bias, False, 0.0, epsilon)
+    else:
+        y = functions.batch_norm(leaf, None, None, weight, bias, True, 0.0, epsilon)
+    y.backward(libraries.tensor(dy))
+    of_bias = bias.grad if bias.grad is not None else torch.zeros_like(weight)
+    return leaf.grad.numpy(), weight.grad.numpy(), of_bias.numpy()
+
+
+@oracle("batch_norm_training", ["tuff_batch_norm_training"], types_of("norm"))
+def batch_norm_training(draw: Draw, kind: str, form: str) -> Case:
+    t = TYPES[kind]
+    tw = TYPES["f32"] if draw.maybe(0.4) else t
+    batch, channels, inner = draw.size(draw.pick([4, 200])) + 1, draw.size(20), draw.size(draw.pick([1, 20, 300]))
+    if batch * channels * inner > 60_000:
+        batch = max(2, 60_000 // (channels * inner))
+    shape = [batch, channels, inner]
+    epsilon, momentum = draw.pick([1e-5, 1e-3, 0.5]), draw.pick([0.1, 0.0, 1.0, 0.75])
+    used, share = float(np.float32(epsilon)), float(np.float32(momentum))
+    wanted = [name for name in ("output", "mean", "variance", "running_mean", "running_variance") if draw.maybe(0.7)] or ["output"]
+    in_place = "output" in wanted and draw.maybe(0.3)
+    operands = {"input": operand(draw, t, draw.values(shape) + draw.pick([0.0, 0.0, 100.0]), output=in_place)}
+    x = operands["input"].values.astype(np.float64)
+    w, b = np.ones(channels), np.zeros(channels)
+    if "output" in wanted and draw.maybe(0.7):
+        operands["weight"] = operand(draw, tw, draw.values([channels]) + 1)
+        w = operands["weight"].values.astype(np.float64)
+    if "output" in wanted and draw.maybe(0.7):
+        operands["bias"] = operand(draw, tw, draw.values([channels]))
+        b = operands["bias"].values.astype(np.float64)
+    before = {}
+    for name in wanted:
+        if name.startswith("running"):
+            values = draw.values([channels])
+            operands[name] = operand(draw, tw, np.abs(values) if name.endswith("variance") else values, output=True)
+            before[name] = operands[name].values.astype(np.float64).copy()
+        elif name != "output":
+            operands[name] = operand(draw, TYPES["f32"], [channels], output=True)
+        elif not in_place:
+            operands[name] = operand(draw, t, shape, output=True)
+
+    def reference(library: str) -> dict:
+        with np.errstate(all="ignore"):
+            rows = _sets("batch", x, 1)
+            n = rows.shape[1]
+            mean, variance, shift, slack = _statistics(rows, n, used, True)
+            off = gamma(4 * sum_depth(n) + 20) * variance + 12 * shift * np.sqrt(variance) + 12 * shift**2 + FLT_MIN
+            scale, by = 1 / np.sqrt(variance + used), n / (n - 1)
+            d, size = np.abs(rows - mean), np.abs(w)[:, None]
+            normal = (rows - mean) * scale * w[:, None]
+            y = normal + b[:, None]
+            bound = size * scale * (shift * (1 + slack) + d * slack) + 6 * U32 * size * scale * (d + shift) * (1 + slack)
+            bound = bound + 2 * U32 * (np.abs(b)[:, None] + np.abs(y)) + FLT_MIN
+            y, bound = _back("batch", y, shape), _back("batch", bound, shape)
+            mean, variance, shift, off = (one[:, 0] for one in (mean, variance, shift, off))
+            follow = {name: before[name] + share * (value - before[name])
+                      for name, value in (("running_mean", mean), ("running_variance", variance * by)) if name in before}  # fmt: skip
+            if library == "torch":
+                torch = libraries.torch
+                running = {name: libraries.tensor(value.copy()) for name, value in before.items()}
+                y = torch.nn.functional.batch_norm(
+                    libraries.tensor(x), running.get("running_mean", torch.zeros(channels, dtype=torch.float64)),
+                    running.get("running_variance", torch.ones(channels, dtype=torch.float64)), libraries.tensor(w), libraries.tensor(b), True, share, used,
+                ).numpy()  # fmt: skip
+                follow = {name: value.numpy() for name, value in running.items()}
+            of_follow = {
+                "running_mean": lambda: share * shift + 4 * U32 * (np.abs(before["running_mean"]) + np.abs(mean)) + FLT_MIN,
+                "running_variance": lambda: share * off * by + 6 * U32 * (before["running_variance"] + variance * by) + FLT_MIN,
+            }
+            found = {"mean": Near(mean, shift + FLT_MIN), "variance": Near(variance, off)}
+            found |= {name: Near(value, of_follow[name]()) for name, value in follow.items()}
+            found["output"] = Near(y, bound)
+            return {("input" if in_place and name == "output" else name): found[name] for name in wanted}
+
+    references = {"numpy": lambda: reference("numpy")}
+    if libraries.torch is not None:
+        references["torch"] = lambda: reference("torch")
+    desc = {"dtype": t.code, "weight_type": tw.code if tw is not t else draw.pick([0, t.code]), "batch": batch, "channels": channels, "inner": inner,
+            "epsilon": epsilon, "momentum": momentum, **{name: Handle(name) for name in operands}}  # fmt: skip
+    if in_place:
+        desc["output"] = Handle("input")
+    return Case("tuff_batch_norm_training", desc, operands, references)

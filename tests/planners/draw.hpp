@@ -165,6 +165,8 @@ void draw_expression(Call& call);
 void draw_softmax(Call& call);
 void draw_norm(Call& call);
 void draw_batch_norm(Call& call);
+void draw_norm_backward(Call& call);
+void draw_batch_norm_training(Call& call);
 
 // operations_moves.cpp
 void draw_permute(Call& call);

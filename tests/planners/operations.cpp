@@ -717,6 +717,8 @@ constexpr DrawnOperation kOperations[] = {
     {"softmax", 6, draw_softmax},
     {"norm", 6, draw_norm},
     {"batch_norm", 3, draw_batch_norm},
+    {"norm_backward", 8, draw_norm_backward},
+    {"batch_norm_training", 5, draw_batch_norm_training},
     {"pool", 6, draw_pool},
     {"pool_backward", 4, draw_pool_backward},
     {"resize", 6, draw_resize},

@@ -6,6 +6,7 @@
 #include "kernels/expression/expression.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/norm/norm.hpp"
+#include "kernels/norm/norm_backward.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
@@ -348,6 +349,79 @@ void draw_batch_norm(Call& call) {
   args.mean = call.input("mean", args.channels, weight), args.variance = call.input("variance", args.channels, weight);
   args.weight = call.perhaps("weight", args.channels, weight), args.bias = call.perhaps("bias", args.channels, weight);
   set(call, tuff::operations::batch_norm, args);
+}
+
+void draw_norm_backward(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::NormBackwardArgs& args = call.keep(tuff::NormBackwardArgs{});
+  args.dtype = call.type_of(tuff::norm::kTypes), args.kind = static_cast<int32_t>(n.below(4));
+  args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
+  args.statistics_type = n.coin() ? args.weight_type : static_cast<int32_t>(TUFF_F32);
+  const bool of_rows = args.kind == TUFF_NORM_LAYER || args.kind == TUFF_NORM_RMS;
+  args.batch = call.size(), args.channels = call.size(), args.inner = of_rows || n.coin(4) ? 1 : call.size();
+  if (args.kind == TUFF_NORM_GROUP) {
+    args.groups = n.coin() ? 1 + n.below(8) : std::max<uint64_t>(call.size(), 1);
+    args.channels = times(args.groups, 1 + n.below(9));
+    if (n.coin(4)) args.groups = args.channels;
+  }
+  args.epsilon = 1e-5;
+  const uint64_t count = product(std::array{args.batch, args.channels, args.inner}), size = dtype_size(args.dtype);
+  const uint64_t weight = dtype_size(args.weight_type), used = count == 0 ? 0 : args.channels;
+  call.tell("dtype", args.dtype), call.tell("kind", args.kind), call.tell("weight_type", args.weight_type);
+  call.tell("batch", args.batch), call.tell("channels", args.channels), call.tell("inner", args.inner);
+  call.tell("groups", args.groups);
+  args.input = call.input("input", count, size), args.output_gradient = call.input("output_gradient", count, size);
+  const uint64_t wanted = 1 + n.below(7);
+  const bool of_input = (wanted & 1) != 0 || (args.kind == TUFF_NORM_RMS && (wanted & 2) == 0);
+  const bool of_weight = (wanted & 2) != 0, of_bias = (wanted & 4) != 0 && args.kind != TUFF_NORM_RMS;
+  const bool given = args.kind == TUFF_NORM_BATCH && n.coin();
+  args.frozen = given && n.coin() ? 1 : 0;
+  args.weight = call.perhaps("weight", used, weight);
+  if (given) {
+    const uint64_t statistic = dtype_size(args.statistics_type);
+    args.mean = call.input("mean", used, statistic), args.variance = call.input("variance", used, statistic);
+  }
+  if (of_input) {
+    args.input_gradient = call.output_or(n.coin(3)   ? args.input
+                                         : n.coin(3) ? args.output_gradient
+                                                     : nullptr,
+                                         "input_gradient", count, size);
+  }
+  if (of_weight) args.weight_gradient = call.output("weight_gradient", args.channels, weight);
+  if (of_bias) args.bias_gradient = call.output("bias_gradient", args.channels, weight);
+  // What some gradients do not depend on is not read.
+  if (args.weight != nullptr && (!of_input || args.input_gradient == nullptr)) call.read_partly(args.weight);
+  if (args.frozen != 0 && !of_weight && !of_bias) call.read_partly(args.input);
+  set(call, tuff::operations::norm_backward, args);
+}
+
+void draw_batch_norm_training(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::BatchNormTrainingArgs& args = call.keep(tuff::BatchNormTrainingArgs{});
+  args.dtype = call.type_of(tuff::norm::kTypes);
+  args.weight_type = n.coin() ? args.dtype : static_cast<int32_t>(TUFF_F32);
+  args.batch = std::max<uint64_t>(call.size(), 2), args.channels = call.size();
+  args.inner = n.coin(3) ? 1 : std::max<uint64_t>(call.size(), 1);
+  args.epsilon = 1e-5, args.momentum = 0.1;
+  const uint64_t count = product(std::array{args.batch, args.channels, args.inner}), size = dtype_size(args.dtype);
+  const uint64_t weight = dtype_size(args.weight_type);
+  call.tell("dtype", args.dtype), call.tell("weight_type", args.weight_type), call.tell("batch", args.batch);
+  call.tell("channels", args.channels), call.tell("inner", args.inner);
+  args.input = call.input("input", count, size);
+  const uint64_t wanted = 1 + n.below(7);
+  if ((wanted & 1) != 0) {
+    args.weight = call.perhaps("weight", args.channels, weight),
+    args.bias = call.perhaps("bias", args.channels, weight);
+    args.output = call.output_or(n.coin(3) ? args.input : nullptr, "output", count, size);
+  }
+  if ((wanted & 2) != 0) {
+    args.mean = call.output("mean", args.channels, 4), args.variance = call.output("variance", args.channels, 4);
+  }
+  if ((wanted & 4) != 0) {
+    args.running_mean = call.output("running_mean", args.channels, weight);
+    args.running_variance = call.output("running_variance", args.channels, weight);
+  }
+  set(call, tuff::operations::batch_norm_training, args);
 }
 
 }  // namespace tuff_test
