@@ -57,7 +57,9 @@ class Bench(Beside):
     def attention(self) -> None:
         f, tuff = self.torch.nn.functional.scaled_dot_product_attention, self.tuff
         self.torch.backends.cuda.enable_cudnn_sdp(False)  # cuDNN 9 refuses some of these shapes; FlashAttention remains
-        for shape, causal, dtype in (((4, 16, 1024, 64), False, np.float16), ((4, 16, 2048, 128), True, np.float16), ((4, 8, 512, 64), False, np.float32)):
+        half, single = np.float16, np.float32
+        for shape, causal, dtype in (((4, 16, 1024, 64), False, half), ((4, 16, 2048, 128), True, half), ((4, 16, 4096, 128), False, half),
+                                     ((4, 16, 4096, 128), True, half), ((4, 32, 4096, 64), False, half), ((4, 8, 512, 64), False, single)):  # fmt: skip
             name = f"attention {np.dtype(dtype).name} {'x'.join(map(str, shape))}{' causal' if causal else ''}"
             self.both(name, lambda q, k, v: tuff.attention(q, k, v, causal=causal), lambda q, k, v: f(q, k, v, is_causal=causal), [(shape, 1.0)] * 3, dtype, 5e-3 if dtype == np.float16 else 1e-5)
 

@@ -1,6 +1,7 @@
 // Every operation, in the order of the header, and every kernel in PTX.
 #include "kernels/attention/attention.hpp"
 #include "kernels/attention/attention_backward.hpp"
+#include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
@@ -104,8 +105,9 @@ const OperationInfo* const kOperations[] = {
     &operations::expr.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source, &gemm::dmma_source, &gemm::narrow_source,
-                                       &attention::wgmma_source, &attention::decode_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source,       &gemm::dmma_source,
+                                       &gemm::narrow_source,      &attention::wgmma_source,
+                                       &attention::decode_source, &attention_backward::wgmma_source};
 
 }  // namespace
 

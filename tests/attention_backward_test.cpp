@@ -104,11 +104,43 @@ Forward forward_of(const AttentionShape& s, const AttentionExtras& extras, const
   return result;
 }
 
+// How kernels for NVIDIA's matrix units round besides: weights, which f16 holds times 2^15, and slopes, to the type of
+// the operands. Other kernels leave them in f32.
+struct Rounding {
+  double relative = 0, weight = 0, slope = 0;  // weight, slope: of numbers below the type's normal ones
+  double power = 0;                            // of a weight's exponent
+};
+// 2 |d_o| max(|v|, |o|), of the largest rows.
+double slope_bound(const AttentionShape& s, const Inputs& in) {
+  const auto longest = [&](const std::vector<float>& rows) {
+    double most = 0;
+    for (uint64_t i = 0; i < rows.size(); i += s.dim_v()) {
+      double sum = 0;
+      for (uint64_t e = i; e < i + s.dim_v(); ++e) sum += static_cast<double>(rows[e]) * rows[e];
+      if (std::isfinite(sum)) most = std::max(most, sum);
+    }
+    return std::sqrt(most);
+  };
+  return 2 * longest(in.d_o) * std::max(longest(in.v), longest(in.o));
+}
+Rounding rounding_of(tuff_context context, const AttentionShape& s, const Inputs& in) {
+  const int32_t dtype = s.dtype;
+  int32_t ptx = 0;
+  if (dtype == TUFF_F32) return {};
+  EXPECT_OK(tuff_supports(context, "ptx", &ptx));
+  if (ptx == 0) return {};
+  // To the exponent of two 15 is added, which two roundings see: 2 * 15 * ln(2) < 21. Slopes are multiplied by a power
+  // of two that makes their bound 2^13 at least: the error of 2^-25 is then 2^-38 of the bound.
+  if (dtype == TUFF_F16) return {unit_roundoff(dtype), 0x1p-40, 0x1p-38 * slope_bound(s, in), 21 * kU};
+  return {unit_roundoff(dtype), FLT_MIN, FLT_MIN, 0};
+}
+
 // The bounds. A weight p = exp(s - lse) is off by what the error of s, the difference, its product with log2(e) and exp
 // make of it; below FLT_MIN it may vanish. Dot products of n terms have gamma(n + 1). The sums of a gradient have one
 // term for each key, or for each row of all heads that share the key; factors of 2^-24 more than the roundings there
 // are.
-Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const Inputs& in) {
+Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const Inputs& in,
+                const Rounding& rounding = {}) {
   const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads / s.heads_of_kv();
   const double scale = s.scale_used();
   Gradients found;
@@ -139,9 +171,10 @@ Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const In
       if (!attention_sees(s, extras, b, h, i, j)) continue;
       const Score score = score_of(s, extras, &in.q[row * d], &in.k[(kv_row0 + j) * d], b, h, i, j);
       const double power = score.value - lse, exact = std::exp(power), p = std::min(exact, 1.0);
-      const double off =
-          std::expm1(score.error + 3 * kU * (std::fabs(power) + std::fabs(score.value)) + exp_error(power));
+      const double off = std::expm1(score.error + 3 * kU * (std::fabs(power) + std::fabs(score.value)) +
+                                    exp_error(power) + rounding.power);
       const double p_error = p * off + FLT_MIN;
+      const double stored_error = p_error + rounding.relative * (p + p_error) + rounding.weight;
       double by_weight = 0, size = 0;
       for (uint64_t e = 0; e < dv; ++e) {
         const double term = static_cast<double>(slope[e]) * in.v[(kv_row0 + j) * dv + e];
@@ -154,9 +187,10 @@ Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const In
       const double product_error = p_error * (std::fabs(difference) + difference_error) + p * difference_error;
       const double ds_error = product_error * (score.slope + score.slope_error) +
                               p * std::fabs(difference) * score.slope_error + 3 * kU * std::fabs(ds);
-      add(found.dq, row * d, scale * ds, scale * ds_error, &in.k[(kv_row0 + j) * d], d, keys);
-      add(found.dk, (kv_row0 + j) * d, scale * ds, scale * ds_error, &in.q[row * d], d, rows);
-      add(found.dv, (kv_row0 + j) * dv, p, p_error, slope, dv, rows);
+      const double stored_ds_error = ds_error + rounding.relative * (std::fabs(ds) + ds_error) + rounding.slope;
+      add(found.dq, row * d, scale * ds, scale * stored_ds_error, &in.k[(kv_row0 + j) * d], d, keys);
+      add(found.dk, (kv_row0 + j) * d, scale * ds, scale * stored_ds_error, &in.q[row * d], d, rows);
+      add(found.dv, (kv_row0 + j) * dv, p, stored_error, slope, dv, rows);
     }
   }
   return found;
@@ -220,7 +254,7 @@ std::vector<float> run(tuff_context context, const AttentionShape& s, const Atte
   }
   told.tell(desc);
   EXPECT_OK(tuff_attention_backward(context, &desc));
-  Gradients expected = solve(s, extras, in);
+  Gradients expected = solve(s, extras, in, rounding_of(context, s, in));
   std::vector<float> all;
   const auto check = [&](const char* name, const StoredTensor& of, const RowPlaces& places, uint64_t heads,
                          uint64_t rows, uint64_t dim, Expected& right, bool is_wanted) {
@@ -318,6 +352,37 @@ std::vector<Row> cases() {
       {{.heads = 2, .seq_q = 17, .seq_kv = 40, .head_dim = 24, .causal = kBottomRight, .shift = 2, .dtype = TUFF_BF16}},
       {{.batch = 2, .heads = 3, .seq_q = 7, .seq_kv = 11, .head_dim = 13, .dtype = TUFF_BF16}},
       {{.heads = 2, .seq_q = 130, .seq_kv = 150, .head_dim = 64, .dtype = TUFF_F16, .kv_heads = 1}},
+      // those that kernels for NVIDIA's matrix units take
+      {{.heads = 2, .seq_q = 128, .seq_kv = 128, .head_dim = 64, .dtype = TUFF_F16}},
+      {{.heads = 2, .seq_q = 200, .seq_kv = 330, .head_dim = 128, .dtype = TUFF_BF16}},
+      {{.batch = 2, .heads = 2, .seq_q = 321, .seq_kv = 190, .head_dim = 80, .dtype = TUFF_F16, .head_dim_v = 72}},
+      {{.heads = 2, .seq_q = 90, .seq_kv = 70, .head_dim = 24, .dtype = TUFF_BF16, .head_dim_v = 128}, {.dk = false}},
+      {{.heads = 2, .seq_q = 90, .seq_kv = 70, .head_dim = 128, .dtype = TUFF_F16}, {.dq = false, .dv = false}},
+      {{.heads = 2, .seq_q = 33, .seq_kv = 32, .head_dim = 8, .dtype = TUFF_F16}, {.dk = false, .dv = false}},
+      {{.heads = 6, .seq_q = 300, .seq_kv = 300, .head_dim = 64, .causal = kTopLeft, .dtype = TUFF_F16, .kv_heads = 2}},
+      {{.heads = 2, .seq_q = 150, .seq_kv = 290, .head_dim = 128, .causal = kBottomRight, .dtype = TUFF_F16}},
+      {{.heads = 2, .seq_q = 290, .seq_kv = 150, .head_dim = 64, .causal = kBottomRight, .dtype = TUFF_BF16}},
+      {{.heads = 2, .seq_q = 400, .seq_kv = 400, .head_dim = 64, .dtype = TUFF_BF16, .left = 40, .right = 30}},
+      {{.batch = 6,
+        .heads = 4,
+        .seq_q = 170,
+        .seq_kv = 230,
+        .head_dim = 64,
+        .causal = kBottomRight,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .layout = Layout::rows_first,
+        .left = 90,
+        .lengths = true}},
+      {{.batch = 6,
+        .heads = 2,
+        .seq_q = 140,
+        .seq_kv = 140,
+        .head_dim = 128,
+        .causal = kTopLeft,
+        .dtype = TUFF_BF16,
+        .layout = Layout::roomy,
+        .lengths = true}},
       // together
       {{.batch = 6,
         .heads = 4,
@@ -531,20 +596,94 @@ TEST_P(AttentionBackwardCalls, NaNsReachWhatTheyTouch) {
   }
 }
 
+// Slopes that f16 does not hold: far above its range, and below. The gradients are in range.
+TEST_P(AttentionBackwardCalls, SlopesBeyondTheRangeOfHalves) {
+  const AttentionShape s{.heads = 2, .seq_q = 130, .seq_kv = 140, .head_dim = 64, .dtype = TUFF_F16};
+  struct Factors {
+    float d_o, v, q_and_k, lse;
+  };
+  // Weights of 1 and slopes of some 2e5; weights of 1 / 140 and slopes of some 1e-6.
+  for (const Factors& by : {Factors{1000, 100, 0x1p-5f, -10}, Factors{0x1p-14f, 1, 1, std::log(140.0f)}}) {
+    SCOPED_TRACE(by.d_o);
+    Inputs in = inputs_of(s, {});
+    const auto multiply = [&](std::vector<float>& x, float factor) {
+      for (float& one : x) one *= factor;
+      x = rounded(s.dtype, x);
+    };
+    multiply(in.d_o, by.d_o), multiply(in.v, by.v), multiply(in.q, by.q_and_k), multiply(in.k, by.q_and_k);
+    for (float& x : in.lse) x = by.lse;
+    for (const float x : run(context(), s, {}, in)) ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
+// The same where a kernel has tiles in 16 bits: rows and keys that lengths hide, a row that some keys of its tile do
+// not see, and a key that some rows of its tile do not see.
+TEST_P(AttentionBackwardCalls, NaNsInTilesReachWhatTheyTouch) {
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    SCOPED_TRACE(testing::Message() << "type " << dtype);
+    AttentionShape s{.seq_q = 200, .seq_kv = 210, .head_dim = 64, .causal = kTopLeft, .dtype = dtype};
+    s.lengths = true;
+    const AttentionExtras extras{.q_lengths = {150}, .kv_lengths = {170}};
+    const auto spoil = [&](std::vector<float>& x, uint64_t row, float with) {
+      std::fill_n(x.begin() + static_cast<ptrdiff_t>(row * s.head_dim), s.head_dim, with);
+    };
+    Inputs hidden = inputs_of(s, extras);
+    for (const uint64_t key : {150u, 169u, 170u, 209u}) spoil(hidden.k, key, NAN), spoil(hidden.v, key, INFINITY);
+    for (const uint64_t row : {150u, 199u}) {
+      spoil(hidden.q, row, INFINITY), spoil(hidden.d_o, row, NAN), hidden.lse[row] = NAN;
+    }
+    std::vector<float> all = run(context(), s, extras, hidden);
+    const auto unspoilt = [&](uint64_t first, uint64_t rows) {  // of all gradients' rows
+      for (uint64_t i = first * 64; i < (first + rows) * 64; ++i) ASSERT_TRUE(std::isfinite(all[i])) << i;
+    };
+    const uint64_t keys = 200, values = 410;  // where the rows of dk and dv are
+    unspoilt(0, 200), unspoilt(keys, 150), unspoilt(values, 150);
+
+    Inputs in = inputs_of(s, extras);
+    spoil(in.d_o, 100, NAN);
+    all = run(context(), s, extras, in);
+    unspoilt(0, 100), unspoilt(101, 99), unspoilt(keys + 101, 109), unspoilt(values + 101, 109);
+    for (uint64_t i = 0; i < 64; ++i) {
+      for (const uint64_t row : {uint64_t{100}, keys, keys + 100, values + 64, values + 100}) {
+        EXPECT_TRUE(std::isnan(all[row * 64 + i])) << row;
+      }
+    }
+    in = inputs_of(s, extras);
+    spoil(in.k, 60, NAN);
+    all = run(context(), s, extras, in);
+    unspoilt(0, 60), unspoilt(150, 50), unspoilt(keys, 60), unspoilt(keys + 61, 149), unspoilt(values, 60);
+    unspoilt(values + 61, 149);
+    for (const uint64_t row : {uint64_t{60}, uint64_t{149}, keys + 60, values + 60}) {
+      EXPECT_TRUE(std::isnan(all[row * 64])) << row;
+    }
+  }
+}
+
 // A weight is at most 1, although lse is below the scores.
 TEST_P(AttentionBackwardCalls, WrongSumsStayFinite) {
-  const AttentionShape s{.seq_q = 9, .seq_kv = 11, .head_dim = 8};
-  Inputs in = inputs_of(s, {});
-  for (float& x : in.lse) x = -200;
-  for (const float x : run(context(), s, {}, in)) EXPECT_TRUE(std::isfinite(x));
+  const AttentionShape shapes[] = {{.seq_q = 9, .seq_kv = 11, .head_dim = 8},
+                                   {.seq_q = 90, .seq_kv = 110, .head_dim = 64, .dtype = TUFF_F16}};
+  for (const AttentionShape& s : shapes) {
+    Inputs in = inputs_of(s, {});
+    for (float& x : in.lse) x = -200;
+    for (const float x : run(context(), s, {}, in)) EXPECT_TRUE(std::isfinite(x));
+  }
 }
 
 TEST_P(AttentionBackwardCalls, SameBitsEachTime) {
-  const AttentionShape s{
-      .batch = 2, .heads = 4, .seq_q = 70, .seq_kv = 90, .head_dim = 48, .causal = kBottomRight, .kv_heads = 2};
-  const Inputs in = inputs_of(s, {});
-  const std::vector<float> once = run(context(), s, {}, in);
-  expect_same_bits(run(context(), s, {}, in), once);
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    const AttentionShape s{.batch = 2,
+                           .heads = 4,
+                           .seq_q = 70,
+                           .seq_kv = 90,
+                           .head_dim = 48,
+                           .causal = kBottomRight,
+                           .dtype = dtype,
+                           .kv_heads = 2};
+    const Inputs in = inputs_of(s, {});
+    const std::vector<float> once = run(context(), s, {}, in);
+    expect_same_bits(run(context(), s, {}, in), once);
+  }
 }
 
 // With o and lse as tuff_attention_ex() writes them.

@@ -13,14 +13,11 @@ namespace tuff {
 void complete_attention_backward(AttentionBackwardArgs& args) {
   AttentionArgs& forward = args.forward;
   complete_attention(forward, true);
-  const attention::Extents of_q{forward.batch, forward.heads, forward.seq_q, forward.head_dim},
-      of_o{forward.batch, forward.heads, forward.seq_q, forward.head_dim_v},
-      of_k{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim},
-      of_v{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim_v};
-  attention::complete(args.d_o_strides, of_o, "d_o");
-  attention::complete(args.dq_strides, of_q, "dq");
-  attention::complete(args.dk_strides, of_k, "dk");
-  attention::complete(args.dv_strides, of_v, "dv");
+  const attention::TensorExtents of(forward);
+  attention::complete(args.d_o_strides, of.o, "d_o");
+  attention::complete(args.dq_strides, of.q, "dq");
+  attention::complete(args.dk_strides, of.k, "dk");
+  attention::complete(args.dv_strides, of.v, "dv");
 }
 
 void check_attention_backward(const AttentionBackwardArgs& args) {
@@ -41,23 +38,19 @@ void check_attention_backward(const AttentionBackwardArgs& args) {
     int32_t dtype;
     bool optional, written;
   };
-  const attention::Extents of_q{forward.batch, forward.heads, forward.seq_q, forward.head_dim},
-      of_o{forward.batch, forward.heads, forward.seq_q, forward.head_dim_v},
-      of_k{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim},
-      of_v{forward.batch, forward.kv_heads, forward.seq_kv, forward.head_dim_v},
-      scores{forward.batch, forward.heads, forward.seq_q, forward.seq_kv};
+  const attention::TensorExtents of(forward);
   const int32_t type = forward.dtype;
   const Tensor tensors[] = {
-      {forward.q, "q", forward.q_strides, of_q, type, false, false},
-      {forward.k, "k", forward.k_strides, of_k, type, false, false},
-      {forward.v, "v", forward.v_strides, of_v, type, false, false},
-      {forward.o, "o", forward.o_strides, of_o, type, false, false},
-      {args.d_o, "d_o", args.d_o_strides, of_o, type, false, false},
-      {args.dq, "dq", args.dq_strides, of_q, type, true, true},
-      {args.dk, "dk", args.dk_strides, of_k, type, true, true},
-      {args.dv, "dv", args.dv_strides, of_v, type, true, true},
-      {forward.bias, "bias", forward.bias_strides, scores, forward.bias_type, true, false},
-      {forward.mask, "mask", forward.mask_strides, scores, TUFF_U8, true, false},
+      {forward.q, "q", forward.q_strides, of.q, type, false, false},
+      {forward.k, "k", forward.k_strides, of.k, type, false, false},
+      {forward.v, "v", forward.v_strides, of.v, type, false, false},
+      {forward.o, "o", forward.o_strides, of.o, type, false, false},
+      {args.d_o, "d_o", args.d_o_strides, of.o, type, false, false},
+      {args.dq, "dq", args.dq_strides, of.q, type, true, true},
+      {args.dk, "dk", args.dk_strides, of.k, type, true, true},
+      {args.dv, "dv", args.dv_strides, of.v, type, true, true},
+      {forward.bias, "bias", forward.bias_strides, of.scores, forward.bias_type, true, false},
+      {forward.mask, "mask", forward.mask_strides, of.scores, TUFF_U8, true, false},
   };
   constexpr size_t kTensors = std::size(tensors);
   // All operands are measured before any is checked, so that overflows are reported first.

@@ -1,4 +1,4 @@
-// Copies the operands of attention's gradients to dense f32 rows for the products of attention_backward_products.cpp: of one
+// Copies the operands of attention's gradients to dense f32 rows for the products of attention_backward_products_vulkan.cpp: of one
 // batch element's heads that share a kv head, or of all, one after another. An invocation has one row.
 //
 // A product multiplies hidden pairs too, with a factor of 0, which NaN and infinity would not let vanish. Elements that

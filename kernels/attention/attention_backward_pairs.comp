@@ -1,4 +1,4 @@
-// Weights and slopes of pairs of rows and keys, for the products of attention_backward_products.cpp. A block has `rows` rows
+// Weights and slopes of pairs of rows and keys, for the products of attention_backward_products_vulkan.cpp. A block has `rows` rows
 // and `keys` keys of each of several heads that share no keys; an invocation has four neighbouring keys of a row.
 //
 //   scores   in: scale * q . k   out: p = exp(s - log-sum-exp), where s is the score with soft cap and bias; 0 if hidden

@@ -1,8 +1,11 @@
-// Plans the gradients of attention on a Vulkan device: a pass over the rows (attention_backward_sums.comp), then one
-// kernel for dk and dv and one for dq (attention_backward_tile.comp), each of them only if it is wanted. CPU devices
-// compute blocks of pairs by products of matrices instead (attention_backward_products_vulkan.cpp).
+// Plans the gradients of attention on a Vulkan device. NVIDIA's Hopper GPUs compute those of 16-bit types by kernels in
+// PTX (native/attention_backward_native_vulkan.cpp). Otherwise CPU devices, and GPUs for long sequences, compute blocks
+// of pairs by products of matrices (attention_backward_products_vulkan.cpp); what is left takes a pass over the rows
+// (attention_backward_sums.comp), then one kernel for dk and dv and one for dq (attention_backward_tile.comp), each of
+// them only if it is wanted.
 //
-// TUFF_ATTENTION_BACKWARD_VARIANT=<name> in the environment forces a tile or "products", for tests and measurements.
+// TUFF_ATTENTION_BACKWARD_VARIANT=<name> in the environment forces a tile, "products" or the kernels in PTX
+// ("native_128x64"; for calls that these can compute), for tests and measurements.
 #include <algorithm>
 #include <cassert>
 #include <limits>
@@ -13,6 +16,7 @@
 #include "kernels/common/check.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/common/scratch_parts.hpp"
+#include "kernels/memory/memory.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -26,23 +30,11 @@ namespace attention_backward {
 template <typename Index>
 Shape<Index> Call::shape_of() const {
   Shape<Index> shape{};
-  const auto put = [](const AttentionStrides& from, Index& batch, Index& head, Index& row) {
-    batch = static_cast<Index>(from.batch), head = static_cast<Index>(from.head), row = static_cast<Index>(from.row);
-  };
-  put(forward.q_strides, shape.q_batch, shape.q_head, shape.q_row);
-  put(forward.k_strides, shape.k_batch, shape.k_head, shape.k_row);
-  put(forward.v_strides, shape.v_batch, shape.v_head, shape.v_row);
-  put(forward.o_strides, shape.o_batch, shape.o_head, shape.o_row);
-  put(args.d_o_strides, shape.d_o_batch, shape.d_o_head, shape.d_o_row);
-  put(args.dq_strides, shape.dq_batch, shape.dq_head, shape.dq_row);
-  put(args.dk_strides, shape.dk_batch, shape.dk_head, shape.dk_row);
-  put(args.dv_strides, shape.dv_batch, shape.dv_head, shape.dv_row);
-  put(forward.bias_strides, shape.bias_batch, shape.bias_head, shape.bias_row);
-  put(forward.mask_strides, shape.mask_batch, shape.mask_head, shape.mask_row);
-  const auto window = [](uint64_t size) {
-    return static_cast<uint32_t>(size == 0 ? attention::kMaxSequence : std::min(size, attention::kMaxSequence));
-  };
-  const bool bottom_right = forward.causal == TUFF_CAUSAL_BOTTOM_RIGHT;
+  attention::put_positions(forward, shape);
+  attention::put_strides(args.d_o_strides, shape.d_o_batch, shape.d_o_head, shape.d_o_row);
+  attention::put_strides(args.dq_strides, shape.dq_batch, shape.dq_head, shape.dq_row);
+  attention::put_strides(args.dk_strides, shape.dk_batch, shape.dk_head, shape.dk_row);
+  attention::put_strides(args.dv_strides, shape.dv_batch, shape.dv_head, shape.dv_row);
   shape.batch = static_cast<uint32_t>(forward.batch);
   shape.heads = static_cast<uint32_t>(forward.heads);
   shape.sharing = static_cast<uint32_t>(sharing());
@@ -50,23 +42,15 @@ Shape<Index> Call::shape_of() const {
   shape.seq_kv = static_cast<uint32_t>(forward.seq_kv);
   shape.head_dim = static_cast<uint32_t>(forward.head_dim);
   shape.head_dim_v = static_cast<uint32_t>(forward.head_dim_v);
-  shape.diagonal =
-      bottom_right ? static_cast<int32_t>(static_cast<int64_t>(forward.seq_kv) - static_cast<int64_t>(forward.seq_q))
-                   : 0;
-  shape.left = window(forward.window_left);
-  shape.right = forward.causal != TUFF_CAUSAL_NONE ? 1 : window(forward.window_right);
-  shape.scale = static_cast<float>(forward.scale);
-  shape.cap = static_cast<float>(forward.softcap);
-  shape.present =
-      (forward.q_lengths != nullptr ? 2u : 0u) | (forward.kv_lengths != nullptr ? 4u : 0u) | (bottom_right ? 8u : 0u);
+  shape.diagonal = attention::diagonal_of(forward);
   return shape;
 }
 
-Dispatch& Call::shape(Dispatch& dispatch) const {
+Dispatch& Call::shape(Dispatch& dispatch, bool with_wide_strides) const {
   const auto told = [&](const auto& shape) -> Dispatch& {
     return dispatch.operand(&recorder.parameters(&shape, sizeof shape), 0, sizeof shape, Access::read);
   };
-  return wide ? told(shape_of<uint64_t>()) : told(shape_of<uint32_t>());
+  return with_wide_strides ? told(shape_of<uint64_t>()) : told(shape_of<uint32_t>());
 }
 
 namespace {
@@ -102,12 +86,6 @@ constexpr Variant kVariants[] = {
     {"tile_64x64x64", 64, 64, 64, 4, 16},   {"tile_32x32x64", 32, 32, 64, 4, 8},
     {"tile_64x64x128", 64, 64, 128, 4, 16}, {"tile_32x64x128", 32, 64, 128, 4, 16},
     {"tile_32x64x256", 32, 64, 256, 4, 16}, {"tile_16x64x256", 16, 64, 256, 4, 16},
-};
-
-// What a kernel computes.
-struct Side {
-  bool keys;           // it owns keys, not query rows
-  bool first, second;  // dk or dq; dv
 };
 
 void check_limits(const Call& call) {
@@ -172,7 +150,7 @@ uint64_t units(const AttentionArgs& forward, const Side& side) {
 // rows that are not mostly wasted and give every core work.
 const Variant& choose(const DeviceTraits& traits, const AttentionArgs& forward, const Side& side,
                       std::string_view forced) {
-  if (!forced.empty() && forced != kProducts) {
+  if (!forced.empty() && forced != kProducts && forced != kNative) {
     for (const Variant& variant : kVariants) {
       if (forced != variant.name) continue;
       if (!variant.runs_on(traits)) {
@@ -219,26 +197,6 @@ uint64_t state_bytes(const Variant& variant, const Side& side) {
                              .lanes = variant.lanes,
                              .second = side.second,
                              .tr = variant.thread_rows});
-}
-
-void record_sums(const Call& call) {
-  const AttentionArgs& forward = call.forward;
-  KernelRequest kernel = Sums::request({.call = call.defines()});
-  kernel.wide(call.wide);
-  const uint64_t size = dtype_size(forward.dtype), groups = ceil_div(forward.rows(), kRowsOfGroup);
-  Dispatch dispatch("attention backward sums");
-  dispatch.operand(forward.o, 0, forward.o_elements() * size, Access::read)
-      .operand(call.args.d_o, 0, call.args.d_o_elements() * size, Access::read)
-      .operand(forward.lse, 0, forward.rows() * 4, Access::read)
-      .operand(forward.q_lengths, 0, forward.batch * 4, Access::read)
-      .operand(forward.kv_lengths, 0, forward.batch * 4, Access::read)
-      .operand(&call.sums, 0, call.sums_bytes(), Access::write);
-  call.shape(dispatch)
-      .push(Sums::Push{.groups = static_cast<uint32_t>(groups), .rows = static_cast<uint32_t>(forward.rows())})
-      .groups_linear(groups, call.traits())
-      .work(static_cast<double>(2 * forward.rows() * forward.head_dim_v * size),
-            static_cast<double>(2 * forward.rows() * forward.head_dim_v));
-  call.recorder.dispatch(kernel, dispatch);
 }
 
 // What one side is cut into.
@@ -289,14 +247,7 @@ void record_side(const Call& call, const Side& side, const Plan& plan, const Buf
                                         .vec = in_fours(args)});
   kernel.wide(call.wide);
   const uint64_t size = dtype_size(forward.dtype);
-  const double pairs = static_cast<double>(forward.rows()) * static_cast<double>(forward.seq_kv) /
-                       (forward.causal == TUFF_CAUSAL_NONE ? 1 : 2);
-  const double operations = 2 * pairs *
-                            static_cast<double>((side.first ? 2 : 1) * forward.head_dim +
-                                                ((side.first ? 1 : 0) + (side.second ? 1 : 0)) * forward.head_dim_v);
-  const double bytes = static_cast<double>(size * (forward.head_dim + forward.head_dim_v)) *
-                       (static_cast<double>(forward.rows()) +
-                        static_cast<double>(forward.batch * forward.kv_heads) * static_cast<double>(forward.seq_kv));
+  const Work work = work_of(call, side);
   log(TUFF_LOG_DISPATCH,
       "attention_backward {} {} {} heads={} seq_q={} seq_kv={} head_dim={} groups={} steps={} wide={}", variant.name,
       side.keys ? "keys" : "rows", dtype_name(forward.dtype), forward.batch * forward.heads, forward.seq_q,
@@ -327,7 +278,7 @@ void record_side(const Call& call, const Side& side, const Plan& plan, const Buf
                            .step_begin = static_cast<uint32_t>(begin),
                            .step_end = static_cast<uint32_t>(end)})
           .groups_linear(count, call.traits())
-          .work(bytes * part, operations * part)
+          .work(work.bytes * part, work.operations * part)
           .variant(variant.name);
       call.recorder.dispatch(kernel, dispatch);
     }
@@ -335,6 +286,62 @@ void record_side(const Call& call, const Side& side, const Plan& plan, const Buf
 }
 
 }  // namespace
+
+Work work_of(const Call& call, const Side& side) {
+  const AttentionArgs& forward = call.forward;
+  const double pairs = static_cast<double>(forward.rows()) * static_cast<double>(forward.seq_kv) /
+                       (forward.causal == TUFF_CAUSAL_NONE ? 1 : 2);
+  const double rows = static_cast<double>(forward.rows());
+  const double keys = static_cast<double>(forward.batch * forward.kv_heads) * static_cast<double>(forward.seq_kv);
+  const uint64_t elements = forward.head_dim + forward.head_dim_v;
+  return {static_cast<double>(dtype_size(forward.dtype) * elements) * (rows + keys),
+          2 * pairs *
+              static_cast<double>((side.first ? 2 : 1) * forward.head_dim +
+                                  ((side.first ? 1 : 0) + (side.second ? 1 : 0)) * forward.head_dim_v)};
+}
+
+void record_sums(const Call& call, const Powers* powers) {
+  const AttentionArgs& forward = call.forward;
+  const bool bounds = powers != nullptr && powers->bounds;
+  const uint64_t size = dtype_size(forward.dtype), row_groups = ceil_div(forward.rows(), kRowsOfGroup);
+  if (bounds) record_fill(call.recorder, call.sums, call.bounds_at(), 8, {});
+  const uint64_t all_keys = forward.batch * forward.kv_heads * forward.seq_kv;
+  const uint64_t groups = row_groups + (bounds ? ceil_div(all_keys, kRowsOfGroup) : 0);
+  const auto even = [&](const Buffer* buffer, const AttentionStrides& strides) {
+    return buffer->offset % (4 * size) == 0 && strides.batch % 4 == 0 && strides.head % 4 == 0 && strides.row % 4 == 0;
+  };
+  const bool vec = forward.head_dim_v % 4 == 0 && even(forward.o, forward.o_strides) &&
+                   even(call.args.d_o, call.args.d_o_strides) && (!bounds || even(forward.v, forward.v_strides));
+  KernelRequest kernel =
+      Sums::request({.bounds = bounds, .call = call.defines(), .powers = powers != nullptr, .vec = vec});
+  kernel.wide(call.wide);
+  Dispatch dispatch("attention backward sums");
+  dispatch.operand(forward.o, 0, forward.o_elements() * size, Access::read)
+      .operand(call.args.d_o, 0, call.args.d_o_elements() * size, Access::read)
+      .operand(forward.lse, 0, forward.rows() * 4, Access::read)
+      .operand(forward.q_lengths, 0, forward.batch * 4, Access::read)
+      .operand(forward.kv_lengths, 0, forward.batch * 4, Access::read)
+      .operand(&call.sums, 0, call.sums_bytes(), bounds ? Access::read_write : Access::write);
+  const auto count = static_cast<uint32_t>(groups), rows = static_cast<uint32_t>(forward.rows());
+  call.shape(dispatch);
+  if (bounds) {
+    dispatch.operand(forward.v, 0, forward.v_elements() * size, Access::read)
+        .push(Sums::Push<true, true>{.groups = count,
+                                     .rows = rows,
+                                     .headroom = powers->headroom,
+                                     .row_groups = static_cast<uint32_t>(row_groups),
+                                     .keys = static_cast<uint32_t>(all_keys)});
+  } else if (powers != nullptr) {
+    dispatch.push(Sums::Push<false, true>{.groups = count, .rows = rows, .headroom = powers->headroom});
+  } else {
+    dispatch.push(Sums::Push<false, false>{.groups = count, .rows = rows});
+  }
+  dispatch.groups_linear(groups, call.traits())
+      .work(static_cast<double>(2 * forward.rows() * forward.head_dim_v * size),
+            static_cast<double>(2 * forward.rows() * forward.head_dim_v));
+  call.recorder.dispatch(kernel, dispatch);
+}
+
 }  // namespace attention_backward
 
 void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& args) {
@@ -351,6 +358,7 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
   const Side keys{.keys = true, .first = args.dk != nullptr, .second = args.dv != nullptr},
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
   call.wide = needs_wide_indices(call, 0);
+  if ((forced.empty() || forced == kNative) && record_native(call, forced)) return;
   const bool is_long = std::min(args.forward.seq_q, args.forward.seq_kv) >= kLongGpu;
   const bool products = forced == kProducts || (forced.empty() && (recorder.traits().cpu || is_long));
   if (products && record_products(call)) return;

@@ -86,10 +86,11 @@ void complete_attention(AttentionArgs& args, bool default_scale) {
   if (default_scale && args.scale == 0 && args.head_dim != 0) {
     args.scale = 1 / std::sqrt(static_cast<double>(args.head_dim));
   }
-  attention::complete(args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, "q");
-  attention::complete(args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, "k");
-  attention::complete(args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, "v");
-  attention::complete(args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, "o");
+  const attention::TensorExtents of(args);
+  attention::complete(args.q_strides, of.q, "q");
+  attention::complete(args.k_strides, of.k, "k");
+  attention::complete(args.v_strides, of.v, "v");
+  attention::complete(args.o_strides, of.o, "o");
 }
 
 void check_attention(const AttentionArgs& args) {
@@ -106,14 +107,14 @@ void check_attention(const AttentionArgs& args) {
     attention::Extents extents;
     int32_t dtype;
   };
-  const attention::Extents scores{args.batch, args.heads, args.seq_q, args.seq_kv};
+  const attention::TensorExtents of(args);
   const Tensor tensors[] = {
-      {args.q, "q", "seq_q", args.q_strides, {args.batch, args.heads, args.seq_q, args.head_dim}, args.dtype},
-      {args.k, "k", "seq_kv", args.k_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim}, args.dtype},
-      {args.v, "v", "seq_kv", args.v_strides, {args.batch, args.kv_heads, args.seq_kv, args.head_dim_v}, args.dtype},
-      {args.o, "o", "seq_q", args.o_strides, {args.batch, args.heads, args.seq_q, args.head_dim_v}, args.dtype},
-      {args.bias, "bias", "seq_q", args.bias_strides, scores, args.bias_type},
-      {args.mask, "mask", "seq_q", args.mask_strides, scores, TUFF_U8},
+      {args.q, "q", "seq_q", args.q_strides, of.q, args.dtype},
+      {args.k, "k", "seq_kv", args.k_strides, of.k, args.dtype},
+      {args.v, "v", "seq_kv", args.v_strides, of.v, args.dtype},
+      {args.o, "o", "seq_q", args.o_strides, of.o, args.dtype},
+      {args.bias, "bias", "seq_q", args.bias_strides, of.scores, args.bias_type},
+      {args.mask, "mask", "seq_q", args.mask_strides, of.scores, TUFF_U8},
   };
   // All operands are measured before any is checked, so that overflows are reported first.
   std::array<uint64_t, std::size(tensors)> elements{};

@@ -25,6 +25,36 @@ constexpr uint64_t kMaxSequence = uint64_t{1} << 30;
 // Workgroups of a dispatch, so that their numbers fit into 32 bits after Dispatch::groups_linear() has rounded up.
 constexpr uint64_t kMaxGroups = std::numeric_limits<uint32_t>::max() - 65535;
 
+template <typename Index>
+void put_strides(const AttentionStrides& from, Index& batch, Index& head, Index& row) {
+  batch = static_cast<Index>(from.batch), head = static_cast<Index>(from.head), row = static_cast<Index>(from.row);
+}
+// Fills in what an AttentionShape and an AttentionBackwardShape have in common, but the sizes.
+template <typename Shape>
+void put_positions(const AttentionArgs& args, Shape& shape) {
+  put_strides(args.q_strides, shape.q_batch, shape.q_head, shape.q_row);
+  put_strides(args.k_strides, shape.k_batch, shape.k_head, shape.k_row);
+  put_strides(args.v_strides, shape.v_batch, shape.v_head, shape.v_row);
+  put_strides(args.o_strides, shape.o_batch, shape.o_head, shape.o_row);
+  put_strides(args.bias_strides, shape.bias_batch, shape.bias_head, shape.bias_row);
+  put_strides(args.mask_strides, shape.mask_batch, shape.mask_head, shape.mask_row);
+  const auto window = [](uint64_t size) {
+    return static_cast<uint32_t>(size == 0 ? kMaxSequence : std::min(size, kMaxSequence));
+  };
+  shape.left = window(args.window_left);
+  shape.right = args.causal != TUFF_CAUSAL_NONE ? 1 : window(args.window_right);
+  shape.scale = static_cast<float>(args.scale);
+  shape.cap = static_cast<float>(args.softcap);
+  shape.present = (args.q_lengths != nullptr ? 2u : 0u) | (args.kv_lengths != nullptr ? 4u : 0u) |
+                  (args.causal == TUFF_CAUSAL_BOTTOM_RIGHT ? 8u : 0u);
+}
+// Row i's position is key i plus this.
+inline int32_t diagonal_of(const AttentionArgs& args) {
+  return args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
+             ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
+             : 0;
+}
+
 // A call as the kernels see it: their defines and parameters.
 struct Call {
   Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements);

@@ -32,11 +32,6 @@ float in_float_range(double x) {
       std::clamp<double>(x, std::numeric_limits<float>::min(), std::numeric_limits<float>::max()));
 }
 
-template <typename Index>
-void put_strides(const AttentionStrides& from, Index& batch, Index& head, Index& row) {
-  batch = static_cast<Index>(from.batch), head = static_cast<Index>(from.head), row = static_cast<Index>(from.row);
-}
-
 }  // namespace
 
 Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scratch_elements) : args(wanted) {
@@ -77,26 +72,15 @@ void Call::put_shape(Shape& shape) const {
   shape.heads = static_cast<uint32_t>(args.heads | (args.heads / args.kv_heads) << 16);
   // A scale outside the range of f32 is clamped to it: softmax is one-hot or flat by then.
   shape.scale_log2 = in_float_range((scaled ? 1.0 : args.scale) * std::numbers::log2e);
-  shape.diagonal = args.causal == TUFF_CAUSAL_BOTTOM_RIGHT
-                       ? static_cast<int32_t>(static_cast<int64_t>(args.seq_kv) - static_cast<int64_t>(args.seq_q))
-                       : 0;
+  shape.diagonal = diagonal_of(args);
 }
 
 template <typename Index>
 ExtendedShape<Index> Call::extended_shape() const {
   ExtendedShape<Index> shape;
-  put_strides(args.bias_strides, shape.bias_batch, shape.bias_head, shape.bias_row);
-  put_strides(args.mask_strides, shape.mask_batch, shape.mask_head, shape.mask_row);
   put_shape(shape);
-  const auto window = [](uint64_t size) {
-    return static_cast<uint32_t>(size == 0 ? kMaxSequence : std::min(size, kMaxSequence));
-  };
-  shape.left = window(args.window_left);
-  shape.right = causal ? 1 : window(args.window_right);
-  shape.scale = static_cast<float>(args.scale);
-  shape.cap = static_cast<float>(args.softcap);
-  shape.present = (args.lse != nullptr ? 1u : 0u) | (args.q_lengths != nullptr ? 2u : 0u) |
-                  (args.kv_lengths != nullptr ? 4u : 0u) | (args.causal == TUFF_CAUSAL_BOTTOM_RIGHT ? 8u : 0u);
+  put_positions(args, shape);
+  if (args.lse != nullptr) shape.present |= 1;
   return shape;
 }
 

@@ -154,7 +154,9 @@ void draw_attention_backward(Draft& d) {
   struct Errors {
     double weight, largest, slope;  // slope: of a pair, which is at most `largest`
   };
-  const auto errors = [&d, size, values, softcap, scale] {
+  // Matrix units take weights and slopes of the operands' type.
+  const double unit = dtype == TUFF_F32 ? 0 : dtype == TUFF_F16 ? 0x1p-11 : 0x1p-8;
+  const auto errors = [&d, size, values, softcap, scale, unit] {
     const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
     const double terms = static_cast<double>(size), score = by * terms * d.of("q").seen.most * d.of("k").seen.most;
     double bias = 0;
@@ -164,11 +166,12 @@ void draw_attention_backward(Draft& d) {
     const double largest = score + bias + d.of("lse").seen.most;
     const double error = gamma(terms + 4) * score + 10 * kU * (softcap + 1) + 4 * kU * largest;
     Errors e{};
-    e.weight = std::expm1(error + (3 + 2 * largest) * 2 * kU);
+    e.weight = std::expm1(error + (3 + 2 * largest) * 2 * kU + (unit == 0 ? 0 : 21 * kU)) + 2 * unit;
     e.largest = static_cast<double>(values) * d.of("d_o").seen.most * (d.of("v").seen.most + d.of("o").seen.most);
     const double ratio = softcap == 0 ? 0 : error / softcap + kU;
     e.slope = (e.weight + gamma(2 * static_cast<double>(values) + 8) + 2 * ratio + ratio * ratio + 4 * kU) *
-              (1 + e.weight) * e.largest;
+                  (1 + e.weight) * e.largest +
+              2 * unit * e.largest;
     return e;
   };
   const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
@@ -369,6 +370,31 @@ std::vector<attention::Decode> all_decode_options() {
   return all;
 }
 
+std::string text_of(const attention_backward::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + (kernel.keys_side ? " keys" : " rows") + (kernel.first ? " first" : "") +
+         (kernel.second ? " second" : "");
+}
+
+std::vector<attention_backward::Wgmma> all_backward_options() {
+  std::vector<attention_backward::Wgmma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (uint32_t head_dim = 8; head_dim <= attention_backward::Wgmma::kMaxHeadDim; head_dim += 8) {
+      for (const uint32_t head_dim_v : std::set<uint32_t>{head_dim, 8, 64, 96, 128}) {
+        attention_backward::Wgmma kernel{.type = type, .head_dim = head_dim, .head_dim_v = head_dim_v};
+        kernel.first = true;
+        all.push_back(kernel);
+        kernel.keys_side = true;
+        for (uint32_t wanted = 1; wanted < 4; ++wanted) {
+          kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
+          all.push_back(kernel);
+        }
+      }
+    }
+  }
+  return all;
+}
+
 // What a command prints, and its exit status.
 std::pair<int, std::string> run(const std::string& command) {
   std::pair<int, std::string> result{-1, ""};
@@ -460,6 +486,9 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
   assemble_some(all, gemm::narrow_source, 20);
 }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
+TEST(NativeKernels, AttentionBackwardAssembles) {
+  assemble_some(all_backward_options(), attention_backward::wgmma_source);
+}
 TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source); }
 
 template <typename Kernel>
@@ -483,6 +512,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_narrow_options(), gemm::narrow_source);
   check_requests(all_attention_options(), attention::wgmma_source);
   check_requests(all_decode_options(), attention::decode_source);
+  check_requests(all_backward_options(), attention_backward::wgmma_source);
 }
 
 // As they may come from a damaged list of kernels on disk.
@@ -526,6 +556,15 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   wide.head_dim = wide.head_dim_v = 256;
   wide.keys = 128;  // fits head_dim of up to 128
   EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
+  attention_backward::Wgmma nothing;
+  nothing.type = TUFF_F16, nothing.head_dim = nothing.head_dim_v = 64;
+  nothing.keys_side = true;  // neither dk nor dv
+  EXPECT_NO_THROW(check_defines(nothing.request()));
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.keys_side = false, nothing.first = nothing.second = true;  // dv by rows
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.second = false, nothing.head_dim = 136;
+  EXPECT_THROW(check_defines(nothing.request()), Error);
 }
 
 }  // namespace

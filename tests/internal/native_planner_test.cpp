@@ -8,6 +8,8 @@
 
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
+#include "kernels/attention/attention_backward.hpp"
+#include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/gemm.hpp"
@@ -280,6 +282,79 @@ TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {
   }
   traits_.hopper = false;
   EXPECT_FALSE(is_native(attention(TUFF_F16, 4096, 4096, 64)));
+}
+
+TEST_F(NativePlanner, GradientsOfAttention) {
+  const std::string sums = "attention_backward_sums", native = "attention_backward_wgmma";
+  AttentionBackwardArgs args{};
+  const auto start = [&](int32_t dtype, uint64_t seq_q, uint64_t seq_kv, uint64_t dim) {
+    args = {};
+    args.forward = attention(dtype, seq_q, seq_kv, dim);
+    args.forward.lse = args.d_o = args.dq = args.dk = args.dv = &buffer_;
+  };
+  const auto planned = [&] {
+    AttentionBackwardArgs completed = args;
+    complete_attention_backward(completed);
+    FakeRecorder recorder(traits_);
+    record_attention_backward(recorder, completed);
+    return recorder.kernels;
+  };
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    // Slopes of f16 are bounded: the bounds start at 0.
+    const auto expected = [&](uint32_t kernels) {
+      Kernels all = dtype == TUFF_F16 ? Kernels{"fill", sums} : Kernels{sums};
+      all.insert(all.end(), kernels, native);
+      return all;
+    };
+    for (const uint64_t dim : {8, 64, 72, 128}) {
+      start(dtype, 4096, 4096, dim);
+      EXPECT_EQ(planned(), expected(2)) << dim;
+    }
+    start(dtype, 32, 33, 64);
+    args.forward.q_lengths = args.forward.kv_lengths = &buffer_;
+    args.forward.causal = TUFF_CAUSAL_BOTTOM_RIGHT, args.forward.window_left = 20;
+    EXPECT_EQ(planned(), expected(2));
+    args.dq = nullptr;
+    EXPECT_EQ(planned(), expected(1));
+    args.dk = nullptr, args.forward.head_dim_v = 128;
+    EXPECT_EQ(planned(), expected(1));
+    args.dv = nullptr, args.dq = &buffer_;
+    EXPECT_EQ(planned(), expected(1));
+  }
+  const auto is_native = [&] {
+    const Kernels kernels = planned();
+    return kernels.back() == native;
+  };
+  start(TUFF_F32, 4096, 4096, 64);
+  EXPECT_FALSE(is_native());
+  start(TUFF_F16, 31, 4096, 64);
+  EXPECT_FALSE(is_native()) << "few rows";
+  start(TUFF_F16, 4096, 31, 64);
+  EXPECT_FALSE(is_native()) << "few keys";
+  start(TUFF_F16, 4096, 4096, 68);
+  EXPECT_FALSE(is_native()) << "rows of 136 bytes";
+  start(TUFF_F16, 4096, 4096, 136);
+  EXPECT_FALSE(is_native()) << "too many registers";
+  using Change = void (*)(AttentionBackwardArgs&, const Buffer&);
+  const Change changes[] = {
+      [](AttentionBackwardArgs& a, const Buffer&) { a.forward.softcap = 30; },
+      [](AttentionBackwardArgs& a, const Buffer& buffer) { a.forward.bias = &buffer; },
+      [](AttentionBackwardArgs& a, const Buffer& buffer) { a.forward.mask = &buffer; },
+      [](AttentionBackwardArgs& a, const Buffer&) { a.forward.scale = 1e-26; },
+      [](AttentionBackwardArgs& a, const Buffer&) { a.forward.scale = 1e26; },
+      [](AttentionBackwardArgs& a, const Buffer&) { a.forward.k_strides.row = uint64_t{1} << 31; },
+      [](AttentionBackwardArgs& a, const Buffer&) { a.d_o_strides.row = 68; },
+      [](AttentionBackwardArgs& a, const Buffer&) { a.dk_strides.row = 68; },
+  };
+  for (const Change& change : changes) {
+    start(TUFF_F16, 4096, 4096, 64);
+    traits_.storage8 = true;
+    change(args, buffer_);
+    EXPECT_FALSE(is_native()) << "change " << &change - changes;
+  }
+  traits_.hopper = false;
+  start(TUFF_F16, 4096, 4096, 64);
+  EXPECT_FALSE(is_native());
 }
 
 TEST_F(NativePlanner, AttentionOfOneRow) {

@@ -352,7 +352,8 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
     def numpy_way():
         """The gradients by the formulas of tuff.h from o and lse as they were rounded, and their bounds: a weight is off by
         what the error of its score (as in attention()), the difference from lse, its product and exp (3 + 2 |x| ULP) make of
-        it; sums of n terms have gamma(n + 4)."""
+        it; sums of n terms have gamma(n + 4). Matrix units take weights and slopes of the type of q; those of f16 are multiplied
+        by powers of two, so that weights are held to 2^-40, and slopes to 2^-38 of their bound."""
         o, sums = operands["o"].values, np.where(some, operands["lse"].values, 0.0)[..., None]
         power = np.where(seen, s, 0.0) - sums
         p = np.where(seen, np.minimum(np.exp(power), 1.0), 0.0)
@@ -370,6 +371,13 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
         ds = p * difference * slope
         e_ds = (e_p * (np.abs(difference) + e_difference) + p * e_difference) * (slope + e_slope)
         e_ds = e_ds + p * np.abs(difference) * e_slope + 4 * U32 * np.abs(ds)
+        unit = {"f32": 0.0, "f16": 2.0**-11, "bf16": 2.0**-8}[t.name]
+        vanishing, of_slopes = seen * (2.0**-40 if t.name == "f16" else FLT_MIN), FLT_MIN
+        if t.name == "f16":
+            longest = [np.sqrt((x**2).sum(-1)).max(initial=0) for x in (d_o, v, o)]
+            of_slopes = 2.0**-37 * longest[0] * max(longest[1:])
+        e_p = e_p + (unit + 21 * U32 * (t.name == "f16")) * (p + e_p) + vanishing
+        e_ds = e_ds + (unit + 21 * U32 * (t.name == "f16")) * (np.abs(ds) + e_ds) + seen * of_slopes
 
         def product(form: str, factor, error, x, terms):
             value = np.einsum(form, factor, x)

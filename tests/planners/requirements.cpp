@@ -99,6 +99,8 @@ constexpr Requirement kRequirements[] = {
      [](const Defines& d) { return divides(4 * d("LANES"), d("COLUMNS")); }},
     {"attention_backward_tile", "dv needs KEYS_SIDE, and something is wanted",
      [](const Defines& d) { return implies(d("SECOND") != 0, d("KEYS_SIDE") != 0) && d("FIRST") + d("SECOND") != 0; }},
+    {"attention_backward_sums", "bounds are found with powers",
+     [](const Defines& d) { return implies(d("BOUNDS") != 0, d("POWERS") != 0); }},
     {"permute_lanes", "no vec4s of 8-byte units",
      [](const Defines& d) { return implies(d("TUFF_VEC4S") != 0, d("TUFF_UNIT") != 8); }},
     {"reduce_rows", "TUFF_RUN is 1 with TUFF_SHARED",
