@@ -3,7 +3,7 @@
 
     python3 bench/h200_training.py build/release/libtuff.so [--only attention]
 
-A row of attention or convolution is the forward pass and the gradients by every operand, by tuff.grad and by PyTorch's autograd.
+A row of attention, convolution or a normalisation is the forward pass and the gradients by every operand, by tuff.grad and by PyTorch's autograd.
 Gradients are compared first. Each row is the best of three runs of several calls; ratios are PyTorch's time divided by Tuff's.
 """
 
@@ -20,7 +20,7 @@ BUDGET = 0.15
 
 class Bench(Beside):
     def parts(self) -> list[Callable[[], None]]:
-        return [self.attention, self.convolution, self.losses, self.optimisers]
+        return [self.attention, self.convolution, self.normalisations, self.losses, self.optimisers]
 
     def row(self, name: str, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float) -> None:
         if self.only not in name:
@@ -71,6 +71,20 @@ class Bench(Beside):
                 pad = k // 2
                 self.both(name, lambda x, w: tuff.conv2d(x, w, stride=stride, padding=pad), lambda x, w: torch.nn.functional.conv2d(x, w, stride=stride, padding=pad),
                           [((32, channels, size, size), 1.0), ((filters, channels, k, k), 0.05)], dtype, 5e-3 if dtype == np.float16 else 1e-4)  # fmt: skip
+
+    def normalisations(self) -> None:
+        f, tuff = self.torch.nn.functional, self.tuff
+        images, plane = (64, 256, 56, 56), (256,)
+        for name, function, peer, shapes in (
+            ("layer_norm 8192 x 4096", lambda x, w, b: tuff.layer_norm(x, w, b), lambda x, w, b: f.layer_norm(x, w.shape, w, b), [(8192, 4096), (4096,), (4096,)]),
+            ("layer_norm 65536 x 768", lambda x, w, b: tuff.layer_norm(x, w, b), lambda x, w, b: f.layer_norm(x, w.shape, w, b), [(65536, 768), (768,), (768,)]),
+            ("rms_norm 8192 x 4096", lambda x, w: tuff.rms_norm(x, w), lambda x, w: f.rms_norm(x, w.shape, w, 1e-5), [(8192, 4096), (4096,)]),
+            ("group_norm 64 x 256 x 56^2, 32 groups", lambda x, w, b: tuff.group_norm(x, 32, w, b), lambda x, w, b: f.group_norm(x, 32, w, b), [images, plane, plane]),
+            ("batch_norm_training 64 x 256 x 56^2", lambda x, w, b: tuff.batch_norm_training(x, w, b),
+             lambda x, w, b: f.batch_norm(x, None, None, w, b, True), [images, plane, plane]),
+        ):  # fmt: skip
+            for dtype in (np.float16, np.float32):
+                self.both(f"{name} {np.dtype(dtype).name}", function, peer, [(shape, 1.0) for shape in shapes], dtype, 1e-2 if dtype == np.float16 else 1e-4)
 
     def losses(self) -> None:
         torch, tuff = self.torch, self.tuff
