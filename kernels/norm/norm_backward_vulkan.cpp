@@ -12,6 +12,7 @@
 // of that class, for tests.
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 
 #include "kernels/common/check.hpp"
@@ -23,6 +24,7 @@
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
 #include "shaders/norm_apply.hpp"
+#include "shaders/norm_backward_rows.hpp"
 #include "shaders/norm_columns.hpp"
 #include "shaders/norm_finish.hpp"
 #include "shaders/norm_line_sums.hpp"
@@ -474,6 +476,78 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
   }
 }
 
+// ---- rows in registers -----------------------------------------------------------------------------
+
+struct Teams {
+  uint32_t lanes, blocks;  // of a row; blocks of a lane
+  uint64_t count, each;    // of a dispatch; rows of each
+  uint64_t rows, pieces;   // of a dispatch; dispatches
+};
+
+// Nothing if rows do not fit, or are not whole blocks. Four numbers of each element of a lane are kept: on a CPU not in
+// registers, but in memory that is near.
+std::optional<Teams> teams_of(const Task& task) {
+  const uint64_t elements = task.device.cpu ? 96 : 32;  // of a lane, at most
+  const StreamDevice& device = task.device;
+  const uint64_t extent = task.channels, block = task.block(), blocks = extent / block, most = elements / block;
+  if (task.by_channel || task.groups != 1 || task.inner != 1 || extent % block != 0) return std::nullopt;
+  Teams teams{};
+  teams.lanes = device.cpu ? device.subgroup : 1;
+  while (teams.lanes < device.subgroup && blocks > 2 * uint64_t{teams.lanes}) teams.lanes *= 2;
+  if (blocks > most / 2 * teams.lanes) teams.lanes = device.workgroup;
+  if (blocks > most * teams.lanes || extent > device.piece) return std::nullopt;
+  teams.blocks = static_cast<uint32_t>(ceil_div(blocks, teams.lanes));
+  if (teams.blocks > 8) teams.blocks = teams.blocks <= 12 ? 12 : teams.blocks <= 16 ? 16 : 24;  // few different kernels
+  teams.rows = std::min(device.piece / extent, task.batch);
+  if (teams.rows >= 8 && teams.rows < task.batch) teams.rows -= teams.rows % 8;  // keeps pieces as aligned as the whole
+  teams.pieces = ceil_div(task.batch, teams.rows);
+  // As many as keep the device busy; more where chains of additions would become long.
+  const uint64_t wanted = 4 * device.cores * (device.workgroup / teams.lanes);
+  teams.count = std::min(std::max(wanted, ceil_div(teams.rows, 512)), teams.rows);
+  teams.each = ceil_div(teams.rows, teams.count);
+  return teams;
+}
+
+void record_register_rows(const Task& task, const Teams& teams, const Buffer* of_input, const Buffer* sums) {
+  const DeviceTraits& traits = task.recorder.traits();
+  const uint64_t row_bytes = task.channels * task.element(), sum_bytes = teams.count * task.channels * 8;
+  const bool aligned = aligned16(task.input) && aligned16(task.slope) && aligned16(of_input) && aligned16(task.weight);
+  KernelRequest kernel = shaders::NormBackwardRows::request({.blocks = teams.blocks,
+                                                             .centred = task.centred,
+                                                             .exact_arithmetic = traits.cpu,
+                                                             .input = of_input != nullptr,
+                                                             .lanes = teams.lanes,
+                                                             .parts = block_parts(task.dtype),
+                                                             .shared = teams.lanes > task.device.subgroup,
+                                                             .sums = sums != nullptr,
+                                                             .type = task.dtype,
+                                                             .vector = vector_mode(traits, aligned),
+                                                             .weight = task.weight != nullptr,
+                                                             .weight_type = task.weight_type});
+  kernel.streaming().constant(0, task.device.workgroup);
+  for (uint64_t piece = 0; piece < teams.pieces; ++piece) {
+    const uint64_t first = piece * teams.rows, rows = std::min(teams.rows, task.batch - first);
+    const uint64_t offset = first * row_bytes, bytes = rows * row_bytes;
+    const shaders::NormBackwardRows::Push push{.rows = narrow(rows),
+                                               .extent = narrow(task.channels),
+                                               .teams = narrow(teams.count),
+                                               .each = narrow(ceil_div(rows, teams.count)),
+                                               .epsilon = static_cast<float>(task.epsilon)};
+    Dispatch dispatch(task.name);
+    dispatch.operand(task.input, offset, bytes, Access::read)
+        .operand(task.slope, offset, bytes, Access::read)
+        .operand(task.weight, 0, task.weight_bytes(), Access::read)
+        .operand(of_input, of_input != nullptr ? offset : 0, bytes, Access::write)
+        .operand(sums, sums != nullptr ? piece * sum_bytes : 0, sum_bytes, Access::write)
+        .push(push)
+        .groups_linear(ceil_div(teams.count * teams.lanes, task.device.workgroup), traits)
+        .work(3.0 * static_cast<double>(bytes), 20.0 * static_cast<double>(rows * task.channels));
+    log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each, {} teams", task.name,
+        dtype_name(task.dtype), rows, task.channels, teams.lanes, task.device.workgroup, teams.blocks, teams.count);
+    task.recorder.dispatch(kernel, dispatch);
+  }
+}
+
 // ---- calls -----------------------------------------------------------------------------------------
 
 // Where moments are found, and their parts.
@@ -524,6 +598,16 @@ void record_norm_backward(Recorder& recorder, const NormBackwardArgs& args) {
   if (args.batch == 0 || args.inner == 0) {  // sums of nothing
     if (of_weights) {
       record_finish(task, Parts{}, task.channels, nullptr, nullptr, args.weight_gradient, args.bias_gradient);
+    }
+    return;
+  }
+  if (const std::optional<Teams> teams = teams_of(task)) {
+    const uint64_t parts = teams->count * teams->pieces;
+    const Buffer* const sums = of_weights ? &recorder.scratch(parts * task.channels * 8) : nullptr;
+    record_register_rows(task, *teams, args.input_gradient, sums);
+    if (of_weights) {
+      record_finish(task, {parts, 1, task.channels, 1, 0, 0, parts * task.channels}, task.channels, sums, nullptr,
+                    args.weight_gradient, args.bias_gradient);
     }
     return;
   }

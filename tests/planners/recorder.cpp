@@ -107,6 +107,7 @@ constexpr BlockKernel kBlockKernels[] = {
     {"norm_line_sums", "TUFF_VECTOR", 0, 1, 16},
     {"norm_columns", "TUFF_VECTOR", 0, 1, 16},
     {"norm_apply", "TUFF_VECTOR", 0, 1, 16},
+    {"norm_backward_rows", "TUFF_VECTOR", 0, 1, 16},
     {"gemm_tile", "VECTOR_A", 0, 0, 8},
     {"gemm_tile", "VECTOR_B", 1, 1, 8},
     {"gemm_tile", "VECTOR_C", 2, 2, 8},
