@@ -1,9 +1,12 @@
-"""Products of sparse matrices with vectors, beside scipy.sparse on one core in the same process.
+"""Sparse matrices beside scipy.sparse on one core in the same process: products with vectors, squares (products of two
+sparse matrices), or systems with the lower triangle.
 
-    python3 bench/sparse_beside.py [--backend vulkan] [--size 1000]
+    python3 bench/sparse_beside.py [--what vectors|squares|triangles] [--backend vulkan] [--size 1000]
 
 Prints for each matrix the best time of both, and SciPy's time divided by Tuff's: above 1, Tuff is faster. Both are timed
-in turn, with the result waited for.
+in turn, with the result waited for. A square includes counting its terms and making room. A system is solved after
+what both find out about the matrix once: Tuff the levels, SciPy a factorisation by SuperLU in natural order, which is
+faster than its spsolve_triangular().
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import scipy
 import scipy.sparse
+import scipy.sparse.linalg
 
 try:
     import tuff
@@ -58,11 +62,54 @@ def best(call, seconds: float = 1.0) -> float:
     return min(times)
 
 
+def vectors(ctx, matrix, dtype, data):
+    """Ours, theirs, and whether ours is right; so do the others."""
+    x = data.uniform(-1, 1, matrix.shape[1]).astype(dtype)
+    a, b = tuff.sparse.from_scipy(matrix, context=ctx, dtype=dtype), ctx.array(x, dtype)
+    wanted = matrix.astype(np.float64) @ x.astype(np.float64)
+    bound = abs(matrix).astype(np.float64) @ np.abs(x.astype(np.float64)) * np.finfo(dtype).eps * (4 + np.diff(matrix.indptr))
+    return lambda: a @ b, lambda: matrix @ x, lambda y: (np.abs(y.numpy() - wanted) <= bound).all()
+
+
+def squares(ctx, matrix, dtype, data):
+    a = tuff.sparse.from_scipy(matrix, context=ctx, dtype=dtype)
+    x = data.uniform(-1, 1, matrix.shape[1])
+
+    def right(c):
+        wanted = matrix.astype(np.float64) @ (matrix.astype(np.float64) @ x)
+        got = scipy.sparse.csr_matrix((c.data.numpy(), c.indices.numpy(), c.indptr.numpy()), c.shape).astype(np.float64) @ x
+        bound = abs(matrix).astype(np.float64) @ (abs(matrix).astype(np.float64) @ np.abs(x)) * np.finfo(dtype).eps
+        return (np.abs(got - wanted) <= bound * 1000 + 1e-30).all()
+
+    return lambda: a @ a, lambda: matrix @ matrix, right
+
+
+def triangles(ctx, matrix, dtype, data):
+    # Rows that are dominated by their diagonal.
+    lower = scipy.sparse.tril(matrix, -1, format="csr")
+    lower = (lower + scipy.sparse.diags(np.asarray(abs(lower).sum(axis=1)).ravel() + 1)).tocsr().astype(dtype)
+    b = data.uniform(-1, 1, lower.shape[0]).astype(dtype)
+    solver = tuff.sparse.TriangularSolver(tuff.sparse.from_scipy(lower, context=ctx, dtype=dtype))
+    print(f"  {solver.levels} levels")
+    factors, ours = scipy.sparse.linalg.splu(lower.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0), ctx.array(b, dtype)
+
+    def right(x):
+        x = x.numpy().astype(np.float64)
+        size = abs(lower).astype(np.float64) @ np.abs(x) + np.abs(b)
+        return (np.abs(lower.astype(np.float64) @ x - b) <= size * np.finfo(dtype).eps * (4 + np.diff(lower.indptr))).all()
+
+    return lambda: solver.solve(ours), lambda: factors.solve(b), right
+
+
+CALLS = {"vectors": vectors, "squares": squares, "triangles": triangles}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--backend", default="vulkan")
     parser.add_argument("--size", type=int, default=1000, help="points along an edge of Poisson's grid; others follow")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--what", choices=CALLS, default="vectors")
     given = parser.parse_args()
     data = np.random.default_rng(1)
     with tuff.Context(backend=given.backend) as ctx:
@@ -70,21 +117,18 @@ def main() -> None:
         print(f"{'matrix':34} {'rows':>9} {'entries':>10} {'Tuff, ms':>9} {'SciPy, ms':>9} {'ratio':>6}")
         for name, matrix in matrices(given.size, data):
             matrix = matrix.astype(given.dtype)
-            x = data.uniform(-1, 1, matrix.shape[1]).astype(given.dtype)
-            a, b = tuff.sparse.from_scipy(matrix, context=ctx, dtype=given.dtype), ctx.array(x, given.dtype)
+            call, peer, right = CALLS[given.what](ctx, matrix, given.dtype, data)
 
-            def product():
-                y = a @ b
+            def waited(call=call):
+                result = call()
                 ctx.synchronize()
-                return y
+                return result
 
-            wanted = matrix.astype(np.float64) @ x.astype(np.float64)
-            bound = abs(matrix).astype(np.float64) @ np.abs(x.astype(np.float64)) * np.finfo(given.dtype).eps * (4 + np.diff(matrix.indptr))
-            if not (np.abs(product().numpy() - wanted) <= bound).all():
-                raise SystemExit(f"{name}: the product is wrong")
+            if not right(waited()):
+                raise SystemExit(f"{name}: the result is wrong")
             ours, theirs = [], []
             for _ in range(3):
-                ours.append(best(product)), theirs.append(best(lambda: matrix @ x))
+                ours.append(best(waited)), theirs.append(best(peer))
             rows, entries = matrix.shape[0], matrix.nnz
             print(f"{name:34} {rows:9} {entries:10} {min(ours) * 1e3:9.2f} {min(theirs) * 1e3:9.2f} {min(theirs) / min(ours):6.2f}", flush=True)
 

@@ -103,4 +103,39 @@ tuff_status tuff_sddmm(tuff_stream stream, const tuff_sddmm_desc* desc) {
   });
 }
 
+tuff_status tuff_spgemm(tuff_stream stream, const tuff_spgemm_desc* desc) {
+  return guarded("tuff_spgemm", [&] {
+    const tuff_spgemm_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand a_offsets(target, wanted.a_offsets, "a_offsets"), a_indices(target, wanted.a_indices, "a_indices"),
+        a_values(target, wanted.a_values, "a_values"), b_offsets(target, wanted.b_offsets, "b_offsets"),
+        b_indices(target, wanted.b_indices, "b_indices"), b_values(target, wanted.b_values, "b_values"),
+        c_offsets(target, wanted.c_offsets, "c_offsets"), c_indices(target, wanted.c_indices, "c_indices"),
+        c_values(target, wanted.c_values, "c_values"), count(target, wanted.count, "count"),
+        terms(target, wanted.terms, "terms");
+    target->run(tuff::operations::spgemm(
+        {wanted.dtype,     wanted.index_type, wanted.rows, wanted.inner, wanted.columns, wanted.a_nnz, wanted.b_nnz,
+         wanted.max_terms, wanted.capacity,   a_offsets,   a_indices,    a_values,       b_offsets,    b_indices,
+         b_values,         c_offsets,         c_indices,   c_values,     count,          terms}));
+  });
+}
+
+tuff_status tuff_sparse_triangular_solve(tuff_stream stream, const tuff_sparse_triangular_solve_desc* desc) {
+  return guarded("tuff_sparse_triangular_solve", [&] {
+    const tuff_sparse_triangular_solve_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    tuff::require_flag(wanted.unit_diagonal, "desc->unit_diagonal");
+    tuff::require_flag(wanted.levels_ready, "desc->levels_ready");
+    const auto target = acquire_stream(stream);
+    const Operand offsets(target, wanted.offsets, "offsets"), indices(target, wanted.indices, "indices"),
+        values(target, wanted.values, "values"), levels(target, wanted.levels, "levels"), b(target, wanted.b, "b"),
+        x(target, wanted.x, "x");
+    target->run(tuff::operations::sparse_triangular_solve(
+        {wanted.dtype, wanted.index_type, wanted.triangle, wanted.transpose, wanted.unit_diagonal != 0,
+         wanted.levels_ready != 0, wanted.rows, wanted.nnz, wanted.n, wanted.alpha, offsets, indices, values, levels, b,
+         x, wanted.ldb != 0 ? wanted.ldb : wanted.n, wanted.ldx != 0 ? wanted.ldx : wanted.n}));
+  });
+}
+
 }  // extern "C"

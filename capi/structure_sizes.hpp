@@ -268,6 +268,14 @@ struct Released<tuff_sddmm_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.9.0
 };
 template <>
+struct Released<tuff_spgemm_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
+};
+template <>
+struct Released<tuff_sparse_triangular_solve_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
+};
+template <>
 struct Released<tuff_quantize_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {136};  // 0.9.0
 };

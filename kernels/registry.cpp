@@ -99,6 +99,8 @@ const OperationInfo* const kOperations[] = {
     &operations::spmm.info(),
     &operations::sparse_convert.info(),
     &operations::sddmm.info(),
+    &operations::spgemm.info(),
+    &operations::sparse_triangular_solve.info(),
     &operations::quantize.info(),
     &operations::dequantize.info(),
     &operations::qgemm.info(),

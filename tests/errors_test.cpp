@@ -98,6 +98,8 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_batch_norm_training") return buffer != "input";
   if (function == "tuff_sparse_convert") return buffer == "count";
   if (function == "tuff_sddmm") return buffer == "scales";
+  if (function == "tuff_spgemm") return buffer == "count" || buffer == "terms";
+  if (function == "tuff_sparse_triangular_solve") return buffer == "levels";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";
   return (function == "tuff_scatter" && buffer == "input") || buffer == "info";
 }

@@ -476,6 +476,20 @@ TEST_P(Structures, OperationStructures) {
   expect_checked("tuff_sddmm", sddmm, false, [&](const tuff_sddmm_desc* d) { return tuff_sddmm(context(), d); });
   sddmm.reserved = 1;
   EXPECT_FAILS(tuff_sddmm(context(), &sddmm), kArgument, "tuff_sddmm", "reserved");
+  const OwnBuffer no_entries(context(), 4);
+  auto spgemm = operation(tuff_spgemm_desc{});
+  spgemm.index_type = TUFF_I32, spgemm.c_offsets = no_entries;
+  expect_checked("tuff_spgemm", spgemm, false, [&](const tuff_spgemm_desc* d) { return tuff_spgemm(context(), d); });
+  spgemm.reserved = 1;
+  EXPECT_FAILS(tuff_spgemm(context(), &spgemm), kArgument, "tuff_spgemm", "reserved");
+  auto triangular = operation(tuff_sparse_triangular_solve_desc{});
+  triangular.index_type = TUFF_I32;
+  expect_checked("tuff_sparse_triangular_solve", triangular, false, [&](const tuff_sparse_triangular_solve_desc* d) {
+    return tuff_sparse_triangular_solve(context(), d);
+  });
+  triangular.reserved = 1;
+  EXPECT_FAILS(tuff_sparse_triangular_solve(context(), &triangular), kArgument, "tuff_sparse_triangular_solve",
+               "reserved");
   expect_checked("tuff_svd", operation(tuff_svd_desc{}), false,
                  [&](const tuff_svd_desc* d) { return tuff_svd(context(), d); });
 }

@@ -633,6 +633,44 @@ void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
   };
   all.push_back({"sparse_convert", "sparse_convert", shape + ", CSR to CSC", Unit::bytes, Limit::copy,
                  static_cast<double>(16 * entries + 8 * points), prepare_conversion});
+  // The square has 13 entries a row at most, of 25 terms.
+  const auto prepare_square = [=](const tuff::Context& context) {
+    const auto grid = std::make_shared<Grid>(grid_of(context, n));
+    const auto offsets = std::make_shared<tuff::Buffer>(context.alloc<int32_t>(points + 1)),
+               indices = std::make_shared<tuff::Buffer>(context.alloc<int32_t>(13 * points)),
+               values = std::make_shared<tuff::Buffer>(context.alloc<float>(13 * points));
+    return [=, &context] {
+      tuff_spgemm_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.rows = desc.inner = desc.columns = points;
+      desc.a_nnz = desc.b_nnz = entries, desc.max_terms = 25 * points, desc.capacity = 13 * points;
+      desc.a_offsets = desc.b_offsets = grid->offsets.handle();
+      desc.a_indices = desc.b_indices = grid->indices.handle();
+      desc.a_values = desc.b_values = grid->values.handle(), desc.c_offsets = offsets->handle();
+      desc.c_indices = indices->handle(), desc.c_values = values->handle();
+      context.spgemm(desc);
+    };
+  };
+  all.push_back({"spgemm", "spgemm", shape + ", squared", Unit::bytes, Limit::copy,
+                 static_cast<double>((16 * 5 + 8 * 13 + 4) * points), prepare_square});
+  const auto prepare_solve = [=](const tuff::Context& context) {
+    const auto grid = std::make_shared<Grid>(grid_of(context, n));
+    const auto b = std::make_shared<tuff::Buffer>(context.alloc<float>(points)),
+               x = std::make_shared<tuff::Buffer>(context.alloc<float>(points)),
+               levels = std::make_shared<tuff::Buffer>(context.alloc<int32_t>(2 * points + 1));
+    tuff_sparse_triangular_solve_desc desc{};
+    desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.triangle = TUFF_TRIANGLE_LOWER, desc.rows = points;
+    desc.nnz = entries, desc.n = 1, desc.alpha = 1, desc.offsets = grid->offsets.handle();
+    desc.indices = grid->indices.handle(), desc.values = grid->values.handle(), desc.levels = levels->handle();
+    desc.b = b->handle(), desc.x = x->handle();
+    context.sparse_triangular_solve(desc);
+    return [=, &context]() mutable {
+      desc.b = b->handle(), desc.x = x->handle(), desc.levels = levels->handle();
+      desc.offsets = grid->offsets.handle(), desc.levels_ready = 1;
+      context.sparse_triangular_solve(desc);
+    };
+  };
+  all.push_back({"sparse_triangular_solve", "sparse_triangular_solve", shape + ", lower triangle, levels ready",
+                 Unit::bytes, Limit::copy, static_cast<double>(8 * entries + 16 * points), prepare_solve});
 }
 
 // Factorisations and systems of n x n matrices with n right sides, each of a fresh copy.

@@ -87,6 +87,55 @@ void add_sparse_cases(std::vector<Case>& cases) {
                                desc.to_values = out.handle();
                                context.sparse_convert(desc);
                              }));
+  // A * A^T with A of a fifth of the elements, by its two formats: sums of at most 150 products.
+  cases.push_back(
+      within(exact_case("spgemm", "200x150, a fifth of it, by its transpose", {kAll}, kRows * kRows,
+                        [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                          const Matrix a = from_dense(context, in[0], TUFF_SPARSE_CSR);
+                          const Matrix b = from_dense(context, in[0], TUFF_SPARSE_CSC);  // the buffers of A^T in CSR
+                          const tuff::Buffer offsets = context.alloc<int32_t>(kRows + 1);
+                          const tuff::Buffer indices = context.alloc<int32_t>(kRows * kRows);
+                          const tuff::Buffer values = context.alloc<float>(kRows * kRows);
+                          tuff_spgemm_desc desc{};
+                          desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+                          desc.rows = desc.columns = kRows, desc.inner = kColumns, desc.a_nnz = desc.b_nnz = kAll;
+                          desc.max_terms = kRows * kRows * kColumns / 10, desc.capacity = kRows * kRows;
+                          desc.a_offsets = a.rows.handle(), desc.a_indices = a.columns.handle();
+                          desc.a_values = a.values.handle(), desc.b_offsets = b.columns.handle();
+                          desc.b_indices = b.rows.handle(), desc.b_values = b.values.handle();
+                          desc.c_offsets = offsets.handle(), desc.c_indices = indices.handle();
+                          desc.c_values = values.handle();
+                          context.spgemm(desc);
+                          tuff_sparse_convert_desc dense{};
+                          dense.dtype = TUFF_F32, dense.index_type = TUFF_I32, dense.from_format = TUFF_SPARSE_CSR;
+                          dense.to_format = TUFF_SPARSE_DENSE, dense.rows = dense.columns = kRows;
+                          dense.nnz = kRows * kRows, dense.from_rows = offsets.handle();
+                          dense.from_columns = indices.handle(), dense.from_values = values.handle();
+                          dense.to_values = out.handle();
+                          context.sparse_convert(dense);
+                        }),
+             bound));
+  // x(i) = b(i) + x(i - 2): sums of at most 100 integers, which f32 holds exactly.
+  cases.push_back(exact_case("sparse_triangular_solve", "200x200, a band of two, by 200x3", {kRows * kN}, kRows * kN,
+                             [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                               std::vector<int32_t> offsets(kRows + 1), indices;
+                               std::vector<float> values;
+                               for (uint64_t i = 0; i < kRows; ++i) {
+                                 if (i >= 2) indices.push_back(static_cast<int32_t>(i - 2)), values.push_back(-1);
+                                 offsets[i + 1] = static_cast<int32_t>(indices.size());
+                               }
+                               tuff::Buffer o = context.alloc<int32_t>(offsets.size()),
+                                            j = context.alloc<int32_t>(indices.size()),
+                                            v = context.alloc<float>(values.size());
+                               o.upload(offsets), j.upload(indices), v.upload(values);
+                               tuff_sparse_triangular_solve_desc desc{};
+                               desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+                               desc.triangle = TUFF_TRIANGLE_LOWER, desc.unit_diagonal = 1, desc.rows = kRows;
+                               desc.nnz = indices.size(), desc.n = kN, desc.alpha = 1, desc.offsets = o.handle();
+                               desc.indices = j.handle(), desc.values = v.handle(), desc.b = in[0].handle();
+                               desc.x = out.handle();
+                               context.sparse_triangular_solve(desc);
+                             }));
 }
 
 }  // namespace tool

@@ -2789,6 +2789,76 @@ typedef struct tuff_sddmm_desc {
  * rows or columns, and on a CPU device for a k above 2^17. */
 TUFF_API tuff_status tuff_sddmm(tuff_stream stream, const tuff_sddmm_desc* desc);
 
+/* Options of tuff_spgemm(). Since 0.9.0. */
+typedef struct tuff_spgemm_desc {
+  uint32_t struct_size;
+  int32_t dtype;          /* TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_F64 */
+  int32_t index_type;     /* of all indices and offsets: TUFF_I32 or TUFF_I64 */
+  int32_t reserved;       /* zero */
+  uint64_t rows, inner, columns; /* A is rows x inner, B inner x columns, C rows x columns */
+  uint64_t a_nnz, b_nnz;  /* entries that the indices and values of A and B hold */
+  uint64_t max_terms;     /* products that there is room for in scratch memory */
+  uint64_t capacity;      /* entries that c_indices and c_values hold */
+  tuff_buffer a_offsets, a_indices, a_values; /* CSR */
+  tuff_buffer b_offsets, b_indices, b_values; /* CSR */
+  tuff_buffer c_offsets, c_indices, c_values; /* CSR: rows + 1, capacity, capacity */
+  tuff_buffer count;      /* TUFF_I64, one: the entries of the whole result; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer terms;      /* TUFF_I64, one: the products of entries; TUFF_NULL_HANDLE: not wanted */
+} tuff_spgemm_desc;
+
+/* Multiplies two sparse matrices in CSR: C = A * B, in CSR with sorted columns (sparse general matrix-matrix
+ * multiplication). Entries of the same place become one, their sum, also if it is zero; entries of A and B that are out
+ * of range are left out. As in tuff_sparse_convert(), count receives the number of entries, offsets are those of the whole
+ * result, of which the first `capacity` entries are written, and what is left of the room has the index -1 and the value 0.
+ *
+ * The product is a sum of terms, each of an entry of A in column k and an entry of B in row k. All of them are listed,
+ * sorted and added, in scratch memory of about 30 bytes for each of max_terms, whether there are as many or not. How many
+ * there are is known on the device only, and terms receives it. If there are more than max_terms, nothing is multiplied:
+ * C has no entries, and count is 0. So a program calls once with max_terms and capacity 0 and c_offsets, reads terms, and
+ * calls again with this max_terms; as capacity the same number is always enough. A bound that is known beforehand, such
+ * as a_nnz times the entries of B's longest row, does without the first call.
+ * f16 and bf16 are multiplied and summed in f32 and rounded once.
+ * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more rows, columns,
+ * entries of A or B, or inner, for a max_terms of 2^31 or more, and for a capacity of 2^31 - 1 or more. */
+TUFF_API tuff_status tuff_spgemm(tuff_stream stream, const tuff_spgemm_desc* desc);
+
+/* Options of tuff_sparse_triangular_solve(). Since 0.9.0. */
+typedef struct tuff_sparse_triangular_solve_desc {
+  uint32_t struct_size;
+  int32_t dtype;          /* of values, B and X: TUFF_F32, TUFF_F16, TUFF_BF16 or TUFF_F64 */
+  int32_t index_type;     /* of offsets and indices: TUFF_I32 or TUFF_I64 */
+  int32_t triangle;       /* TUFF_TRIANGLE_*: of A as it is stored; entries of the other one are ignored */
+  int32_t transpose;      /* TUFF_NO_TRANS ...: op(A) is A or its transpose */
+  int32_t unit_diagonal;  /* 1: the diagonal is taken as ones, and entries on it are ignored */
+  int32_t levels_ready;   /* 1: levels is what an earlier call for the same places left; 0: it is found, and written */
+  int32_t reserved;       /* zero */
+  uint64_t rows;          /* A is rows x rows */
+  uint64_t nnz;           /* entries that indices and values hold */
+  uint64_t n;             /* columns of B and X; 0: only levels is written */
+  double alpha;
+  tuff_buffer offsets;    /* rows + 1 */
+  tuff_buffer indices;    /* the column of each entry */
+  tuff_buffer values;
+  tuff_buffer levels;     /* TUFF_I32, 2 * rows + 1; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer b, x;       /* dense, row-major, rows x n; x may be b */
+  uint64_t ldb, ldx;      /* 0: dense */
+} tuff_sparse_triangular_solve_desc;
+
+/* Solves a triangular system with a sparse matrix in CSR: op(A) * X = alpha * B. Entries of the same place count as their
+ * sum. A diagonal that is zero or missing is divided by all the same, which gives infinities and NaN.
+ *
+ * A row can be solved when those are that it refers to. Rows are therefore divided into levels: rows of level 0 refer to
+ * none, and the others to rows of lower levels only. Levels are solved one after another, their rows side by side, so the
+ * time is that of the number of levels rather than of rows; one workgroup solves a column of X. Finding the levels takes
+ * longer than solving, and sorts the entries by column. Programs that solve several times with the same places pass
+ * `levels`, which the first call writes, and set levels_ready in later ones. levels has rows + 1 offsets, the rows of
+ * level i being those at offsets i to i + 1 of the list of rows that follows. With levels that are those of other places,
+ * X is not specified. A transposed solve sorts in every call: convert the matrix once instead.
+ * f16 and bf16 are computed in f32, in which rows that are solved are kept, and rounded once.
+ * Errors: INVALID_ARGUMENT if x or levels overlap another operand otherwise. UNSUPPORTED on a device for 2^31 or more rows,
+ * entries or columns, and for a call that takes more than 2^16 dispatches. */
+TUFF_API tuff_status tuff_sparse_triangular_solve(tuff_stream stream, const tuff_sparse_triangular_solve_desc* desc);
+
 /* ---------------------------------------------------------------------------------------------
  * Quantisation. Since 0.9.0.
  *

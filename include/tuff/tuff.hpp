@@ -1155,6 +1155,10 @@ class Operations {
   Outcome spmm(tuff_spmm_desc desc) const { return with_size(tuff_spmm, desc); }
   Outcome sparse_convert(tuff_sparse_convert_desc desc) const { return with_size(tuff_sparse_convert, desc); }
   Outcome sddmm(tuff_sddmm_desc desc) const { return with_size(tuff_sddmm, desc); }
+  Outcome spgemm(tuff_spgemm_desc desc) const { return with_size(tuff_spgemm, desc); }
+  Outcome sparse_triangular_solve(tuff_sparse_triangular_solve_desc desc) const {
+    return with_size(tuff_sparse_triangular_solve, desc);
+  }
   Outcome quantize(tuff_quantize_desc desc) const { return with_size(tuff_quantize, desc); }
   Outcome dequantize(tuff_dequantize_desc desc) const { return with_size(tuff_dequantize, desc); }
   Outcome qgemm(tuff_qgemm_desc desc) const { return with_size(tuff_qgemm, desc); }

@@ -31,6 +31,19 @@ CallText describe(const SddmmArgs& args) {
           args.dtype};
 }
 
+CallText describe(const SpgemmArgs& args) {
+  return {fmt::format("{} {}x{}x{} {} by {} entries, {} terms", dtype_name(args.dtype), args.rows, args.inner,
+                      args.columns, args.a_nnz, args.b_nnz, args.max_terms),
+          args.dtype};
+}
+
+CallText describe(const SparseTriangularSolveArgs& args) {
+  return {fmt::format("{} {} {}{} {} entries n {}{}", dtype_name(args.dtype), args.rows,
+                      args.triangle == TUFF_TRIANGLE_LOWER ? "lower" : "upper", args.transposed() ? " transposed" : "",
+                      args.nnz, args.n, args.levels_ready ? " levels ready" : ""),
+          args.dtype};
+}
+
 }  // namespace
 
 namespace operations {
@@ -41,6 +54,11 @@ const OperationOf<SparseConvertArgs> sparse_convert =
         "sparse_convert", sparse::kTypes);
 const OperationOf<SddmmArgs> sddmm =
     define_operation<SddmmArgs, check_sddmm, host_sddmm, record_sddmm, describe>("sddmm", sparse::kTypes);
+const OperationOf<SpgemmArgs> spgemm =
+    define_operation<SpgemmArgs, check_spgemm, host_spgemm, record_spgemm, describe>("spgemm", sparse::kTypes);
+const OperationOf<SparseTriangularSolveArgs> sparse_triangular_solve =
+    define_operation<SparseTriangularSolveArgs, check_sparse_triangular_solve, host_sparse_triangular_solve,
+                     record_sparse_triangular_solve, describe>("sparse_triangular_solve", sparse::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -1,4 +1,4 @@
-// Sparse matrices: products with dense ones, and conversions between formats.
+// Sparse matrices: products with dense and sparse ones, conversions between formats, triangular systems.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +61,37 @@ struct SddmmArgs {
   bool reads() const { return alpha != 0 && k != 0 && rows != 0 && columns != 0; }
 };
 
+// C = A * B, all in CSR.
+struct SpgemmArgs {
+  int32_t dtype, index_type;
+  uint64_t rows, inner, columns;
+  uint64_t a_nnz, b_nnz;
+  uint64_t max_terms, capacity;
+  const Buffer *a_offsets, *a_indices, *a_values;
+  const Buffer *b_offsets, *b_indices, *b_values;
+  const Buffer *c_offsets, *c_indices, *c_values;
+  const Buffer *count, *terms;  // either may be null
+
+  // There may be entries of both that meet.
+  bool multiplies() const { return a_nnz != 0 && b_nnz != 0 && rows != 0 && inner != 0 && columns != 0; }
+};
+
+// op(A) * X = alpha * B for a triangle A in CSR.
+struct SparseTriangularSolveArgs {
+  int32_t dtype, index_type, triangle, transpose;
+  bool unit_diagonal, levels_ready;
+  uint64_t rows, nnz, n;
+  double alpha;
+  const Buffer *offsets, *indices, *values;
+  const Buffer* levels;  // may be null
+  const Buffer *b, *x;
+  uint64_t ldb, ldx;
+
+  bool transposed() const { return transpose != TUFF_NO_TRANS; }
+  // op(A) is a lower triangle: rows refer to those before them.
+  bool forward() const { return (triangle == TUFF_TRIANGLE_LOWER) != transposed(); }
+};
+
 namespace sparse {
 inline constexpr ElementTypes kTypes = {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64};
 inline constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_I64};
@@ -81,19 +112,27 @@ Dense dense_b(const SddmmArgs& args);
 void check_spmm(const SpmmArgs& args);
 void check_sparse_convert(const SparseConvertArgs& args);
 void check_sddmm(const SddmmArgs& args);
+void check_spgemm(const SpgemmArgs& args);
+void check_sparse_triangular_solve(const SparseTriangularSolveArgs& args);
 
 void host_spmm(const SpmmArgs& args);
 void host_sparse_convert(const SparseConvertArgs& args);
 void host_sddmm(const SddmmArgs& args);
+void host_spgemm(const SpgemmArgs& args);
+void host_sparse_triangular_solve(const SparseTriangularSolveArgs& args);
 
 void record_spmm(Recorder& recorder, const SpmmArgs& args);
 void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args);
 void record_sddmm(Recorder& recorder, const SddmmArgs& args);
+void record_spgemm(Recorder& recorder, const SpgemmArgs& args);
+void record_sparse_triangular_solve(Recorder& recorder, const SparseTriangularSolveArgs& args);
 
 namespace operations {
 extern const OperationOf<SpmmArgs> spmm;
 extern const OperationOf<SparseConvertArgs> sparse_convert;
 extern const OperationOf<SddmmArgs> sddmm;
+extern const OperationOf<SpgemmArgs> spgemm;
+extern const OperationOf<SparseTriangularSolveArgs> sparse_triangular_solve;
 }  // namespace operations
 
 }  // namespace tuff

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <iterator>
 #include <string>
 
 #include "kernels/common/check.hpp"
@@ -185,6 +186,79 @@ void check_sparse_convert(const SparseConvertArgs& args) {
   check_apart(to[1], {from[0], from[1], from[2], to[0]});
   check_apart(to[2], {from[0], from[1], from[2], to[0], to[1]});
   check_apart(count, {from[0], from[1], from[2], to[0], to[1], to[2]});
+}
+
+void check_spgemm(const SpgemmArgs& args) {
+  check_types(args.dtype, args.index_type, "spgemm");
+  constexpr uint64_t kMostOffset = (uint64_t{1} << 31) - 1;
+  check_extent(args.inner, "inner", args.index_type);
+  check_extent(args.columns, "columns", args.index_type);
+  check_extent(args.a_nnz, "a_nnz", args.index_type, kMostOffset);
+  check_extent(args.b_nnz, "b_nnz", args.index_type, kMostOffset);
+  check_extent(args.capacity, "capacity", args.index_type, kMostOffset);
+  // No more entries than terms, which offsets count.
+  check_extent(args.max_terms, "max_terms", args.index_type, kMostOffset);
+  const auto detail = [&] {
+    return fmt::format("rows={} inner={} columns={} a_nnz={} b_nnz={} max_terms={} capacity={}", args.rows, args.inner,
+                       args.columns, args.a_nnz, args.b_nnz, args.max_terms, args.capacity);
+  };
+  const auto numbers = [&](const Buffer* buffer, const char* name, uint64_t elements) {
+    return use(buffer, name, elements, args.index_type, detail);
+  };
+  const uint64_t rows = checked_add(args.rows, 1, "rows"), inner = checked_add(args.inner, 1, "inner");
+  // The offsets of a matrix without entries are not read.
+  const Used a[3] = {numbers(args.a_offsets, "a_offsets", args.a_nnz == 0 ? 0 : rows),
+                     numbers(args.a_indices, "a_indices", args.a_nnz),
+                     use(args.a_values, "a_values", args.a_nnz, args.dtype, detail)};
+  const Used b[3] = {numbers(args.b_offsets, "b_offsets", args.b_nnz == 0 ? 0 : inner),
+                     numbers(args.b_indices, "b_indices", args.b_nnz),
+                     use(args.b_values, "b_values", args.b_nnz, args.dtype, detail)};
+  Used results[5] = {numbers(args.c_offsets, "c_offsets", rows),
+                     numbers(args.c_indices, "c_indices", args.capacity),
+                     use(args.c_values, "c_values", args.capacity, args.dtype, detail),
+                     {"count", nullptr, 0},
+                     {"terms", nullptr, 0}};
+  if (args.count != nullptr) results[3] = use(args.count, "count", 1, TUFF_I64, detail);
+  if (args.terms != nullptr) results[4] = use(args.terms, "terms", 1, TUFF_I64, detail);
+  for (size_t i = 0; i < std::size(results); ++i) {
+    check_apart(results[i], {a[0], a[1], a[2], b[0], b[1], b[2]});
+    for (size_t j = 0; j < i; ++j) check_apart(results[i], {results[j]});
+  }
+}
+
+void check_sparse_triangular_solve(const SparseTriangularSolveArgs& args) {
+  check_types(args.dtype, args.index_type, "sparse_triangular_solve");
+  require(args.triangle == TUFF_TRIANGLE_LOWER || args.triangle == TUFF_TRIANGLE_UPPER,
+          "triangle is {}, must be TUFF_TRIANGLE_LOWER or _UPPER", args.triangle);
+  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
+          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  check_extent(args.rows, "rows", args.index_type);
+  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  check_ld(args.ldb, args.n, "ldb");
+  check_ld(args.ldx, args.n, "ldx");
+  require(!args.levels_ready || args.levels != nullptr || args.rows == 0,
+          "levels_ready is 1 and levels is TUFF_NULL_HANDLE");
+  if (args.levels != nullptr) {
+    require(args.rows < uint64_t{1} << 31, "levels are i32, and rows is {}, at most 2^31 - 1", args.rows);
+  }
+  if (args.rows == 0) return;
+  const auto detail = [&] {
+    return fmt::format("rows={} nnz={} n={} ldb={} ldx={}", args.rows, args.nnz, args.n, args.ldb, args.ldx);
+  };
+  const bool reads = args.nnz != 0;
+  const uint64_t offsets = checked_add(args.rows, 1, "rows");
+  const Used a[3] = {use(args.offsets, "offsets", reads ? offsets : 0, args.index_type, detail),
+                     use(args.indices, "indices", args.nnz, args.index_type, detail),
+                     use(args.values, "values", args.n == 0 ? 0 : args.nnz, args.dtype, detail)};
+  const Used b = use(args.b, "b", footprint({args.rows, args.n, args.ldb, 0}, 1, "b"), args.dtype, detail);
+  const Used x = use(args.x, "x", footprint({args.rows, args.n, args.ldx, 0}, 1, "x"), args.dtype, detail);
+  check_apart(x, {a[0], a[1], a[2]});
+  check_overlap(x.buffer, x.name, x.bytes, b.buffer, b.name, b.bytes, args.ldb == args.ldx);
+  if (args.levels == nullptr) return;
+  const Used levels =
+      use(args.levels, "levels", checked_add(checked_mul(args.rows, 2, "rows"), 1, "rows"), TUFF_I32, detail);
+  check_apart(x, {levels});
+  if (!args.levels_ready) check_apart(levels, {a[0], a[1], a[2], b});
 }
 
 }  // namespace tuff

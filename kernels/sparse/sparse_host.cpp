@@ -1,5 +1,6 @@
 // Reference implementations of sparse matrices: entries one after another, in double precision.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
@@ -183,6 +184,113 @@ void convert(const SparseConvertArgs& args) {
   }
 }
 
+// The entries of row i of a matrix in CSR that are in range: body(entry, column).
+template <typename Body>
+void each_entry(const Buffer* offsets, const Buffer* indices, int32_t index_type, uint64_t i, uint64_t nnz,
+                uint64_t columns, const Body& body) {
+  if (nnz == 0) return;
+  const uint64_t end = offset_at(offsets, index_type, i + 1, nnz);
+  for (uint64_t e = offset_at(offsets, index_type, i, nnz); e < end; ++e) {
+    const int64_t column = number_at(indices, index_type, e);
+    if (in_range(column, columns)) body(e, static_cast<uint64_t>(column));
+  }
+}
+
+// Calls body(entry of A, entry of B, column) for each term of row i.
+template <typename Body>
+void each_term(const SpgemmArgs& args, uint64_t i, const Body& body) {
+  each_entry(args.a_offsets, args.a_indices, args.index_type, i, args.a_nnz, args.inner, [&](uint64_t a, uint64_t k) {
+    each_entry(args.b_offsets, args.b_indices, args.index_type, k, args.b_nnz, args.columns,
+               [&](uint64_t b, uint64_t column) { body(a, b, column); });
+  });
+}
+
+template <typename T>
+void spgemm(const SpgemmArgs& args) {
+  uint64_t terms = 0, count = 0;
+  for (uint64_t i = 0; i < args.rows; ++i) each_term(args, i, [&](uint64_t, uint64_t, uint64_t) { ++terms; });
+  if (args.terms != nullptr) args.terms->host<int64_t>()[0] = static_cast<int64_t>(terms);
+  const bool multiplies = terms <= args.max_terms;
+  std::map<uint64_t, double> row;
+  for (uint64_t i = 0; i < args.rows; ++i) {
+    set_number(args.c_offsets, args.index_type, i, static_cast<int64_t>(count));
+    if (!multiplies) continue;
+    row.clear();
+    each_term(args, i, [&](uint64_t a, uint64_t b, uint64_t column) {
+      row[column] += double{args.a_values->host<T>()[a]} * double{args.b_values->host<T>()[b]};
+    });
+    for (const auto& [column, value] : row) {
+      if (count < args.capacity) {
+        set_number(args.c_indices, args.index_type, count, static_cast<int64_t>(column));
+        args.c_values->host<T>()[count] = T(value);
+      }
+      ++count;
+    }
+  }
+  set_number(args.c_offsets, args.index_type, args.rows, static_cast<int64_t>(count));
+  if (args.count != nullptr) args.count->host<int64_t>()[0] = static_cast<int64_t>(count);
+  for (uint64_t i = count; i < args.capacity; ++i) {
+    set_number(args.c_indices, args.index_type, i, -1);
+    args.c_values->host<T>()[i] = T(0.0);
+  }
+}
+
+// An entry of op(A) in its row, of its triangle or its diagonal.
+struct Factor {
+  uint64_t column;
+  double value;
+};
+
+template <typename T>
+void triangular_solve(const SparseTriangularSolveArgs& args) {
+  const uint64_t rows = args.rows;
+  std::vector<std::vector<Factor>> matrix(rows);
+  for (uint64_t i = 0; i < rows; ++i) {
+    each_entry(args.offsets, args.indices, args.index_type, i, args.nnz, rows, [&](uint64_t e, uint64_t j) {
+      const bool wanted = args.triangle == TUFF_TRIANGLE_LOWER ? j <= i : j >= i;
+      const double value = args.n == 0 ? 0.0 : double{args.values->host<T>()[e]};
+      if (wanted) matrix[args.transposed() ? j : i].push_back({args.transposed() ? i : j, value});
+    });
+  }
+  // Rows in an order in which each refers to earlier ones.
+  const auto at = [&](uint64_t place) { return args.forward() ? place : rows - 1 - place; };
+  std::vector<uint64_t> level(rows);
+  for (uint64_t place = 0; place < rows; ++place) {
+    const uint64_t i = at(place);
+    for (const Factor& f : matrix[i]) {
+      if (f.column != i) level[i] = std::max(level[i], level[f.column] + 1);
+    }
+  }
+  if (args.levels != nullptr && !args.levels_ready) {
+    std::vector<uint64_t> order(rows);
+    for (uint64_t i = 0; i < rows; ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) { return level[a] < level[b]; });
+    int32_t* const levels = args.levels->host<int32_t>();
+    uint64_t below = 0;
+    for (uint64_t l = 0; l <= rows; ++l) {
+      while (below < rows && level[order[below]] < l) ++below;
+      levels[l] = static_cast<int32_t>(below);
+    }
+    for (uint64_t i = 0; i < rows; ++i) levels[rows + 1 + i] = static_cast<int32_t>(order[i]);
+  }
+  std::vector<double> solved(rows);
+  for (uint64_t k = 0; k < args.n; ++k) {
+    for (uint64_t place = 0; place < rows; ++place) {
+      const uint64_t i = at(place);
+      double sum = 0, diagonal = args.unit_diagonal ? 1 : 0;
+      for (const Factor& f : matrix[i]) {
+        if (f.column != i) {
+          sum += f.value * solved[f.column];
+        } else if (!args.unit_diagonal) {
+          diagonal += f.value;
+        }
+      }
+      solved[i] = (args.alpha * double{args.b->host<T>()[i * args.ldb + k]} - sum) / diagonal;
+      args.x->host<T>()[i * args.ldx + k] = T(solved[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void host_spmm(const SpmmArgs& args) {
@@ -201,6 +309,14 @@ void host_sddmm(const SddmmArgs& args) {
 
 void host_sparse_convert(const SparseConvertArgs& args) {
   with_type(args.dtype, [&]<typename T>(T) { convert<T>(args); });
+}
+
+void host_spgemm(const SpgemmArgs& args) {
+  with_type(args.dtype, [&]<typename T>(T) { spgemm<T>(args); });
+}
+
+void host_sparse_triangular_solve(const SparseTriangularSolveArgs& args) {
+  with_type(args.dtype, [&]<typename T>(T) { triangular_solve<T>(args); });
 }
 
 }  // namespace tuff

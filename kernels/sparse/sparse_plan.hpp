@@ -50,8 +50,8 @@ struct Merge {
   double alpha, beta;
 };
 
-// How the merge path is cut: a part is a lane's (sparse_merge.comp) or a workgroup's (sparse_rows.comp, for CPU devices;
-// sparse_tiles.comp, for few columns on GPUs).
+// How the merge path is cut: a part is a lane's (sparse_merge.comp) or a workgroup's (sparse_rows.comp, for CPU
+// devices; sparse_tiles.comp, for few columns on GPUs).
 enum class Share : uint8_t { lanes, rows, tiles };
 struct MergeCut {
   Share share;
@@ -93,6 +93,45 @@ struct Offsets {
   bool dense;
 };
 void record_offsets(Recorder& recorder, const Offsets& offsets);
+
+// A matrix in CSR or COO (major numbers are rows) or CSC (columns) that entries become, or the elements of a dense
+// matrix that are not zero (sparse_result_vulkan.cpp).
+struct Result {
+  const char* label;
+  int32_t dtype;         // of the entries' values, and of the result's
+  uint64_t index_bytes;  // of the result's numbers
+  uint64_t majors, minors;
+  uint64_t entries;   // of the source
+  uint64_t capacity;  // of the result
+  // Offsets of the major numbers, or these numbers (without bytes: not wanted); minor numbers; values.
+  Buffer offsets, major, minor, values;
+  const Buffer* count;   // null: not wanted
+  const Buffer* source;  // the entries' values, or the dense matrix
+  bool from_dense;
+  uint64_t source_span, major_stride, minor_stride;  // of the dense matrix, in elements
+};
+
+// What sorting entries leaves: major numbers in order, where each entry was, and minor numbers by where they were.
+struct Sorted {
+  const Buffer *keys, *order, *minor;
+};
+
+// The scratch memory of record_result(), which depends on sizes only.
+struct ResultCut {
+  bool sums;  // values are sums of entries
+  Merge merge;
+  MergeCut cut;
+  uint64_t flags, runs, memory;           // bytes
+  uint64_t flags_at, runs_at, memory_at;  // places
+};
+ResultCut cut_result(const Recorder& recorder, const Result& result, ScratchLayout& layout);
+// Marks where an entry of the result begins, counts the marks, and looks each entry up. sorted: unused if from_dense.
+void record_result(Recorder& recorder, const Result& result, const ResultCut& cut, const Buffer& memory,
+                   const Sorted& sorted);
+
+// to[i] = from[places[i]], of n numbers of 32 bits.
+void record_pick(Recorder& recorder, const char* label, const Buffer& from, const Buffer& places, uint64_t n,
+                 const Buffer& to);
 
 // The run of a kernel whose lanes each process items one after another, and the dispatch's workgroups.
 struct Items {

@@ -145,7 +145,8 @@ def test_misuse(ctx):
     a = sparse.from_dense(ctx.array([[1.0, 0, 2], [0, 3, 0], [0, 0, 0], [4, 0, 5]]))
     x = ctx.ones((3,))
     for call, error, text in (
-        (lambda: a @ a, TypeError, "two sparse matrices"),
+        (lambda: a @ a, ValueError, r"shapes \(4, 3\) and \(4, 3\)"),
+        (lambda: a @ a.T.astype(np.float16), TypeError, "float32 and float16"),
         (lambda: a @ ctx.ones((4,)), ValueError, r"shapes \(4, 3\) and \(4,\)"),
         (lambda: x @ a, ValueError, r"shapes \(3,\) and \(4, 3\)"),
         (lambda: a @ x.astype(np.float16), TypeError, "float32 and float16"),
@@ -219,3 +220,78 @@ def test_misuse_of_sampled_products(ctx):
         sparse.sampled_product(places, places, y)
     with tuff.Context(backend="host") as other, pytest.raises(ValueError, match="different contexts"):
         sparse.sampled_product(places, x, other.ones((3, 4)))
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_products_of_sparse_matrices(ctx, form, dtype, index):
+    x, y = whole(17, 23).astype(dtype), whole(23, 11).astype(dtype)
+    a = sparse.from_dense(ctx.array(x), form, index_dtype=index)
+    b = sparse.from_dense(ctx.array(y), "csc" if form == "csc" else "csr")
+    c = a @ b
+    assert c.format == b.format and c.dtype == dtype and c.indptr.dtype == index
+    same(c, x @ y)
+    wanted = (x != 0).astype(int) @ (y != 0).astype(int) != 0
+    assert c.nnz == c.data.size == wanted.sum()  # sums that cancel stay entries
+    same(a @ a.T, x @ x.T)
+    same(a @ a.T @ a, x @ x.T @ x)
+    same(b.T.dot(b), y.T @ y)
+
+
+def test_products_of_rows_and_of_nothing(ctx):
+    x = whole(30, 20)
+    a = sparse.from_dense(ctx.array(x))
+    same(a[7:19] @ a.T, x[7:19] @ x.T)
+    for rows, inner, columns in ((0, 4, 5), (4, 0, 5), (4, 5, 0), (4, 5, 6)):
+        c = sparse.from_dense(ctx.zeros((rows, inner))) @ sparse.from_dense(ctx.zeros((inner, columns)))
+        assert c.shape == (rows, columns) and c.nnz == 0
+        same(c, np.zeros((rows, columns), np.float32))
+    stray = sparse.coo_array(([1, 2, 4], ([0, 1, 0], [1, 9, 1])), (2, 3), context=ctx).astype(np.float32)
+    same(stray @ sparse.eye(3, context=ctx), [[0, 5, 0], [0, 0, 0]])
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_triangular_systems(ctx, form, lower, unit):
+    dense = RNG.uniform(-1, 1, (40, 40)) * (RNG.random((40, 40)) < 0.15) / 4 + np.diag(RNG.uniform(1, 2, 40))
+    dense = dense.astype(np.float32)
+    triangle = (np.tril if lower else np.triu)(dense).astype(np.float64)
+    if unit:
+        np.fill_diagonal(triangle, 1)
+    a = sparse.from_dense(ctx.array(dense), form)
+    solver = sparse.TriangularSolver(a, lower=lower, unit_diagonal=unit)
+    for b in (RNG.uniform(-1, 1, 40), RNG.uniform(-1, 1, (40, 3))):
+        wanted = np.linalg.solve(triangle, b.astype(np.float32))
+        x = solver.solve(ctx.array(b, np.float32))
+        # |x - x'| <= |T^-1| |T| |x| times gamma of at most 40 entries and 4.
+        bound = np.abs(np.linalg.inv(triangle)) @ np.abs(triangle) @ np.abs(wanted) * 45 * 2.0**-23
+        assert x.shape == b.shape and (np.abs(x.numpy() - wanted) <= bound + 1e-7).all()
+        np.testing.assert_array_equal(sparse.spsolve_triangular(a, ctx.array(b, np.float32), lower, unit_diagonal=unit).numpy(), x.numpy())
+    assert 1 < solver.levels <= 40
+
+
+def test_triangular_systems_of_one_level_and_of_nothing(ctx):
+    diagonal = sparse.eye(5, context=ctx) * 4
+    solver = sparse.TriangularSolver(diagonal)
+    assert solver.levels == 1
+    same(solver.solve(ctx.array([4.0, 8, 0, -4, 2])), np.float32([1, 2, 0, -1, 0.5]))
+    same(solver.solve(ctx.zeros((5, 0))), np.zeros((5, 0), np.float32))
+    none = sparse.TriangularSolver(sparse.from_dense(ctx.zeros((0, 0))))
+    assert none.levels == 0 and none.solve(ctx.zeros((0,))).shape == (0,)
+    assert np.isinf(sparse.spsolve_triangular(sparse.from_dense(ctx.zeros((2, 2))), ctx.ones((2,))).numpy()).all()
+
+
+def test_misuse_of_triangular_systems(ctx):
+    a = sparse.eye(4, context=ctx)
+    for call, error, text in (
+        (lambda: sparse.TriangularSolver(a.todense()), TypeError, "sparse matrix"),
+        (lambda: sparse.TriangularSolver(a[:3]), ValueError, "as many columns as rows"),
+        (lambda: sparse.spsolve_triangular(a, ctx.ones((3,))), ValueError, r"needs \(4,\)"),
+        (lambda: sparse.spsolve_triangular(a, ctx.ones((4, 1, 1))), ValueError, "needs"),
+        (lambda: sparse.spsolve_triangular(a, ctx.ones((4,), np.float16)), TypeError, "float32 and float16"),
+        (lambda: sparse.spsolve_triangular(a, np.ones(4, np.float32)), TypeError, "NumPy array"),
+    ):
+        with pytest.raises(error, match=text):
+            call()

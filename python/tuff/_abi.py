@@ -1847,6 +1847,62 @@ class SddmmDesc(Structure):
     ]
 
 
+class SpgemmDesc(Structure):
+    """tuff_spgemm_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("reserved", c_int32),
+        ("rows", c_uint64),
+        ("inner", c_uint64),
+        ("columns", c_uint64),
+        ("a_nnz", c_uint64),
+        ("b_nnz", c_uint64),
+        ("max_terms", c_uint64),
+        ("capacity", c_uint64),
+        ("a_offsets", c_uint64),
+        ("a_indices", c_uint64),
+        ("a_values", c_uint64),
+        ("b_offsets", c_uint64),
+        ("b_indices", c_uint64),
+        ("b_values", c_uint64),
+        ("c_offsets", c_uint64),
+        ("c_indices", c_uint64),
+        ("c_values", c_uint64),
+        ("count", c_uint64),
+        ("terms", c_uint64),
+    ]
+
+
+class SparseTriangularSolveDesc(Structure):
+    """tuff_sparse_triangular_solve_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("index_type", c_int32),
+        ("triangle", c_int32),
+        ("transpose", c_int32),
+        ("unit_diagonal", c_int32),
+        ("levels_ready", c_int32),
+        ("reserved", c_int32),
+        ("rows", c_uint64),
+        ("nnz", c_uint64),
+        ("n", c_uint64),
+        ("alpha", c_double),
+        ("offsets", c_uint64),
+        ("indices", c_uint64),
+        ("values", c_uint64),
+        ("levels", c_uint64),
+        ("b", c_uint64),
+        ("x", c_uint64),
+        ("ldb", c_uint64),
+        ("ldx", c_uint64),
+    ]
+
+
 class QuantizeDesc(Structure):
     """tuff_quantize_desc"""
 
@@ -2378,6 +2434,8 @@ FUNCTIONS = {
     "tuff_spmm": (c_int32, [c_uint64, POINTER(SpmmDesc)]),
     "tuff_sparse_convert": (c_int32, [c_uint64, POINTER(SparseConvertDesc)]),
     "tuff_sddmm": (c_int32, [c_uint64, POINTER(SddmmDesc)]),
+    "tuff_spgemm": (c_int32, [c_uint64, POINTER(SpgemmDesc)]),
+    "tuff_sparse_triangular_solve": (c_int32, [c_uint64, POINTER(SparseTriangularSolveDesc)]),
     # Quantisation
     "tuff_quantize": (c_int32, [c_uint64, POINTER(QuantizeDesc)]),
     "tuff_dequantize": (c_int32, [c_uint64, POINTER(DequantizeDesc)]),

@@ -3,6 +3,7 @@ bfloat16, with indices of int32 or int64.
 
     a = tuff.sparse.from_scipy(scipy_matrix)      # or from_dense(array), or coo_array((data, (row, col)), shape)
     y = a @ x                                     # x: a vector, a matrix, or a stack of matrices on the same context
+    c = a @ a.T                                   # the product of two sparse matrices is a sparse one
     s = (a + 2 * a.T).tocsr()[10:20].todense()
 
 The arrays that a matrix consists of are on a device, and their contents are not checked: an entry with an index out of
@@ -29,7 +30,7 @@ from ._storage import SparseStorage, as_dtype
 if TYPE_CHECKING:
     Shape = Tuple[int, int]
 
-__all__ = ["coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse", "sampled_product"]
+__all__ = ["TriangularSolver", "coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse", "sampled_product", "spsolve_triangular"]
 
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -176,13 +177,16 @@ class _Matrix(SparseStorage):
 
     # Products.
 
-    def __matmul__(self, other: object) -> Array:
-        return _product(self, other, right=False)
+    def __matmul__(self, other: object) -> Union[Array, _Matrix]:
+        """The product with a dense array, which is dense, or with a sparse matrix, which is sparse: in CSC if both are,
+        otherwise in CSR, without duplicates and with sorted indices. For the latter it waits, to know how many terms and
+        entries there are."""
+        return _multiplied(self, other) if isinstance(other, _Matrix) else _product(self, other, right=False)
 
     def __rmatmul__(self, other: object) -> Array:
         return _product(self, other, right=True)
 
-    def dot(self, other: object) -> Array:
+    def dot(self, other: object) -> Union[Array, _Matrix]:
         """a @ other."""
         return self @ other
 
@@ -417,8 +421,6 @@ def _convert(
 
 
 def _product(a: _Matrix, x: object, right: bool) -> Array:
-    if isinstance(x, SparseStorage):
-        raise TypeError("the product of two sparse matrices is not available; .todense() makes one of them dense")
     require_array(x, "the dense operand")
     if x.dtype != a.dtype:
         raise TypeError(f"operands of {a.dtype} and {x.dtype}")
@@ -452,6 +454,106 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     if result.size != 0:
         check(raw.tuff_spmm(x.context.stream_handle, desc))
     return result
+
+
+def _require_same(a: _Matrix, b: Union[_Matrix, Array]) -> None:
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands of {a.dtype} and {b.dtype}")
+    if a.context is not b.context:
+        raise ValueError("operands are of different contexts")
+
+
+def _with_index(a: csr_array, index: np.dtype) -> csr_array:
+    return a if a.indptr.dtype == index else csr_array._made(a.data, a.indices.astype(index), a.indptr.astype(index), a.shape)
+
+
+def _multiplied(a: _Matrix, b: _Matrix) -> _Matrix:
+    _require_same(a, b)
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the columns of the first are the rows of the second")
+    if isinstance(a, csc_array) and isinstance(b, csc_array):  # the buffers are those of the transposed matrices in CSR
+        return _multiplied(b.T, a.T).T
+    left, right, context = a.tocsr(), b.tocsr(), a.context
+    index = np.promote_types(left.indptr.dtype, right.indptr.dtype)
+    left, right = _with_index(left, index), _with_index(right, index)
+    shape = (a.shape[0], b.shape[1])
+    desc = raw.SpgemmDesc(dtype=dtype_of(a.data), index_type=raw.I64 if index == np.int64 else raw.I32)
+    desc.rows, desc.inner, desc.columns = *a.shape, b.shape[1]
+    desc.a_nnz, desc.b_nnz = left.data.size, right.data.size
+    desc.a_offsets, desc.a_indices, desc.a_values = _handle(left.indptr), _handle(left.indices), _handle(left.data)
+    desc.b_offsets, desc.b_indices, desc.b_values = _handle(right.indptr), _handle(right.indices), _handle(right.data)
+    offsets, number = context.empty((shape[0] + 1,), index), context.empty((1,), np.int64)
+    desc.c_offsets, desc.terms = offsets.buffer.handle, number.buffer.handle
+    check(raw.tuff_spgemm(context.stream_handle, desc))
+    terms = int(number.numpy()[0])
+    if terms == 0:
+        return csr_array._made(context.empty((0,), a.dtype), context.empty((0,), index), offsets, shape)
+    capacity = min(terms, shape[0] * shape[1])
+    indices, values = context.empty((capacity,), index), context.empty((capacity,), a.dtype)
+    desc.max_terms, desc.capacity, desc.terms, desc.count = terms, capacity, 0, number.buffer.handle
+    desc.c_indices, desc.c_values = indices.buffer.handle, values.buffer.handle
+    check(raw.tuff_spgemm(context.stream_handle, desc))
+    count = int(number.numpy()[0])
+    if count < capacity:  # room for all terms is several times the result
+        indices, values = indices[:count].copy(), values[:count].copy()
+    return csr_array._made(values, indices, offsets, shape)
+
+
+class TriangularSolver:
+    """Solves systems with the lower or the upper triangle of a sparse matrix. What order its rows can be solved in is found
+    once, on the device; entries of the other triangle are ignored, and with unit_diagonal those on the diagonal too.
+
+        solver = TriangularSolver(l, unit_diagonal=True)
+        x = solver.solve(b)
+    """
+
+    __slots__ = ("_matrix", "_lower", "_unit", "_levels")
+
+    def __init__(self, a: _Matrix, *, lower: bool = True, unit_diagonal: bool = False) -> None:
+        if not isinstance(a, _Matrix):
+            raise TypeError(f"a is {type(a).__name__}, needs a sparse matrix")
+        if a.shape[0] != a.shape[1]:
+            raise ValueError(f"a has shape {a.shape}, needs as many columns as rows")
+        self._matrix, self._lower, self._unit = a.tocsr(), bool(lower), bool(unit_diagonal)
+        self._levels = self._matrix.context.empty((2 * a.shape[0] + 1,), np.int32)
+        if a.shape[0] != 0:
+            check(raw.tuff_sparse_triangular_solve(a.context.stream_handle, self._desc()))
+
+    def _desc(self) -> raw.SparseTriangularSolveDesc:
+        a = self._matrix
+        desc = raw.SparseTriangularSolveDesc(dtype=dtype_of(a.data), rows=a.shape[0], nnz=a.data.size, alpha=1.0)
+        desc.index_type = raw.I64 if a.indptr.dtype == np.int64 else raw.I32
+        desc.triangle = raw.TRIANGLE_LOWER if self._lower else raw.TRIANGLE_UPPER
+        desc.unit_diagonal, desc.levels = int(self._unit), _handle(self._levels)
+        desc.offsets, desc.indices, desc.values = _handle(a.indptr), _handle(a.indices), _handle(a.data)
+        return desc
+
+    @property
+    def levels(self) -> int:
+        """How many steps a solution takes, in each of which rows are solved side by side. Waits for the device."""
+        rows = self._matrix.shape[0]
+        return int(np.searchsorted(self._levels.numpy()[: rows + 1], rows)) if rows else 0
+
+    def solve(self, b: Array) -> Array:
+        """x with a @ x = b, for a vector b or the columns of a matrix."""
+        require_array(b, "b")
+        _require_same(self._matrix, b)
+        rows = self._matrix.shape[0]
+        if b.ndim not in (1, 2) or b.shape[0] != rows:
+            raise ValueError(f"b has shape {b.shape}, needs ({rows},) or ({rows}, n)")
+        x = b.context.empty(b.shape, b.dtype)
+        if x.size != 0:
+            desc = self._desc()
+            desc.n, desc.levels_ready = (1 if b.ndim == 1 else b.shape[1]), 1
+            desc.b, desc.x = _handle(b), _handle(x)
+            check(raw.tuff_sparse_triangular_solve(b.context.stream_handle, desc))
+        return x
+
+
+def spsolve_triangular(a: _Matrix, b: Array, lower: bool = True, *, unit_diagonal: bool = False) -> Array:
+    """x with a @ x = b, where of a sparse matrix the lower or the upper triangle is taken. TriangularSolver keeps what this
+    finds out about the matrix, for several b."""
+    return TriangularSolver(a, lower=lower, unit_diagonal=unit_diagonal).solve(b)
 
 
 def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = False, weighted: bool = False) -> _Matrix:

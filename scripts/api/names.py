@@ -66,7 +66,7 @@ VALUES = {
     "tuff_stream_desc.flags": "number",  # no flag so far
     **dict.fromkeys(
         "validation prewarm asymmetric maximum logarithm elementwise exclusive reverse descending ceil_mode count_include_pad adaptive align_corners negative "
-        "interleaved strided unit_diagonal robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
+        "interleaved strided unit_diagonal levels_ready robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
         "supports_matrix_cores supports_addresses yes done".split(),
         "boolean",
     ),

@@ -1,6 +1,8 @@
 // Sparse matrices. Values are integers whose sums every type's arithmetic holds exactly, so that devices and the host
 // agree to the bit. Offsets ascend, as they must; indices may be out of range.
 #include <algorithm>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "fuzz/matrices.hpp"
@@ -152,10 +154,91 @@ void draw_sddmm(Draft& d) {
   };
 }
 
+void draw_spgemm(Draft& d) {
+  const int32_t dtype = draw_type(d), index_type = draw_index(d);
+  const auto extent = [&] { return std::min<uint64_t>(draw_extent(d, 30), 900); };
+  const auto entries = [&] { return d.extent(d.shape.one_in(8) ? 0 : d.shape.between(1, 120), 0, 120); };
+  const uint64_t rows = extent(), inner = extent(), columns = extent(), a_nnz = entries(), b_nnz = entries();
+  // Usually enough; each entry of A meets all of B in one row at most.
+  const uint64_t most = std::min<uint64_t>(a_nnz * b_nnz, 3000);
+  const uint64_t max_terms = d.extent(d.shape.one_in(6) ? 0 : d.shape.one_in(4) ? d.shape.below(40) : most, 0, 3000);
+  const uint64_t capacity = d.extent(d.shape.one_in(4) ? d.shape.below(20) : most / 2 + d.shape.below(9), 0, 1500);
+  d.set("dtype", dtype), d.set("index_type", index_type), d.set("rows", rows), d.set("inner", inner);
+  d.set("columns", columns), d.set("a_nnz", a_nnz), d.set("b_nnz", b_nnz), d.set("max_terms", max_terms);
+  d.set("capacity", capacity);
+  const auto offsets = [&](const char* name, uint64_t lines, uint64_t nnz) {
+    d.input(name, index_type, nnz == 0 ? 0 : lines + 1, Fill::offsets, static_cast<double>(nnz)).keep_values = true;
+  };
+  offsets("a_offsets", rows, a_nnz), offsets("b_offsets", inner, b_nnz);
+  d.input("a_indices", index_type, a_nnz, Fill::indices, static_cast<double>(inner));
+  d.input("b_indices", index_type, b_nnz, Fill::indices, static_cast<double>(columns));
+  d.input("a_values", dtype, a_nnz, Fill::integers, 3), d.input("b_values", dtype, b_nnz, Fill::integers, 3);
+  d.output("c_offsets", index_type, rows + 1), d.output("c_indices", index_type, capacity);
+  d.output("c_values", dtype, capacity);
+  if (d.free.one_in(2)) d.output("count", TUFF_I64, 1);
+  if (d.free.one_in(2)) d.output("terms", TUFF_I64, 1);
+  d.suits = [&d, a_nnz, b_nnz] {
+    const Seen &a = d.of("a_values").seen, &b = d.of("b_values").seen;
+    return ascends(d.of("a_offsets")) && ascends(d.of("b_offsets")) && a.integral && b.integral &&
+           a.most * b.most * static_cast<double>(std::max<uint64_t>(a_nnz * b_nnz, 1)) < kExact;
+  };
+}
+
+// A system whose solution is one of integers: the diagonal is ones. With another one only levels are wanted.
+void draw_sparse_triangular_solve(Draft& d) {
+  const int32_t dtype = d.shape.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F64}), index_type = draw_index(d);
+  const bool upper = d.shape.one_in(2), unit = !d.shape.one_in(4), padded = d.shape.one_in(2);
+  const int32_t transpose = static_cast<int32_t>(d.shape.below(3));
+  const uint64_t rows = std::min<uint64_t>(draw_extent(d, 40), 900);
+  const uint64_t nnz = d.extent(d.shape.one_in(6) ? 0 : d.shape.between(1, 90), 0, 90);
+  const uint64_t n = !unit ? 0 : d.shape.one_in(3) ? 1 : std::min<uint64_t>(draw_extent(d, 9), 300);
+  const double alpha = d.shape.of({1.0, 1.0, -2.0, 0.0});
+  d.set("dtype", dtype), d.set("index_type", index_type), d.set("transpose", transpose);
+  d.set("triangle", upper ? TUFF_TRIANGLE_UPPER : TUFF_TRIANGLE_LOWER), d.set("unit_diagonal", unit ? 1 : 0);
+  d.set("rows", rows), d.set("nnz", nnz), d.set("n", n);
+  d.real("alpha", alpha);
+  const Stored b = draw_dense(d, "ldb", rows, n, 1, padded, false), x = draw_dense(d, "ldx", rows, n, 1, padded, false);
+  const bool reads = rows != 0 && nnz != 0;
+  d.input("offsets", index_type, reads ? rows + 1 : 0, Fill::offsets, static_cast<double>(nnz)).keep_values = true;
+  d.input("indices", index_type, reads ? nnz : 0, Fill::indices, static_cast<double>(rows)).keep_values = true;
+  d.input("values", dtype, reads && n != 0 ? nnz : 0, Fill::integers, 2).keep_values = true;
+  d.input("b", dtype, footprint(b.axes(1)), Fill::integers, 3);
+  d.output("x", dtype, footprint(x.axes(1))).axes = x.axes(1);
+  if (rows != 0 && d.free.one_in(2)) d.output("levels", TUFF_I32, 2 * rows + 1);
+  d.suits = [&d, rows, nnz, n, alpha, forward = upper == (transpose != TUFF_NO_TRANS), transpose] {
+    const Operand &offsets = d.of("offsets"), &indices = d.of("indices"), &values = d.of("values");
+    if (!ascends(offsets)) return false;
+    if (rows == 0 || n == 0) return true;
+    const Seen &right = d.of("b").seen, &factors = d.of("values").seen;
+    if (!right.integral || !factors.integral) return false;
+    // The largest that each row can become, by the sizes of all entries, whichever triangle they are in.
+    std::vector<double> most(rows, std::abs(alpha) * right.most);
+    std::vector<std::vector<std::pair<uint64_t, double>>> refers(rows);
+    for (uint64_t i = 0; i < rows && nnz != 0; ++i) {
+      for (auto e = static_cast<uint64_t>(std::clamp(offsets.values[i], 0.0, static_cast<double>(nnz)));
+           e < static_cast<uint64_t>(std::clamp(offsets.values[i + 1], 0.0, static_cast<double>(nnz))); ++e) {
+        const double index = indices.values[e];
+        if (!(index >= 0 && index < static_cast<double>(rows))) continue;
+        const auto j = static_cast<uint64_t>(index);
+        const uint64_t row = transpose != TUFF_NO_TRANS ? j : i, column = transpose != TUFF_NO_TRANS ? i : j;
+        if (forward ? column < row : column > row) refers[row].push_back({column, std::abs(values.values[e])});
+      }
+    }
+    for (uint64_t place = 0; place < rows; ++place) {
+      const uint64_t row = forward ? place : rows - 1 - place;
+      for (const auto& [column, size] : refers[row]) most[row] += size * most[column];
+      if (!(most[row] < kExact)) return false;
+    }
+    return true;
+  };
+}
+
 constexpr Description kSparse[] = {
     {"tuff_spmm", "sparse", draw_spmm},
     {"tuff_sparse_convert", "sparse", draw_sparse_convert},
     {"tuff_sddmm", "sparse", draw_sddmm},
+    {"tuff_spgemm", "sparse", draw_spgemm},
+    {"tuff_sparse_triangular_solve", "sparse", draw_sparse_triangular_solve},
 };
 
 }  // namespace

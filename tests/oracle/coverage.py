@@ -56,6 +56,8 @@ GROUPS = {
     ("spmm", "transpose"): ("tuff_transpose",),
     ("sddmm", "place_format"): ("tuff_sparse_format", "TUFF_SPARSE_CSC", "TUFF_SPARSE_DENSE"),
     ("sddmm", "transpose"): ("tuff_transpose",),
+    ("sparse_triangular_solve", "triangle"): ("tuff_triangle",),
+    ("sparse_triangular_solve", "transpose"): ("tuff_transpose",),
     ("sparse_convert", "from_format"): ("tuff_sparse_format",),
     ("sparse_convert", "to_format"): ("tuff_sparse_format",),
 }

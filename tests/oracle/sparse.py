@@ -1,4 +1,4 @@
-"""Sparse matrices against scipy.sparse"""
+"""Sparse matrices against scipy.sparse; triangular systems against NumPy, row by row"""
 
 from __future__ import annotations
 
@@ -235,3 +235,113 @@ def sddmm(draw: Draw, kind: str, form: str) -> Case:
         return {"values": Near(value, gamma(k + 5, _unit(kind)) * size)}
 
     return Case("tuff_sddmm", fields, operands, {"numpy": reference})
+
+
+@oracle("spgemm", ["tuff_spgemm"], TYPES_TAKEN)
+def spgemm(draw: Draw, kind: str, form: str) -> Case:
+    t, i = TYPES[kind], TYPES[draw.option(INDICES)]
+    rows, inner, columns = draw.size(70, 0.03), draw.size(70, 0.03), draw.size(70, 0.03)
+    a_offsets, a_indices = _entries(draw, rows, inner)
+    b_offsets, b_indices = _entries(draw, inner, columns)
+    a_values, b_values = (draw.data.uniform(-1, 1, len(x)) for x in (a_indices, b_indices))
+    operands = {"a_offsets": operand(draw, i, a_offsets), "a_indices": operand(draw, i, a_indices), "a_values": operand(draw, t, a_values),
+                "b_offsets": operand(draw, i, b_offsets), "b_indices": operand(draw, i, b_indices), "b_values": operand(draw, t, b_values)}  # fmt: skip
+    a_row, b_row = np.repeat(np.arange(rows), np.diff(a_offsets)), np.repeat(np.arange(inner), np.diff(b_offsets))
+    stored = operands["a_values"].values, operands["b_values"].values
+    (a, of_a), (b, of_b) = _dense(rows, inner, a_row, a_indices, stored[0]), _dense(inner, columns, b_row, b_indices, stored[1])
+    magnitude = _dense(rows, inner, a_row, a_indices, np.abs(stored[0]))[0] @ _dense(inner, columns, b_row, b_indices, np.abs(stored[1]))[0]
+    count = of_a @ of_b  # terms of each element
+    value, terms = a @ b, int(count.sum())
+    max_terms = draw.pick((terms, terms + draw.size(50), max(terms - 1, 0)))
+    if max_terms < terms:  # nothing is multiplied
+        count = np.zeros_like(count)
+    present = np.nonzero(count)
+    found = len(present[0])
+    capacity = draw.pick((found, found + draw.size(9), max(found - 2, 0)))
+    kept = min(found, capacity)
+    offsets = np.concatenate([[0], np.cumsum((count != 0).sum(axis=1))]).astype(np.int64)
+    indices = np.full(capacity, -1, np.int64)
+    values, bound = np.zeros(capacity), np.zeros(capacity)
+    indices[:kept], values[:kept] = present[1][:kept], value[present][:kept]
+    # A sum of products in any order.
+    bound[:kept] = gamma(int(count.max(initial=0)) + 1, _unit(kind)) * magnitude[present][:kept]
+    expected = {"c_offsets": Near(offsets), "c_indices": Near(indices), "c_values": Near(values, bound)}
+    if draw.maybe(0.6):
+        expected["count"] = Near(np.array([found]))
+    if draw.maybe(0.6):
+        expected["terms"] = Near(np.array([terms]))
+    kinds = {"c_offsets": i, "c_indices": i, "c_values": t, "count": TYPES["i64"], "terms": TYPES["i64"]}
+    for name, near in expected.items():
+        operands[name] = operand(draw, kinds[name], np.shape(near.value), output=True)
+    fields = {"dtype": t.code, "index_type": i.code, "rows": rows, "inner": inner, "columns": columns, "a_nnz": len(a_indices),
+              "b_nnz": len(b_indices), "max_terms": max_terms, "capacity": capacity, **{name: Handle(name) for name in operands}}  # fmt: skip
+    return Case("tuff_spgemm", fields, operands, {"scipy": lambda: expected})
+
+
+def _levels(matrix: np.ndarray, forward: bool) -> np.ndarray:
+    """Offsets of levels, and the rows by level, of a triangle's pattern without its diagonal."""
+    rows = len(matrix)
+    level = np.zeros(rows, np.int64)
+    for i in range(rows) if forward else range(rows - 1, -1, -1):
+        level[i] = (level[matrix[i]] + 1).max(initial=0)
+    order = np.argsort(level, kind="stable")
+    return np.concatenate([np.searchsorted(level[order], np.arange(rows + 1)), order])
+
+
+@oracle("sparse_triangular_solve", ["tuff_sparse_triangular_solve"], TYPES_TAKEN, ("lower", "upper"))
+def sparse_triangular_solve(draw: Draw, kind: str, form: str) -> Case:
+    t, i = TYPES[kind], TYPES[draw.option(INDICES)]
+    transpose, unit, ready = draw.option([0, 1, 2]), draw.maybe(0.5), draw.maybe(0.4)
+    rows, n = draw.size(60, 0.02), draw.pick((1, 1, draw.size(9, 0.02)))
+    alpha = draw.option([1.0, -0.5, 2.0])
+    offsets, indices = _entries(draw, rows, rows)
+    # An entry on the diagonal after those of each row. Without one, entries of the same place, which the reference sums
+    # before it multiplies them by an infinity, would give NaN.
+    indices = np.insert(indices, offsets[1:], np.arange(rows))
+    offsets = offsets + np.arange(rows + 1)
+    row = np.repeat(np.arange(rows), np.diff(offsets))
+    lengths = np.diff(offsets) if transpose == 0 else np.bincount(indices[(indices >= 0) & (indices < rows)], minlength=rows)
+    # Rows that are dominated by their diagonal: the solution stays small.
+    values = draw.data.uniform(-1, 1, len(indices)) / (2 * max(int(lengths.max(initial=1)), 1))
+    diagonal = row == indices
+    values[diagonal] = draw.data.uniform(1, 2, int(diagonal.sum()))
+    shape = (rows, n)
+    ldb, ldx = n + draw.gap(), n + draw.gap()
+    operands = {"offsets": operand(draw, i, offsets), "indices": operand(draw, i, indices), "values": operand(draw, t, values),
+                "b": operand(draw, t, draw.data.uniform(-1, 1, shape), (ldb, 1))}  # fmt: skip
+    operands["x"] = operand(draw, t, shape, (ldx, 1), output=True)
+    stored = operands["values"].values
+    lower = form == "lower"
+    part = np.tril if lower else np.triu
+    a, count = (part(x) for x in _dense(rows, rows, row, indices, stored))
+    magnitude = part(_dense(rows, rows, row, indices, np.abs(stored))[0])
+    if transpose:
+        a, count, magnitude = a.T, count.T, magnitude.T
+    forward = lower == (transpose == 0)
+    pattern = count != 0
+    np.fill_diagonal(pattern, False)
+    levels = _levels(pattern, forward)
+    if ready:
+        operands["levels"] = operand(draw, TYPES["i32"], levels)
+    elif draw.maybe(0.6) and rows:
+        operands["levels"] = operand(draw, TYPES["i32"], levels.shape, output=True)
+    fields = {"dtype": t.code, "index_type": i.code, "triangle": int(not lower), "transpose": transpose, "unit_diagonal": int(unit),
+              "levels_ready": int(ready), "rows": rows, "nnz": len(indices), "n": n, "alpha": alpha,
+              "ldb": 0 if ldb == n else ldb, "ldx": 0 if ldx == n else ldx, **{name: Handle(name) for name in operands}}  # fmt: skip
+    right = alpha * operands["b"].values
+
+    def reference() -> dict:
+        solution, error = np.zeros(shape), np.zeros(shape)
+        g = gamma(int(count.sum(axis=1).max(initial=0)) + 5, _unit(kind))
+        for r in range(rows) if forward else range(rows - 1, -1, -1):
+            others, d = pattern[r], 1.0 if unit else a[r, r]
+            solution[r] = (right[r] - a[r, others] @ solution[others]) / d
+            # Of the sum, its division, and of the rows that it refers to.
+            size = np.abs(right[r]) + magnitude[r, others] @ np.abs(solution[others])
+            error[r] = (g * size + magnitude[r, others] @ error[others]) / abs(d) + g * np.abs(solution[r])
+        expected = {"x": Near(solution, error)}
+        if not ready and "levels" in operands:
+            expected["levels"] = Near(levels)
+        return expected
+
+    return Case("tuff_sparse_triangular_solve", fields, operands, {"numpy": reference})

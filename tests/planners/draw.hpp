@@ -207,5 +207,7 @@ void draw_softmax_backward(Call& call);
 void draw_spmm(Call& call);
 void draw_sparse_convert(Call& call);
 void draw_sddmm(Call& call);
+void draw_spgemm(Call& call);
+void draw_sparse_triangular_solve(Call& call);
 
 }  // namespace tuff_test

@@ -756,6 +756,8 @@ constexpr DrawnOperation kOperations[] = {
     {"spmm", 6, draw_spmm},
     {"sparse_convert", 6, draw_sparse_convert},
     {"sddmm", 6, draw_sddmm},
+    {"spgemm", 6, draw_spgemm},
+    {"sparse_triangular_solve", 6, draw_sparse_triangular_solve},
     {"fill", 1, draw_fill},
     {"copy", 1, draw_copy},
 };

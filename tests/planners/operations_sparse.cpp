@@ -150,4 +150,64 @@ void draw_sddmm(Call& call) {
   set(call, tuff::operations::sddmm, args);
 }
 
+void draw_spgemm(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SpgemmArgs& args = call.keep(tuff::SpgemmArgs{});
+  args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
+  const auto size = [&](uint64_t none) { return n.coin(none) ? 0 : draw_numbered(call, args.index_type); };
+  args.rows = size(16), args.inner = size(16), args.columns = size(16), args.a_nnz = size(8), args.b_nnz = size(8);
+  args.max_terms = size(5), args.capacity = size(6);
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("rows", args.rows);
+  call.tell("inner", args.inner), call.tell("columns", args.columns), call.tell("a_nnz", args.a_nnz);
+  call.tell("b_nnz", args.b_nnz), call.tell("max_terms", args.max_terms), call.tell("capacity", args.capacity);
+  const uint64_t index = dtype_size(args.index_type), element = dtype_size(args.dtype);
+  const bool counts = n.coin(), tells = n.coin();
+  // Places are read to count terms, and values to multiply them; neither if there is nothing to do.
+  const bool no_places = !args.multiplies() || (args.max_terms == 0 && !tells);
+  const bool no_values = no_places || args.max_terms == 0;
+  args.a_offsets = read_partly(call, "a_offsets", args.a_nnz == 0 ? 0 : plus(args.rows, 1), index, no_places);
+  args.a_indices = read_partly(call, "a_indices", args.a_nnz, index, no_places);
+  args.a_values = read_partly(call, "a_values", args.a_nnz, element, no_values);
+  args.b_offsets = read_partly(call, "b_offsets", args.b_nnz == 0 ? 0 : plus(args.inner, 1), index, no_places);
+  args.b_indices = read_partly(call, "b_indices", args.b_nnz, index, no_places);
+  args.b_values = read_partly(call, "b_values", args.b_nnz, element, no_values);
+  args.c_offsets = call.output("c_offsets", plus(args.rows, 1), index);
+  args.c_indices = call.output("c_indices", args.capacity, index);
+  args.c_values = call.output("c_values", args.capacity, element);
+  if (counts) args.count = call.output("count", 1, 8);
+  if (tells) args.terms = call.output("terms", 1, 8);
+  set(call, tuff::operations::spgemm, args);
+}
+
+void draw_sparse_triangular_solve(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SparseTriangularSolveArgs& args = call.keep(tuff::SparseTriangularSolveArgs{});
+  args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
+  args.triangle = static_cast<int32_t>(n.below(2)), args.transpose = static_cast<int32_t>(n.below(3));
+  args.unit_diagonal = n.coin(), args.levels_ready = n.coin();
+  args.rows = std::min(draw_numbered(call, args.index_type), kMost32);
+  args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.n = n.coin(8) ? 0 : n.coin(3) ? 1 : call.size();
+  args.alpha = n.coin(6) ? 0 : 1.5;
+  const bool padded = n.coin(3);
+  args.ldb = plus(args.n, padded ? n.below(20) : 0), args.ldx = plus(args.n, padded ? n.below(20) : 0);
+  call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("triangle", args.triangle);
+  call.tell("transpose", args.transpose), call.tell("levels_ready", args.levels_ready), call.tell("rows", args.rows);
+  call.tell("nnz", args.nnz), call.tell("n", args.n);
+  const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
+  const bool some = args.rows != 0, reads = some && args.nnz != 0, has_levels = some && (args.levels_ready || n.coin());
+  const bool nothing = args.n == 0 && (args.levels_ready || !has_levels);
+  args.offsets = read_partly(call, "offsets", reads ? plus(args.rows, 1) : 0, index, nothing);
+  args.indices = read_partly(call, "indices", reads ? args.nnz : 0, index, nothing);
+  args.values = read_partly(call, "values", reads && args.n != 0 ? args.nnz : 0, size, nothing);
+  if (has_levels) {
+    const uint64_t numbers = plus(times(args.rows, 2), 1);
+    args.levels =
+        args.levels_ready ? read_partly(call, "levels", numbers, 4, nothing) : call.output("levels", numbers, 4);
+  }
+  args.b = call.input("b", span(args.rows, args.n, args.ldb), size);
+  args.x = call.output("x", span(args.rows, args.n, args.ldx), size);
+  set(call, tuff::operations::sparse_triangular_solve, args);
+}
+
 }  // namespace tuff_test
