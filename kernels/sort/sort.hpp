@@ -18,6 +18,7 @@ struct SortArgs {
   uint64_t k;  // elements wanted of each slice; 0: all
   int32_t index_type;
   bool descending;
+  uint32_t bits = 0;  // unsigned integers: no more bits than these are set in any; 0: all may be
 };
 
 void host_sort(const SortArgs& args);

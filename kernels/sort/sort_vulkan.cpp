@@ -343,7 +343,9 @@ void radix_sort(const Sort& sort, const Batch& batch) {
   const uint64_t elements = batch.rows * sort.view.axis, index = sort.index_bytes();
   const Chunks chunks = cut_rows(sort, batch.rows);
   const uint64_t counters = batch.rows * sort.digits() * chunks.count;
-  const uint32_t passes = args.dtype == TUFF_BOOL ? 1 : static_cast<uint32_t>(sort.unit);
+  const uint32_t passes = args.dtype == TUFF_BOOL ? 1
+                          : args.bits != 0        ? ceil_div(args.bits, kDigitBits)
+                                                  : static_cast<uint32_t>(sort.unit);
   // Scratch: the counters, then up to two places for elements and indices.
   const uint64_t counter_bytes = round_up(counters * 4, 256), element_bytes = elements * sort.unit;
   const uint64_t index_bytes = index != 0 ? elements * 4 : 0;

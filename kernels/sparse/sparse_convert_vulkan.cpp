@@ -76,6 +76,7 @@ void record_sorts(Recorder& recorder, const SparseConvertArgs& args, const Lists
                place = part_of(memory, lists.place_at, lists.second);
   const bool csc = args.to_format == TUFF_SPARSE_CSC;
   const bool columns = args.from_format == TUFF_SPARSE_CSC;  // the source's lines are columns
+  const uint64_t majors = csc ? args.columns : args.rows, minors = csc ? args.rows : args.columns;
   const Buffer& rows_to = csc ? minor : major;
   const Buffer& columns_to = csc ? major : minor;
   const Entries source{kLabel,
@@ -88,12 +89,12 @@ void record_sorts(Recorder& recorder, const SparseConvertArgs& args, const Lists
                        entries};
   record_keys(recorder, source, columns ? Keys{&columns_to, &rows_to} : Keys{&rows_to, &columns_to});
   if (lists.ordered) {
-    record_order(recorder, major, entries, keys, order);
+    record_order(recorder, major, entries, majors, keys, order);
     return;
   }
-  record_order(recorder, minor, entries, keys, place);  // the sorted minor numbers are not needed
+  record_order(recorder, minor, entries, minors, keys, place);  // the sorted minor numbers are not needed
   record_pick(recorder, kLabel, major, place, entries, picked);
-  record_order(recorder, picked, entries, keys, major);  // the major numbers are not needed any more
+  record_order(recorder, picked, entries, majors, keys, major);  // the major numbers are not needed any more
   record_pick(recorder, kLabel, place, major, entries, order);
 }
 

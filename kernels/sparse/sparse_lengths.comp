@@ -9,6 +9,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint n, run;
   uint columns;
+  uint rows;  // of B
 } push;
 
 TUFF_READ(0, K, uint, 4)  // K, and then R
@@ -21,7 +22,8 @@ void main() {
   for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) {
     uint length = 0u;
     if (TUFF_AT(K, TUFF_INDEX(i)) < push.columns) {
-      const uint row = TUFF_AT(K, TUFF_INDEX(push.n + i));
+      // Where offsets decrease, an entry may have any row.
+      const uint row = min(TUFF_AT(K, TUFF_INDEX(push.n + i)), push.rows - 1u);
       length = TUFF_AT(O, TUFF_INDEX(row + 1u)) - TUFF_AT(O, TUFF_INDEX(row));
     }
     TUFF_AT(L, TUFF_INDEX(i)) = length;

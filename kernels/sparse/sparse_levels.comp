@@ -71,7 +71,7 @@ void main() {
     uint row = 0u, first = 0u, last = 0u;
     if (which < count) {
       row = min(TUFF_AT(Q, TUFF_INDEX(position + which)), push.rows - 1u);
-      first = TUFF_AT(O, TUFF_INDEX(row)), last = TUFF_AT(O, TUFF_INDEX(row + 1u));
+      first = TUFF_AT(O, TUFF_INDEX(row)), last = max(TUFF_AT(O, TUFF_INDEX(row + 1u)), first);
     }
     const uint need = most_iterations(lane, last - first, each), todo = min(need - done, push.budget - used);
     for (uint k = 0u; k < todo; ++k) {

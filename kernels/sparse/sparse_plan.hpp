@@ -80,8 +80,8 @@ struct Entries {
 };
 void record_keys(Recorder& recorder, const Entries& entries, const Keys& keys);
 
-// Sorts n numbers of 32 bits, stably: `sorted` receives them and `permutation` where each was.
-void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, const Buffer& sorted,
+// Sorts n numbers of 32 bits that are at most `most`, stably: `sorted` receives them and `permutation` where each was.
+void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, uint64_t most, const Buffer& sorted,
                   const Buffer& permutation);
 
 // Offsets of sorted numbers (sparse_offsets.comp). flags: null, or the running sums of flags.

@@ -54,7 +54,7 @@ void take(ByColumn& m, const Buffer& memory) {
 void record_by_column(Recorder& recorder, const Entries& entries, const ByColumn& m) {
   const Buffer sorted = part_of(m.sorted, 0, m.list);
   record_keys(recorder, entries, {&m.rows, &m.columns});
-  record_order(recorder, m.columns, m.nnz, sorted, m.order);
+  record_order(recorder, m.columns, m.nnz, entries.column_count, sorted, m.order);
   if (m.offset_bytes != 0) {
     record_offsets(recorder, {kLabel, &sorted, nullptr, &m.offsets, 4, m.nnz, entries.column_count, 0, false});
   } else {
@@ -73,7 +73,8 @@ void record_lengths(Recorder& recorder, const SpgemmArgs& args, const ByColumn& 
       .operand(&lengths, 0, b.list, Access::write)
       .push(shaders::SparseLengths::Push{.n = static_cast<uint32_t>(b.nnz),
                                          .run = static_cast<uint32_t>(items.run),
-                                         .columns = static_cast<uint32_t>(args.columns)})
+                                         .columns = static_cast<uint32_t>(args.columns),
+                                         .rows = static_cast<uint32_t>(args.inner)})
       .groups_linear(items.groups, recorder.traits())
       .work(static_cast<double>(b.nnz * 20), static_cast<double>(b.nnz));
   recorder.dispatch(kernel, dispatch);
@@ -149,6 +150,7 @@ void record_terms(Recorder& recorder, const SpgemmArgs& args, const ByColumn& a,
       .push(shaders::SparseTerms::Push{.n = static_cast<uint32_t>(n),
                                        .run = static_cast<uint32_t>(items.run),
                                        .entries = static_cast<uint32_t>(args.b_nnz),
+                                       .inner = static_cast<uint32_t>(args.inner),
                                        .rows = static_cast<uint32_t>(args.rows),
                                        .columns = static_cast<uint32_t>(args.columns)})
       .groups_linear(items.groups, recorder.traits())
@@ -216,7 +218,7 @@ void record(Recorder& recorder, const SpgemmArgs& args) {
                    part_of(memory, products_at, product_bytes)};
   record_terms(recorder, args, a, b, lengths, made);
   const Buffer keys = part_of(memory, keys_at, list), order = part_of(memory, order_at, list);
-  record_order(recorder, made.rows, terms, keys, order);
+  record_order(recorder, made.rows, terms, args.rows, keys, order);
   result.source = &made.products;
   if (sum_bytes != 0) result.values = part_of(memory, narrow_at, sum_bytes);
   record_result(recorder, result, cut, memory, {&keys, &order, &made.columns});

@@ -19,6 +19,7 @@ layout(push_constant, std430) uniform Push {
   TUFF_BASES(11)
   uint n, run;   // places for terms
   uint entries;  // of B
+  uint inner;    // rows of B
   uint rows, columns;
 } push;
 
@@ -49,7 +50,7 @@ void main() {
     if (t < terms) {
       if (TUFF_AT(E, TUFF_INDEX(entry)) <= t) FIRST_NOT_BELOW(E, t + 1u, entry + 1u, push.entries, entry)
       const uint before = entry == 0u ? 0u : TUFF_AT(E, TUFF_INDEX(entry - 1u));
-      const uint inner = TUFF_AT(K, TUFF_INDEX(push.entries + entry));
+      const uint inner = min(TUFF_AT(K, TUFF_INDEX(push.entries + entry)), push.inner - 1u);  // as in sparse_lengths.comp
       const uint a = TUFF_AT(PA, TUFF_INDEX(TUFF_AT(OA, TUFF_INDEX(inner)) + (t - before)));
       row = TUFF_AT(RA, TUFF_INDEX(a));
       column = TUFF_AT(K, TUFF_INDEX(entry));

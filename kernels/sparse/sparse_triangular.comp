@@ -8,7 +8,7 @@
 //# TUFF_EMPTY : 0|1 : 1: there are no entries
 //# TUFF_FORWARD : 0|1 : 1: rows refer to those before them, 0: to those behind
 //# TUFF_PERMUTED : 0|1 : 1: entry e is number P[e] of indices and values
-//# TUFF_UNIT : 0|1 : 1: the diagonal is ones
+//# TUFF_ONES : 0|1 : 1: the diagonal is ones
 #define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/common/types.glsl"
 
@@ -132,7 +132,7 @@ void main() {
     if (which < count) row = TUFF_AT(L, TUFF_INDEX(push.rows + 1u) + (position + which));
     const bool is_row = row < push.rows;
     row = is_row ? row : 0u;
-    if (is_row) first = TUFF_AT(O, TUFF_INDEX(row)), last = TUFF_AT(O, TUFF_INDEX(row + 1u));
+    if (is_row) first = TUFF_AT(O, TUFF_INDEX(row)), last = max(TUFF_AT(O, TUFF_INDEX(row + 1u)), first);
     const uint need = most_iterations(lane, last - first, each), todo = min(need - done, push.budget - used);
 #if !TUFF_EMPTY
     for (uint k = 0u; k < todo; ++k) {
@@ -146,7 +146,7 @@ void main() {
     if (is_row && part == 0u) {
       const uint column = push.first + group;
       const TUFF_VALUE right = SCALAR(push.alpha) * LOADED(TUFF_AT(B, row * JOINED(ldb) + column));
-#if TUFF_UNIT
+#if TUFF_ONES
       const TUFF_VALUE solved = right - sum;
 #else
       const TUFF_VALUE solved = divide(right - sum, diagonal);

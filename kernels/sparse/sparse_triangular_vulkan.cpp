@@ -91,7 +91,7 @@ void record_by_column(const System& s) {
   record_keys(s.recorder,
               {kLabel, dtype_size(args.index_type), true, args.offsets, args.indices, args.rows, args.rows, args.nnz},
               {&s.rows, &s.across});
-  record_order(s.recorder, s.across, args.nnz, s.sorted, s.order);
+  record_order(s.recorder, s.across, args.nnz, args.rows, s.sorted, s.order);
   record_offsets(s.recorder, {kLabel, &s.sorted, nullptr, &s.column_offsets, 4, args.nnz, args.rows, 0, false});
 }
 
@@ -113,6 +113,11 @@ void record_degrees(const System& s) {
   s.recorder.dispatch(kernel, dispatch);
 }
 
+// A batch is a row at least, and looking for rows without references takes an iteration for each batch of them.
+uint64_t level_dispatches(const System& s) {
+  return dispatches_of(s.steps, s.args.rows + ceil_div(s.args.rows, s.steps.workgroup), s.args.nnz);
+}
+
 // The level of each row, and the rows in order of their levels.
 void record_levels(const System& s) {
   const SparseTriangularSolveArgs& args = s.args;
@@ -125,8 +130,7 @@ void record_levels(const System& s) {
     KernelRequest kernel =
         shaders::SparseLevels::request({.forward = args.forward(), .permuted = !transposed, .share = s.steps.share});
     kernel.streaming().constant(0, s.steps.workgroup);
-    // A batch is a row at least, and looking for rows without references takes an iteration for each batch of them.
-    const uint64_t count = dispatches_of(s.steps, args.rows + ceil_div(args.rows, s.steps.workgroup), args.nnz);
+    const uint64_t count = level_dispatches(s);
     for (uint64_t i = 0; i < count; ++i) {
       Dispatch dispatch(kLabel);
       dispatch.operand(transposed ? &s.row_offsets : &s.column_offsets, 0, s.offset_bytes, Access::read)
@@ -144,7 +148,7 @@ void record_levels(const System& s) {
     }
   }
   const Buffer offsets = part_of(s.levels, 0, s.offset_bytes), rows = part_of(s.levels, s.offset_bytes, s.line_bytes);
-  record_order(s.recorder, s.level, args.rows, s.by_level, rows);
+  record_order(s.recorder, s.level, args.rows, args.rows, s.by_level, rows);
   record_offsets(s.recorder, {kLabel, &s.by_level, nullptr, &offsets, 4, args.rows, args.rows, 0, false});
 }
 
@@ -159,10 +163,10 @@ void record_columns(const System& s, uint64_t first, uint64_t count) {
                                                              .exact_arithmetic = s.recorder.traits().cpu,
                                                              .forward = args.forward(),
                                                              .index_bytes = index,
+                                                             .ones = args.unit_diagonal,
                                                              .permuted = transposed && !s.empty,
                                                              .share = s.steps.share,
-                                                             .type = args.dtype,
-                                                             .unit = args.unit_diagonal});
+                                                             .type = args.dtype});
   kernel.streaming()
       .constant(0, s.steps.workgroup)
       .wide(needs_wide(std::max({b, x, args.rows * s.columns, 2 * args.rows + 1, args.nnz})));
@@ -236,8 +240,9 @@ System system_of(Recorder& recorder, const SparseTriangularSolveArgs& args) {
   s.solved_bytes = s.columns * args.rows * value;
   s.state_bytes = std::max<uint64_t>(s.columns, 1) * kState * 4;
   s.held_bytes = s.columns * 2 * s.steps.workgroup * value;
-  const uint64_t times =
+  const uint64_t solves =
       s.columns == 0 ? 0 : checked_mul(ceil_div(args.n, s.columns), dispatches_of(s.steps, args.rows, args.nnz), "n");
+  const uint64_t times = std::max(solves, s.finds ? level_dispatches(s) : 0);
   if (times > kMostDispatches) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries for {} columns take {} dispatches, at most {}", args.rows,
          args.nnz, args.n, times, kMostDispatches);

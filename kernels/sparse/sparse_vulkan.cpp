@@ -359,9 +359,10 @@ void record_keys(Recorder& recorder, const Entries& entries, const Keys& keys) {
   recorder.dispatch(kernel, dispatch);
 }
 
-void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, const Buffer& sorted,
+void record_order(Recorder& recorder, const Buffer& numbers, uint64_t n, uint64_t most, const Buffer& sorted,
                   const Buffer& permutation) {
-  record_sort(recorder, {TUFF_U32, &numbers, &sorted, &permutation, &n, 1, 0, 0, TUFF_U32, false});
+  const auto bits = static_cast<uint32_t>(std::bit_width(most | 1));
+  record_sort(recorder, {TUFF_U32, &numbers, &sorted, &permutation, &n, 1, 0, 0, TUFF_U32, false, bits});
 }
 
 void record_offsets(Recorder& recorder, const Offsets& offsets) {
@@ -438,7 +439,7 @@ void record(Recorder& recorder, const SpmmArgs& args) {
                offsets = part_of(memory, offsets_at, offset_bytes);
   record_keys(recorder, {"spmm", merge.index_bytes, true, args.offsets, args.indices, args.rows, args.columns, nnz},
               {&rows, &columns});
-  record_order(recorder, columns, nnz, sorted, order);
+  record_order(recorder, columns, nnz, args.columns, sorted, order);
   record_offsets(recorder, {"spmm", &sorted, nullptr, &offsets, 4, nnz, args.columns, 0, false});
   merge.index_bytes = 4;
   merge.offsets = &offsets, merge.indices = &rows, merge.permutation = &order;

@@ -157,6 +157,8 @@ void draw_spgemm(Call& call) {
   const auto size = [&](uint64_t none) { return n.coin(none) ? 0 : draw_numbered(call, args.index_type); };
   args.rows = size(16), args.inner = size(16), args.columns = size(16), args.a_nnz = size(8), args.b_nnz = size(8);
   args.max_terms = size(5), args.capacity = size(6);
+  // Terms are in scratch memory, whatever the operands' sizes are.
+  if (args.max_terms <= kMost32) args.max_terms = std::min(args.max_terms, uint64_t{1} << 25);
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("rows", args.rows);
   call.tell("inner", args.inner), call.tell("columns", args.columns), call.tell("a_nnz", args.a_nnz);
   call.tell("b_nnz", args.b_nnz), call.tell("max_terms", args.max_terms), call.tell("capacity", args.capacity);
