@@ -188,14 +188,17 @@ void draw_spgemm(Draft& d) {
 void draw_sparse_triangular_solve(Draft& d) {
   const int32_t dtype = d.shape.of<int32_t>({TUFF_F32, TUFF_F32, TUFF_F64}), index_type = draw_index(d);
   const bool upper = d.shape.one_in(2), unit = !d.shape.one_in(4), padded = d.shape.one_in(2);
+  // Levels of any content are given only where nothing is left to do: tests/sparse_products_test.cpp has them
+  // otherwise.
+  const bool ready = d.shape.one_in(9);
   const int32_t transpose = static_cast<int32_t>(d.shape.below(3));
   const uint64_t rows = std::min<uint64_t>(draw_extent(d, 40), 900);
   const uint64_t nnz = d.extent(d.shape.one_in(6) ? 0 : d.shape.between(1, 90), 0, 90);
-  const uint64_t n = !unit ? 0 : d.shape.one_in(3) ? 1 : std::min<uint64_t>(draw_extent(d, 9), 300);
+  const uint64_t n = !unit || ready ? 0 : d.shape.one_in(3) ? 1 : std::min<uint64_t>(draw_extent(d, 9), 300);
   const double alpha = d.shape.of({1.0, 1.0, -2.0, 0.0});
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("transpose", transpose);
   d.set("triangle", upper ? TUFF_TRIANGLE_UPPER : TUFF_TRIANGLE_LOWER), d.set("unit_diagonal", unit ? 1 : 0);
-  d.set("rows", rows), d.set("nnz", nnz), d.set("n", n);
+  d.set("rows", rows), d.set("nnz", nnz), d.set("n", n), d.set("levels_ready", ready ? 1 : 0);
   d.real("alpha", alpha);
   const Stored b = draw_dense(d, "ldb", rows, n, 1, padded, false), x = draw_dense(d, "ldx", rows, n, 1, padded, false);
   const bool reads = rows != 0 && nnz != 0;
@@ -204,7 +207,11 @@ void draw_sparse_triangular_solve(Draft& d) {
   d.input("values", dtype, reads && n != 0 ? nnz : 0, Fill::integers, 2).keep_values = true;
   d.input("b", dtype, footprint(b.axes(1)), Fill::integers, 3);
   d.output("x", dtype, footprint(x.axes(1))).axes = x.axes(1);
-  if (rows != 0 && d.free.one_in(2)) d.output("levels", TUFF_I32, 2 * rows + 1);
+  if (ready) {
+    d.input("levels", TUFF_I32, rows == 0 ? 0 : 2 * rows + 1, Fill::anything);
+  } else if (rows != 0 && d.free.one_in(2)) {
+    d.output("levels", TUFF_I32, 2 * rows + 1);
+  }
   d.suits = [&d, rows, nnz, n, alpha, forward = upper == (transpose != TUFF_NO_TRANS), transpose] {
     const Operand &offsets = d.of("offsets"), &indices = d.of("indices"), &values = d.of("values");
     if (!ascends(offsets)) return false;
