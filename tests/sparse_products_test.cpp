@@ -134,6 +134,9 @@ std::vector<ProductCase> products() {
   all.push_back({Form::even, Form::even, 1, 500, 1});
   all.push_back({Form::one_dense, Form::one_dense, 3, 300, 3});
   all.push_back({Form::even, Form::power, 900, 700, 800});
+  // The number of a line that entries out of range have, and the last one of a line, take 8 bits or 9 to sort.
+  all.push_back({Form::even, Form::even, 255, 256, 257, TUFF_F32, TUFF_I32, true, 1, 1});
+  all.push_back({Form::even, Form::even, 256, 255, 256, TUFF_F32, TUFF_I64, true, 1, 1});
   all.push_back({Form::even, Form::power, 200, 170, 90, TUFF_F16, TUFF_I32, true, 7, 0, 3});
   all.push_back({Form::even, Form::even, 200, 170, 90, TUFF_BF16, TUFF_I64, true, 0, 1000, 1});
   all.push_back({Form::power, Form::even, 200, 170, 90, TUFF_F64, TUFF_I64, true, -9, 0, 2});

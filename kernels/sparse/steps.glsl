@@ -30,7 +30,8 @@ uint lane_of_workgroup() { return gl_SubgroupID * gl_SubgroupSize + gl_SubgroupI
 
 uint lanes_of_row(uint left) {
   const uint lanes = gl_WorkGroupSize.x;
-  return left >= lanes ? 1u : min(uint(TUFF_SHARE), 1u << findMSB(lanes / left));
+  // A driver may run smaller subgroups than it reports.
+  return left >= lanes ? 1u : min(min(uint(TUFF_SHARE), gl_SubgroupSize), 1u << findMSB(lanes / left));
 }
 
 // The most iterations that a lane of the workgroup has for `count` entries of its row.
