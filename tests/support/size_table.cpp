@@ -12,7 +12,7 @@ namespace {
 
 constexpr int32_t kF32 = TUFF_F32;
 using Numbers = std::vector<SizeNumber>;
-unsigned char host_bytes[2 * kSizeBytes];
+unsigned char host_words[2 * kSizeBytes];
 
 // name[0], name[1], …
 Numbers array(const std::string& name, std::initializer_list<uint64_t> values) {
@@ -186,7 +186,7 @@ std::vector<SizeCall> copies() {
       {"tuff_copy_htod",
        {{"dst_offset", 4}, {"bytes", 8}},
        [](tuff_stream s, const tuff_buffer* x, const uint64_t* v) {
-         return tuff_copy_htod(s, x[0], v[0], host_bytes, v[1]);
+         return tuff_copy_htod(s, x[0], v[0], host_words, v[1]);
        }},
       {"tuff_copy_dtoh",
        {{"src_offset", 4}, {"bytes", 8}},
