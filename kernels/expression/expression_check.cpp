@@ -27,14 +27,14 @@ int64_t stride_along(const ExpressionArgs& args, const ExpressionOperand& operan
   return stride;
 }
 
-uint32_t reduced_axes(const ExpressionArgs& args) {
-  const expression::Reduction* const reduction = args.expression->reduction();
-  if (reduction == nullptr) return 0;
-  if (reduction->axes.empty()) return (1u << args.rank) - 1;
+uint32_t reduced_axes(const ExpressionArgs& args, size_t output) {
+  const expression::Reduction& reduction = args.expression->formula().reductions[output];
+  if (reduction.op == nullptr) return 0;
+  if (reduction.axes.empty()) return (1u << args.rank) - 1;
   const expression::FormulaText text(args.expression->formula().text);
   const auto rank = static_cast<int64_t>(args.rank);
   uint32_t reduced = 0;
-  for (const expression::Reduction::Axis& axis : reduction->axes) {
+  for (const expression::Reduction::Axis& axis : reduction.axes) {
     const int64_t number = axis.number < 0 ? axis.number + rank : axis.number;
     if (number < 0 || number >= rank) {
       text.wrong(axis.at, "axis {}, and desc->rank is {}", axis.number, args.rank);
@@ -78,10 +78,7 @@ std::string name_of(const char* kind, size_t index) { return fmt::format("desc->
 class Check {
  public:
   explicit Check(const ExpressionArgs& args)
-      : args_(args), reduced_(reduced_axes(args)), count_(element_count(args)), result_count_(count_) {
-    for (uint32_t d = 0; d < args.rank; ++d) output_shape_[d] = (reduced_ >> d & 1) != 0 ? 1 : args.shape[d];
-    if (reduced_ != 0) result_count_ = checked_product({output_shape_.data(), args.rank}, "shape without the axes");
-  }
+      : args_(args), formula_(args.expression->formula()), reduces_(formula_.reduces()), count_(element_count(args)) {}
 
   void run() {
     if (count_ > uint64_t{1} << 60) fail(TUFF_ERROR_INVALID_ARGUMENT, "shape has {} elements, at most 2^60", count_);
@@ -94,13 +91,13 @@ class Check {
         found_[input_count_++] = elements(inputs[i], args_.inputs[i], "inputs", i);
       }
     }
-    if (result_count_ == 0) return;
-    if (count_ == 0) empty();
+    size_t found = input_count_;
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!choose(i)) continue;
       const Elements output = result(outputs[i], args_.outputs[i], i);
       distinct(output, i);
-      for (size_t k = 0; k < input_count_ + i; ++k) apart(output, found_[k], k < input_count_);
-      found_[input_count_ + i] = output;
+      for (size_t k = 0; k < found; ++k) apart(output, found_[k], k < input_count_);
+      found_[found++] = output;
     }
   }
 
@@ -116,14 +113,30 @@ class Check {
             operand.integer, dtype_name(variable.dtype));
   }
 
-  // Results of nothing.
-  void empty() const {
-    const expression::Reduction* const reduction = args_.expression->reduction();
-    if (reduction == nullptr || reduction->op->empty) return;
-    uint32_t axis = 0;
-    while ((reduced_ >> axis & 1) == 0 || args_.shape[axis] != 0) ++axis;
-    expression::FormulaText(args_.expression->formula().text)
-        .wrong(reduction->at, "{} of an empty axis (axis {} has size 0)", reduction->op->name, axis);
+  // The axes and the shape of an output. Returns whether it has elements.
+  bool choose(size_t output) {
+    const expression::Reduction& reduction = formula_.reductions[output];
+    reduced_ = reduced_axes(args_, output);
+    uint64_t length = 1;
+    for (uint32_t d = 0; d < args_.rank; ++d) {
+      const bool reduced = (reduced_ >> d & 1) != 0;
+      output_shape_[d] = reduced ? 1 : args_.shape[d];
+      if (reduced) length *= args_.shape[d];
+    }
+    result_count_ = checked_product(output_shape(), "shape without the axes");
+    if (result_count_ == 0) return false;
+    if (reduction.op == nullptr) return count_ != 0;
+    const expression::FormulaText text(formula_.text);
+    if (count_ == 0 && !reduction.op->empty) {
+      uint32_t axis = 0;
+      while ((reduced_ >> axis & 1) == 0 || args_.shape[axis] != 0) ++axis;
+      text.wrong(reduction.at, "{} of an empty axis (axis {} has size 0)", reduction.op->name, axis);
+    }
+    if (reduction.op->result == reduce::Result::place && length > 0xffffffffu) {
+      text.stop(TUFF_ERROR_UNSUPPORTED, reduction.at, "{} of {} elements: places are numbers of 32 bits",
+                reduction.op->name, length);
+    }
+    return true;
   }
 
   Elements elements(const Variable& variable, const ExpressionOperand& operand, const char* kind, size_t index) const {
@@ -162,7 +175,7 @@ class Check {
   }
 
   void apart(const Elements& output, const Elements& other, bool is_input) const {
-    const bool may_be_input = is_input && args_.expression->reduction() == nullptr;
+    const bool may_be_input = is_input && !reduces_;
     if (!may_overlap(output, other) || (may_be_input && same_elements(output, other))) return;
     fail(TUFF_ERROR_INVALID_ARGUMENT, "output \"{}\" overlaps {} \"{}\" (bytes {}..{} and {}..{} of one allocation){}",
          output.variable->name, is_input ? "input" : "output", other.variable->name, output.begin, output.end,
@@ -172,9 +185,12 @@ class Check {
   std::span<const uint64_t> output_shape() const { return {output_shape_.data(), args_.rank}; }
 
   const ExpressionArgs& args_;
-  const uint32_t reduced_;
+  const expression::Formula& formula_;
+  const bool reduces_;
   const uint64_t count_;
-  uint64_t result_count_;  // elements of an output
+  // Of an output: its reduced axes, elements and shape.
+  uint32_t reduced_ = 0;
+  uint64_t result_count_ = 0;
   std::array<uint64_t, 8> output_shape_{};
   std::array<Elements, TUFF_EXPR_MAX_BUFFERS> found_{};
   size_t input_count_ = 0;

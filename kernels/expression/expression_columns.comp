@@ -3,7 +3,7 @@
 #define EXPR_ALONG_REDUCED 0
 #include "kernels/expression/expression_reduce.glsl"
 
-TuffBlock expr_four(uint n) {
+EXPR_ELEMENTS expr_four(uint n) {
   expr_find(EXPR_PLACE(n));
   return expr_values();
 }
@@ -23,18 +23,26 @@ void main() {
 #else
     expr_begin(n);
 #endif
-    Partial total = empty_partial();
+    expr_choose_origin(true);
+    EXPR_TOTAL total = expr_nothing();
     uint place = segment;
     TUFF_GATHER(total, rows, place, push.segments, expr_four)
     if (segment < longer) gather(total, expr_four(place));
-    const TuffBlock result = finish(total);
+#if TUFF_STATE == 0
+    const TUFF_VALUE4 result = finish(total).part[0];
+#define RESULT(c) result[c]
+#define FINAL scaled(result, TUFF_VALUE4(TUFF_ZERO))
+#else
+#define RESULT(c) state_at(total, c)
+#define FINAL expr_finals(total)
+#endif
 #if TUFF_CUT
     for (uint c = 0; c < min(push.kept - n, 4u); ++c) {
-      Partials_store(segment * push.kept + n + c, result.part[0][c]);
+      expr_store_partial(segment * push.kept + n + c, RESULT(c));
     }
 #else
     expr_places = expr_base;
-    expr_store(scaled(result.part[0], TUFF_VALUE4(TUFF_ZERO)));
+    expr_store(FINAL);
 #endif
   }
 }

@@ -1,6 +1,7 @@
 // Writes the part of expression.comp that depends on a formula: its operands, and a statement for each node.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -151,7 +152,15 @@ class Writer {
     }
     for (const Variable& input : formula_.inputs) need(value_of(input.dtype));
     for (const Variable& output : formula_.outputs) need(value_of(output.dtype));
-    need(value_of(formula_.reduction.value));
+    for (const Reduction& reduction : formula_.reductions) need(value_of(reduction.value));
+    if (const Reduction* const reduction = formula_.reduction(); reduction != nullptr) functions_of(*reduction);
+  }
+
+  // What kernels/reduce/states.glsl calls.
+  void functions_of(const Reduction& reduction) {
+    if (state_of(*reduction.op) != State::exponentials) return;
+    needs_.flops += 20;
+    if (reduction.value == TUFF_F64) needs_.doubles |= find_function("exp")->doubles | find_function("log")->doubles;
   }
 
   void need(Value type) {
@@ -180,8 +189,8 @@ class Writer {
       load += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_words(i)", i));
       load_one += fmt::format(fmt::runtime(decode), i, input.dtype, fmt::format("X{}_word(i)", i));
     }
-    if (formula_.reduction.op != nullptr) {
-      result(slot);
+    if (formula_.reduction() != nullptr) {
+      result(slot, *formula_.reduction());
       text_ += fmt::format(
           "void expr_scalars() {{\n{}}}\nvoid expr_load(uint i) {{\n{}}}\nvoid expr_load_one(uint i) {{\n{}}}\n",
           scalars, load, load_one);
@@ -202,18 +211,23 @@ class Writer {
         scalars, load, load_one, store, store_one);
   }
 
-  // The value that a reduction accumulates, and the functions that store its results.
-  void result(uint32_t slot) {
+  // The values that a reduction accumulates, and the functions that store its results.
+  void result(uint32_t slot, const Reduction& reduction) {
     const Variable& output = formula_.outputs[0];
-    const Value from = value_of(formula_.reduction.value), to = value_of(output.dtype);
+    const Value from = value_of(reduction.stored), to = value_of(output.dtype);
+    for (size_t i = 0; i < formula_.results.size(); ++i) {
+      text_ += fmt::format("{} y{};\n", vector_of(type_of(formula_.results[i])), i);
+    }
     std::string stored = info(from).form == info(to).form ? "v" : fmt::format("{}(v)", vector_of(to));
     if (is_narrow(to)) stored = fmt::format("expr_wrap_{}({})", info(to).bits, stored);
     text_ += fmt::format(
-        "{0} y0;\n#if !TUFF_CUT\nEXPR_OUTPUT({1}, Y0, {2})\n"
+        "#if !TUFF_CUT\nEXPR_OUTPUT({1}, Y0, {2})\n"
         "void expr_store({0} v) {{ Y0_store(0u, expr_encode_{3}({4})); }}\n"
         "void expr_store_one({0} v) {{ Y0_store_one(0u, expr_encode_{3}({4})); }}\n#endif\n",
         vector_of(from), slot, dtype_size(output.dtype), output.dtype, stored);
   }
+
+  Value type_of(uint32_t node) const { return formula_.nodes[node].type; }
 
   void statement(uint32_t index) {
     const Node& node = formula_.nodes[index];
@@ -282,21 +296,110 @@ class Writer {
 
 }  // namespace
 
-Expression::Expression(Formula formula) : Expression((parse(formula), std::move(formula)), Parsed{}) {
-  if (reduction() == nullptr) return;
-  const int32_t dtype = reduction()->value;
+namespace expression {
+
+bool Formula::reduces() const {
+  return std::any_of(reductions.begin(), reductions.end(), [](const Reduction& each) { return each.op != nullptr; });
+}
+
+State state_of(const reduce::Op& op) {
+  switch (op.result) {
+    case reduce::Result::variance:
+    case reduce::Result::deviation: return State::moments;
+    case reduce::Result::place: return State::place;
+    case reduce::Result::logarithm: return State::exponentials;
+    default: return State::value;
+  }
+}
+
+std::vector<int32_t> partial_types(const Reduction& reduction) {
+  const int32_t type = reduction.value;
+  switch (state_of(*reduction.op)) {
+    case State::value: return {type};
+    case State::moments: return {type, type, type};
+    case State::exponentials: return {type, type};
+    case State::place: break;
+  }
+  if (dtype_size(type) == 8) return {TUFF_I32, TUFF_U32, TUFF_U32};
+  return {TUFF_I32, TUFF_U32};
+}
+
+}  // namespace expression
+
+Expression::Expression(Formula formula) : Expression((parse(formula), std::move(formula)), Parsed{}) {}
+
+Expression::Expression(Formula formula, Parsed) : formula_(std::move(formula)) {
+  for (const Variable& input : formula_.inputs) scalars_ += input.scalar ? 1 : 0;
+  const size_t outputs = formula_.outputs.size();
+  if (outputs > 1 && formula_.reduces()) {
+    std::vector<uint32_t> others;
+    for (uint32_t i = 0; i < outputs; ++i) {
+      if (formula_.reductions[i].op == nullptr) {
+        others.push_back(i);
+      } else {
+        parts_.push_back(part_of({i}));
+      }
+    }
+    if (!others.empty()) parts_.push_back(part_of(others));
+    for (const Part& part : parts_) {
+      needs_.f64 = needs_.f64 || part.expression->needs().f64;
+      needs_.int64 = needs_.int64 || part.expression->needs().int64;
+    }
+    return;
+  }
+  body_ = std::make_shared<const KernelBody>(Writer(formula_, needs_).write());
+  if (reduction() == nullptr || formula_.merges) return;
   Formula combining;
-  combining.inputs = {{"partial", dtype}};
   combining.outputs = formula_.outputs;
-  combining.nodes.push_back({.kind = Node::input, .type = value_of(dtype)});
-  combining.results = {0};
-  combining.reduction = formula_.reduction;
+  for (const int32_t dtype : partial_types(*reduction())) {
+    const auto index = static_cast<uint32_t>(combining.inputs.size());
+    combining.inputs.push_back({fmt::format("partial{}", index), dtype});
+    combining.nodes.push_back({.kind = Node::input, .type = value_of(dtype), .index = index});
+    combining.results.push_back(index);
+  }
+  combining.reductions = formula_.reductions;
+  combining.merges = true;
   combining_.reset(new Expression(std::move(combining), Parsed{}));
 }
 
-Expression::Expression(Formula formula, Parsed) : formula_(std::move(formula)) {
-  body_ = std::make_shared<const KernelBody>(Writer(formula_, needs_).write());
-  for (const Variable& input : formula_.inputs) scalars_ += input.scalar ? 1 : 0;
+// These outputs, and what they depend on.
+Expression::Part Expression::part_of(const std::vector<uint32_t>& outputs) const {
+  constexpr uint32_t kUnused = ~0u;
+  Formula formula;
+  formula.text = formula_.text;
+  for (const uint32_t output : outputs) {
+    formula.outputs.push_back(formula_.outputs[output]);
+    formula.results.push_back(formula_.results[output]);
+    formula.reductions.push_back(formula_.reductions[output]);
+  }
+  std::vector<bool> used(formula_.nodes.size(), false);
+  for (const uint32_t result : formula.results) used[result] = true;
+  for (size_t i = used.size(); i-- > 0;) {
+    const Node& node = formula_.nodes[i];
+    for (uint32_t k = 0; used[i] && k < node.arg_count; ++k) used[node.args[k]] = true;
+  }
+  Part part;
+  part.outputs = outputs;
+  std::vector<uint32_t> node_at(formula_.nodes.size(), kUnused), input_at(formula_.inputs.size(), kUnused);
+  for (uint32_t i = 0; i < formula_.nodes.size(); ++i) {
+    if (!used[i]) continue;
+    Node node = formula_.nodes[i];
+    for (uint32_t k = 0; k < node.arg_count; ++k) node.args[k] = node_at[node.args[k]];
+    if (node.kind == Node::input) {
+      uint32_t& at = input_at[node.index];
+      if (at == kUnused) {
+        at = static_cast<uint32_t>(part.inputs.size());
+        part.inputs.push_back(node.index);
+        formula.inputs.push_back(formula_.inputs[node.index]);
+      }
+      node.index = at;
+    }
+    node_at[i] = static_cast<uint32_t>(formula.nodes.size());
+    formula.nodes.push_back(node);
+  }
+  for (uint32_t& result : formula.results) result = node_at[result];
+  part.expression.reset(new Expression(std::move(formula), Parsed{}));
+  return part;
 }
 
 }  // namespace tuff

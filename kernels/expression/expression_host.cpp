@@ -1,4 +1,5 @@
 // Interprets a formula, element by element.
+#include <cmath>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
@@ -138,11 +139,35 @@ void advance(const ExpressionArgs& args, uint64_t* index, uint32_t axes) {
   }
 }
 
+// The number of the first largest or smallest value, or of the first NaN.
+template <typename Next>
+uint64_t place_of(const reduce::Op& op, Value type, uint64_t count, const Next& next) {
+  const bool largest = op.op == TUFF_REDUCE_ARGMAX, floats = expression::is_float(type);
+  const bool is_unsigned = !floats && !expression::info(type).is_signed;
+  const auto better = [&](const HostValue& x, const HostValue& than) {
+    if (floats) {
+      if (std::isnan(than.number)) return false;
+      return std::isnan(x.number) || (largest ? x.number > than.number : x.number < than.number);
+    }
+    const HostValue &more = largest ? x : than, &less = largest ? than : x;
+    if (!is_unsigned) return more.integer > less.integer;
+    return static_cast<uint64_t>(more.integer) > static_cast<uint64_t>(less.integer);
+  };
+  HostValue best = next(0);
+  uint64_t place = 0;
+  for (uint64_t r = 1; r < count; ++r) {
+    const HostValue value = next(r);
+    if (better(value, best)) best = value, place = r;
+  }
+  return place;
+}
+
 }  // namespace
 
 void host_expression(const ExpressionArgs& args) {
   const expression::Formula& formula = args.expression->formula();
-  if (formula.reduction.op != nullptr) return host_expression_reduction(args);
+  if (!args.expression->parts().empty()) return for_parts(args, host_expression);
+  if (formula.reduction() != nullptr) return host_expression_reduction(args);
   const uint64_t count = element_count(args);
   if (count == 0) return;
   Evaluation evaluation(args);
@@ -176,9 +201,11 @@ void host_expression_reduction(const ExpressionArgs& args) {
   for (uint32_t d = 0; d < args.rank; ++d) ((reduced >> d & 1) != 0 ? elements : results) *= args.shape[d];
   if (results == 0) return;
   // What is done with each element before is part of the formula.
-  reduce::Op op = *formula.reduction.op;
-  op.prepare = reduce::Prepare::plain;
-  const Value type = expression::value_of(formula.reduction.value);
+  const expression::Reduction& reduction = *formula.reduction();
+  reduce::Op op = *reduction.op;
+  if (op.center == 0) op.prepare = reduce::Prepare::plain;
+  const bool places = op.result == reduce::Result::place;
+  const Value type = expression::value_of(reduction.value);
   const uint32_t node = formula.results[0];
   const ExpressionOperand& output = args.outputs[0];
   const int32_t dtype = formula.outputs[0].dtype;
@@ -191,11 +218,14 @@ void host_expression_reduction(const ExpressionArgs& args) {
   };
   for (uint64_t i = 0; i < results; ++i) {
     HostValue value;
-    if (type == Value::f64) {
+    if (places) {
+      value.integer = static_cast<int64_t>(place_of(op, type, elements, next));
+    } else if (type == Value::f64) {
       value.number = static_cast<double>(reduce::reduced_reals<long double>(
-          op, elements, 0, [&](uint64_t r) { return static_cast<long double>(next(r).number); }));
+          op, elements, reduction.correction, [&](uint64_t r) { return static_cast<long double>(next(r).number); }));
     } else if (type == Value::f32) {
-      value.number = reduce::reduced_reals<double>(op, elements, 0, [&](uint64_t r) { return next(r).number; });
+      value.number =
+          reduce::reduced_reals<double>(op, elements, reduction.correction, [&](uint64_t r) { return next(r).number; });
     } else {
       value.integer = static_cast<int64_t>(
           reduce::reduced_integers(op, elements, expression::info(type).is_signed,

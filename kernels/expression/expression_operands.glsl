@@ -47,7 +47,11 @@ uvec4 tuff_divide(uvec4 n, uint multiplier, uint shift) {
   umulExtended(n, uvec4(multiplier), high, low);
   return (high + n) >> shift;
 }
-EXPR_PLACE expr_places[TUFF_OPERANDS];
+// Of reductions that give an index there is one more, which no operand has (expression_reduce.glsl).
+#ifndef EXPR_WALKED
+#define EXPR_WALKED TUFF_OPERANDS
+#endif
+EXPR_PLACE expr_places[EXPR_WALKED];
 // Adds the offsets of index n of `rank` axes, whose sizes and strides are at these words of the table.
 void expr_walk(EXPR_PLACE n, uint rank, uint sizes, uint strides) {
   for (uint d = 0; d < rank; ++d) {
@@ -57,8 +61,8 @@ void expr_walk(EXPR_PLACE n, uint rank, uint sizes, uint strides) {
       n = tuff_divide(n, TUFF_AT(T, at + 1), TUFF_AT(T, at + 2));
       c -= n * TUFF_AT(T, at);
     }
-    [[unroll]] for (uint slot = 0; slot < TUFF_OPERANDS; ++slot) {
-      expr_places[slot] += c * TUFF_AT(T, strides + d * TUFF_OPERANDS + slot);
+    [[unroll]] for (uint slot = 0; slot < EXPR_WALKED; ++slot) {
+      expr_places[slot] += c * TUFF_AT(T, strides + d * EXPR_WALKED + slot);
     }
   }
 }

@@ -13,7 +13,8 @@
 
 namespace tuff::expression {
 
-constexpr uint32_t kMost = TUFF_EXPR_MAX_BUFFERS;
+// Operands in buffers, and one more whose elements' places are those in the shape of the reduced axes.
+constexpr uint32_t kMost = TUFF_EXPR_MAX_BUFFERS + 1;
 using Axes = StridedAxes<kMost>;
 
 enum Mode : uint32_t { dense = 0, blocks = 1, repeated = 2, gathered = 3, stepped = 4, unaligned = 5 };
@@ -59,7 +60,7 @@ struct Table {
       add(by.shift);
     }
   }
-  // Of every axis, of every operand. Without axes there is one of one element.
+  // Of every axis, of the first `operands`. Without axes there is one of one element.
   void add_strides(const Axes& axes, uint32_t operands) {
     for (uint32_t d = std::max(axes.rank, 1u); d-- > 0;) {
       for (uint32_t slot = 0; slot < operands; ++slot) {

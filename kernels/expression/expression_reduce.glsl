@@ -10,12 +10,17 @@
 // expr_load_one(i) and expr_compute() as for expression.comp, and
 //
 //   expr_store(v), expr_store_one(v)   store four results, or the first, at the places of the output
+//
+// A reduction whose running result is more than one value (TUFF_STATE, kernels/reduce/states.glsl) leaves partial results
+// as [value][segment][kept index]. The next stage's formula has them as y0, y1, y2 (TUFF_MERGES). One that gives an index
+// has an operand more in the table: its strides are those of the shape of the reduced axes, in the call's order.
 //# TUFF_V_TYPE : 1|4|5|6|9|10 : the type that values are computed in and kept as between dispatches: f32, f64, i32, u32, i64, u64
 //# TUFF_CUT : 0|1 : 1: stores partial results, [segment][kept index], for another stage
 //# TUFF_UNROLL : 1|4 : blocks in flight
+//# TUFF_MERGES : 0|1 : 1: the elements are partial results, with TUFF_STATE
 //# TUFF_RUN : 0.. : pieces or results that a lane processes one after another; 0: push.run says
 //# TUFF_SLOTS : 2..11 : operands in buffers, and the table
-//# group formula : TUFF_COMPUTES_F64 TUFF_COMPUTES_INT64 TUFF_CUT TUFF_DOUBLES TUFF_EXACT_ARITHMETIC TUFF_FILES TUFF_FINISH TUFF_GATHERED TUFF_MODES TUFF_OP TUFF_OPERANDS TUFF_OWN TUFF_RUN TUFF_SCALARS TUFF_SLOTS TUFF_UNROLL TUFF_V_TYPE TUFF_VECTOR : a formula and its reduction
+//# group formula : TUFF_COMPUTES_F64 TUFF_COMPUTES_INT64 TUFF_CUT TUFF_DOUBLES TUFF_EXACT_ARITHMETIC TUFF_FILES TUFF_FINISH TUFF_GATHERED TUFF_KEY_MINIMUM TUFF_MERGES TUFF_MODES TUFF_OP TUFF_OPERANDS TUFF_OWN TUFF_RUN TUFF_SCALARS TUFF_SLOTS TUFF_STATE TUFF_UNROLL TUFF_V_TYPE TUFF_VECTOR : a formula and its reduction
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KEPT = 1;     // axes
 layout(constant_id = 2) const uint REDUCED = 1;  // axes
@@ -27,6 +32,7 @@ layout(push_constant, std430) uniform Push {
   uint segments;  // that each is cut into
   uint segment;   // rows only: elements of each segment, a multiple of 4; the last has the rest
   uint run;
+  uint plane;     // from a value of a partial result to its next one
   float divisor;
   uint divisor_low, divisor_high;  // the same as f64
 } push;
@@ -39,6 +45,12 @@ layout(push_constant, std430) uniform Push {
 #define TUFF_X_TYPE TUFF_V_TYPE
 #define TUFF_PLACES 1
 #define EXPR_REDUCES 1
+#define EXPR_INDEXED (TUFF_STATE == 2 && !TUFF_MERGES)
+#if EXPR_INDEXED
+#define EXPR_WALKED (TUFF_OPERANDS + 1)
+#else
+#define EXPR_WALKED TUFF_OPERANDS
+#endif
 #include "kernels/elementwise/blocks.glsl"
 #include "kernels/expression/expression_functions.glsl"
 #include "kernels/expression/expression_casts.glsl"
@@ -47,8 +59,8 @@ layout(push_constant, std430) uniform Push {
 #define EXPR_KEPT_SIZES (2 * TUFF_SCALARS)
 #define EXPR_REDUCED_SIZES (EXPR_KEPT_SIZES + 3 * (KEPT - 1))
 #define EXPR_FIRSTS (EXPR_REDUCED_SIZES + 3 * (REDUCED - 1))
-#define EXPR_KEPT_STRIDES (EXPR_FIRSTS + TUFF_OPERANDS)
-#define EXPR_REDUCED_STRIDES (EXPR_KEPT_STRIDES + KEPT * TUFF_OPERANDS)
+#define EXPR_KEPT_STRIDES (EXPR_FIRSTS + EXPR_WALKED)
+#define EXPR_REDUCED_STRIDES (EXPR_KEPT_STRIDES + KEPT * EXPR_WALKED)
 // Those of the axes along which four elements lie.
 #if EXPR_ALONG_REDUCED
 #define EXPR_STRIDES EXPR_REDUCED_STRIDES
@@ -58,17 +70,23 @@ layout(push_constant, std430) uniform Push {
 #include "kernels/expression/expression_operands.glsl"
 #include "kernels/reduce/reduce.glsl"
 
-#if TUFF_CUT
+#if TUFF_STATE != 0
+#include "kernels/reduce/states.glsl"
+#endif
+
+#if TUFF_CUT && TUFF_STATE == 2
+TUFF_WRITE(TUFF_OPERANDS - 1, Partials, uint, 4)
+#elif TUFF_CUT
 TUFF_BLOCKS_WRITE(TUFF_OPERANDS - 1, Partials, TUFF_V_TYPE)
 #endif
 
 TUFF_BODY
 
 // The places of index 0 of the reduced axes.
-EXPR_PLACE expr_base[TUFF_OPERANDS];
+EXPR_PLACE expr_base[EXPR_WALKED];
 // Chooses an index of the kept axes.
 void expr_begin(EXPR_PLACE n) {
-  [[unroll]] for (uint slot = 0; slot < TUFF_OPERANDS; ++slot) {
+  [[unroll]] for (uint slot = 0; slot < EXPR_WALKED; ++slot) {
     expr_places[slot] = EXPR_PLACE(TUFF_AT(T, EXPR_FIRSTS + slot));
   }
   expr_walk(n, KEPT, EXPR_KEPT_SIZES, EXPR_KEPT_STRIDES);
@@ -80,6 +98,16 @@ void expr_find(EXPR_PLACE n) {
   expr_walk(n, REDUCED, EXPR_REDUCED_SIZES, EXPR_REDUCED_STRIDES);
 }
 
+// How results are combined, and what is stored of them.
+#if TUFF_STATE == 0
+#define EXPR_RESULT TUFF_VALUE
+#define EXPR_ELEMENTS TuffBlock
+#define EXPR_TOTAL Partial
+#define expr_nothing empty_partial
+#define expr_result_of(total) combine_block(finish(total))
+#define expr_shuffled(result, mask) TUFF_SHUFFLE_XOR(result, mask)
+#define expr_final(result) scaled(TUFF_VALUE4(result), TUFF_VALUE4(TUFF_ZERO))
+
 // The formula's values at four elements from the chosen places on.
 TuffBlock expr_values() {
   expr_load(0u);
@@ -88,3 +116,133 @@ TuffBlock expr_values() {
   block.part[0] = y0;
   return block;
 }
+// The value at one element, with the identity in the other places.
+TuffBlock expr_value() {
+  expr_load_one(0u);
+  expr_compute();
+  TuffBlock block = tuff_block(TUFF_IDENTITY);
+  block.part[0].x = y0.x;
+  return block;
+}
+#else
+#define EXPR_RESULT State
+#define EXPR_TOTAL State4
+#define expr_nothing empty_state
+#define expr_result_of(total) combine_four(total)
+#define expr_shuffled(result, mask) shuffled(result, mask)
+#define expr_final(result) expr_finals(state4(result))
+#undef Chain
+#undef empty_chain
+#undef Loaded
+#define Chain State4
+#define empty_chain empty_state
+#define Loaded EXPR_ELEMENTS
+
+#if TUFF_STATE == 2
+#define expr_finals(s) s.c
+#elif TUFF_STATE == 3
+#define expr_finals(s) scaled(s.b, s.a)
+#else
+#define expr_finals(s) scaled(s.b, TUFF_VALUE4(TUFF_ZERO))
+#endif
+
+#if TUFF_MERGES
+#define EXPR_ELEMENTS State4
+#define EXPR_STATES_OF(elements) elements
+void gather(inout State4 total, State4 s) { merge(total, s); }
+State4 expr_elements(bool one) {
+  expr_compute();
+#if TUFF_STATE == 1
+  return State4(y0, y1, y2);
+#elif TUFF_STATE == 3
+  return State4(y0, y1, TUFF_VALUE4(TUFF_ZERO));
+#elif TUFF_VALUE_TYPE == 4 || TUFF_VALUE_TYPE >= 9
+  return State4(y0, y1, y2);
+#else
+  return State4(y0, uvec4(0u), y1);
+#endif
+}
+#else
+// The element from which the means of moments count.
+TUFF_VALUE4 expr_origin = TUFF_VALUE4(TUFF_ZERO);
+struct ExprElements {
+  TUFF_VALUE4 x;
+#if TUFF_STATE == 2
+  uvec4 place;
+#endif
+};
+#define EXPR_ELEMENTS ExprElements
+#if TUFF_STATE == 1
+#define EXPR_STATES_OF(elements) state_of(elements.x, expr_origin)
+void gather(inout State4 total, ExprElements e) { gather(total, e.x, expr_origin); }
+#elif TUFF_STATE == 2
+#define EXPR_STATES_OF(elements) state_of(elements.x, elements.place)
+void gather(inout State4 total, ExprElements e) { gather(total, e.x, e.place); }
+#else
+#define EXPR_STATES_OF(elements) state_of(elements.x)
+void gather(inout State4 total, ExprElements e) { gather(total, e.x); }
+#endif
+ExprElements expr_elements(bool one) {
+  expr_compute();
+  ExprElements e;
+  e.x = y0;
+#if TUFF_STATE == 2
+#if TUFF_GATHERED
+  e.place = expr_places[TUFF_OPERANDS];
+#elif EXPR_ALONG_REDUCED
+  e.place = uvec4(expr_places[TUFF_OPERANDS]);
+  if (!one) e.place += uvec4(0, 1, 2, 3) * EXPR_STEP(TUFF_OPERANDS);
+#else
+  e.place = uvec4(expr_places[TUFF_OPERANDS]);
+#endif
+#endif
+  return e;
+}
+#endif
+EXPR_ELEMENTS expr_values() {
+  expr_load(0u);
+  return expr_elements(false);
+}
+State4 expr_value() {
+  expr_load_one(0u);
+  return first_of(EXPR_STATES_OF(expr_elements(true)), empty_state());
+}
+#endif
+
+// Before elements are gathered, at the chosen index of the kept axes.
+void expr_choose_origin(bool four) {
+#if TUFF_STATE == 1 && !TUFF_MERGES
+  expr_origin = TUFF_VALUE4(TUFF_ZERO);
+  if (push.extent == 0) return;
+  expr_find(EXPR_PLACE(0));
+  if (four) {
+    expr_load(0u);
+  } else {
+    expr_load_one(0u);
+  }
+  expr_compute();
+  expr_origin = base_of(four ? y0 : TUFF_VALUE4(y0.x));
+#endif
+}
+
+#if TUFF_CUT
+void expr_store_partial(uint i, EXPR_RESULT result) {
+#if TUFF_STATE == 0
+  Partials_store(i, result);
+#elif TUFF_STATE == 2
+  TUFF_AT(Partials, i) = uint(result.a);
+  i += push.plane;
+#if TUFF_VALUE_TYPE == 4 || TUFF_VALUE_TYPE >= 9
+  TUFF_AT(Partials, i) = result.b;
+  i += push.plane;
+#endif
+  TUFF_AT(Partials, i) = result.c;
+#else
+  Partials_store(i, result.a);
+  Partials_store(i + push.plane, result.b);
+#if TUFF_STATE == 1
+  Partials_store(i + 2 * push.plane, result.c);
+#endif
+#endif
+}
+#endif

@@ -14,6 +14,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <optional>
 
 #include "kernels/common/check.hpp"
 #include "kernels/expression/expression_plan.hpp"
@@ -46,9 +47,16 @@ struct Space {
 
 struct Stage {
   Task& task;
-  const reduce::Op& op;
-  int32_t value;   // the dtype that values are accumulated in
+  const expression::Reduction& reduction;
   double divisor;  // of a mean
+  bool merges;     // the elements are partial results
+
+  const reduce::Op& op() const { return *reduction.op; }
+  expression::State state() const { return expression::state_of(op()); }
+  // Strides lead to the index of an element too, as those of an operand behind all others.
+  bool indexed() const { return state() == expression::State::place && !merges; }
+  uint64_t partial_values() const { return expression::partial_types(reduction).size(); }
+  uint64_t partial_size() const { return dtype_size(expression::partial_types(reduction)[0]); }
 };
 
 // Where a stage stores partial results: of `total` segments those from `segment` on. Without a buffer it stores
@@ -57,6 +65,9 @@ struct Partials {
   const Buffer* buffer = nullptr;
   uint64_t segment = 0, total = 1;
 };
+
+// Elements between the values of partial results: a multiple of 64, so that each value's are as aligned as the first's.
+uint64_t plane_of(uint64_t partials) { return round_up(partials, 64); }
 
 bool along_reduced(const Task& task, const Space& space) {
   if (space.kept.rank == 0) return true;
@@ -135,16 +146,17 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
   table.add_sizes(space.kept);
   table.add_sizes(space.reduced);
   const uint64_t results = space.results(), length = space.length();
-  Dispatch dispatch(stage.op.name);
+  Dispatch dispatch(stage.op().name);
   double bytes = 0;
   for (uint32_t slot = 0; slot < task.operands; ++slot) {
     const Operand& operand = task.operand[slot];
     const bool output = slot + 1 == task.operands;
     if (output && cut) {
-      const uint64_t size = dtype_size(stage.value), count = results * segments;
+      const uint64_t size = stage.partial_size(), values = stage.partial_values(), count = results * segments;
+      const uint64_t reach = (values - 1) * plane_of(results * to.total) + count;
       table.add(0);
-      dispatch.operand(to.buffer, to.segment * results * size, count * size, Access::write);
-      bytes += static_cast<double>(count * size);
+      dispatch.operand(to.buffer, to.segment * results * size, reach * size, Access::write);
+      bytes += static_cast<double>(values * count * size);
       continue;
     }
     if (length == 0 && !output) {
@@ -160,8 +172,10 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
                      elements * operand.size, output ? Access::write : Access::read);
     bytes += static_cast<double>(std::min(elements, results * std::max<uint64_t>(length, 1)) * operand.size);
   }
-  table.add_strides(space.kept, task.operands);
-  table.add_strides(space.reduced, task.operands);
+  const uint32_t walked = task.operands + (stage.indexed() ? 1 : 0);
+  if (stage.indexed()) table.add(static_cast<uint32_t>(space.first[task.operands]));
+  table.add_strides(space.kept, walked);
+  table.add_strides(space.reduced, walked);
   const uint32_t size = table.count * 4;
   dispatch.operand(&task.recorder.parameters(table.words.data(), size), 0, size, Access::read);
 
@@ -170,7 +184,8 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
                              .extent = static_cast<uint32_t>(length),
                              .segments = static_cast<uint32_t>(segments),
                              .segment = static_cast<uint32_t>(segment != 0 ? segment : length),
-                             .run = shape.run};
+                             .run = shape.run,
+                             .plane = static_cast<uint32_t>(plane_of(results * to.total))};
   reduce::set_divisor(push, stage.divisor);
   const uint64_t lanes = rows ? results * segments * shape.lanes : lanes_of(space) * segments;
   const double elements = static_cast<double>(results) * static_cast<double>(length);
@@ -179,7 +194,7 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
       .work(bytes, elements * (task.expression.needs().flops + 1));
   log(TUFF_LOG_DISPATCH,
       "expr {} results={} length={} segments={}: by {}, {}+{} axes, modes {:x}, {} lanes of {}, {} in flight, {} each",
-      stage.op.name, results, length, segments, rows ? "rows" : "columns", space.kept.rank, space.reduced.rank,
+      stage.op().name, results, length, segments, rows ? "rows" : "columns", space.kept.rank, space.reduced.rank,
       defines.formula.modes.value, shape.lanes, shape.workgroup, defines.formula.unroll.value, shape.run);
   task.recorder.dispatch(kernel, dispatch);
 }
@@ -192,6 +207,8 @@ void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t
   const expression::Needs& needs = task.expression.needs();
   // Several copies of a long formula would take drivers long to compile.
   const bool is_short = task.expression.formula().nodes.size() <= 32;
+  // With a state of several values no single one is accumulated.
+  const int32_t gathers = stage.op().gathers;
   const auto formula = [&](const reduce::RowShape& shape) {
     return shaders::ExpressionReduce{.computes_f64 = needs.f64,
                                      .computes_int64 = needs.int64,
@@ -199,17 +216,20 @@ void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t
                                      .doubles = needs.doubles,
                                      .exact_arithmetic = traits.cpu,
                                      .files = needs.files,
-                                     .finish = cut ? 0 : reduce::finish_of(stage.op.result),
+                                     .finish = cut ? 0 : reduce::finish_of(stage.op().result),
                                      .gathered = access.gathers,
+                                     .key_minimum = stage.op().op == TUFF_REDUCE_ARGMIN,
+                                     .merges = stage.merges && stage.state() != expression::State::value,
                                      .modes = access.modes,
-                                     .op = stage.op.gathers,
+                                     .op = gathers != 0 ? gathers : int32_t{TUFF_REDUCE_MAX},
                                      .operands = task.operands,
                                      .own = needs.own,
                                      .run = task.device.fixed_run(shape.run),
                                      .scalars = task.scalar_words / 2,
                                      .slots = task.operands + 1,
+                                     .state = static_cast<int>(stage.state()),
                                      .unroll = is_short && shape.unroll >= 4 ? 4 : 1,
-                                     .v_type = stage.value,
+                                     .v_type = stage.reduction.value,
                                      .vector = vector_mode(traits, true)};
   };
   const uint64_t results = space.results(), length = space.length();
@@ -274,7 +294,7 @@ void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMost
   }
 }
 
-void record_space(const Stage& stage, const Space& space, Scratch place);
+void record_space(const Stage& stage, const Space& space, std::optional<Scratch> place);
 
 // All results of a space whose kept axes fit, with any part of the reduced ones.
 template <typename Parts>
@@ -285,8 +305,9 @@ void record_parts(const Stage& stage, const Space& space, const Parts& parts, Sc
     const Space part{space.kept, reduced, first};
     total += segments_of(task, part, along_reduced(task, part));
   });
-  const uint64_t results = space.results(), size = dtype_size(stage.value);
-  const Buffer* const partials = total > 1 ? &task.recorder.scratch(results * total * size, place) : nullptr;
+  const uint64_t results = space.results(), size = stage.partial_size(), values = stage.partial_values();
+  const uint64_t plane = plane_of(results * total);
+  const Buffer* const partials = total > 1 ? &task.recorder.scratch(values * plane * size, place) : nullptr;
   uint64_t segment = 0;
   parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>& first) {
     const Space part{space.kept, reduced, first};
@@ -298,21 +319,32 @@ void record_parts(const Stage& stage, const Space& space, const Parts& parts, Sc
   if (partials == nullptr) return;
 
   const uint32_t output = task.operands - 1;
-  Task next{task.recorder, task.expression.combining(), task.device, 2, {}, {}, 0};
-  next.operand[0] = {partials, size, false};
-  next.operand[1] = task.operand[output];
-  Space combined{{}, {}, {0, space.first[output]}};
+  Task next{task.recorder, task.expression.combining(), task.device, static_cast<uint32_t>(values) + 1, {}, {}, 0};
+  Space combined{};
+  for (uint64_t i = 0; i < values; ++i) {
+    next.operand[i] = {partials, size, false};
+    combined.first[i] = static_cast<int64_t>(i * plane);
+  }
+  next.operand[values] = task.operand[output];
+  combined.first[values] = space.first[output];
+  const auto strides = [&](int64_t each, int64_t of_output) {
+    Axes::Strides made{};
+    for (uint64_t i = 0; i < values; ++i) made[i] = each;
+    made[values] = of_output;
+    return made;
+  };
   auto stride = static_cast<int64_t>(results);
   for (uint32_t d = 0; d < space.kept.rank; ++d) {
     stride /= static_cast<int64_t>(space.kept.sizes[d]);
-    combined.kept.append(space.kept.sizes[d], {stride, space.kept.strides[d][output]});
+    combined.kept.append(space.kept.sizes[d], strides(stride, space.kept.strides[d][output]));
   }
-  combined.reduced.append(total, {static_cast<int64_t>(results)});
-  record_space({next, stage.op, stage.value, stage.divisor}, combined,
+  combined.reduced.append(total, strides(static_cast<int64_t>(results), 0));
+  record_space({next, stage.reduction, stage.divisor, true}, combined,
                place == Scratch::inner ? Scratch::outer : Scratch::inner);
 }
 
-void record_space(const Stage& stage, const Space& space, Scratch place) {
+// Without a place for partial results, only counts the dispatches.
+void record_space(const Stage& stage, const Space& space, std::optional<Scratch> place) {
   const Task& task = stage.task;
   std::array<uint64_t, kMost> most_reduced{}, most_kept{};
   for (uint32_t slot = 0; slot < task.operands; ++slot) {
@@ -320,6 +352,7 @@ void record_space(const Stage& stage, const Space& space, Scratch place) {
     most_reduced[slot] = task.device.piece - std::min(kept, task.device.piece / 2);
     most_kept[slot] = task.device.piece;
   }
+  const uint64_t most_partials = task.device.piece / stage.partial_values();
   // All of them are counted before the first is recorded.
   uint64_t parts_of_each = 0, dispatches = 0, most_results = task.device.piece;
   const auto count = [&](uint64_t& counted, uint64_t each) {
@@ -337,8 +370,7 @@ void record_space(const Stage& stage, const Space& space, Scratch place) {
     parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>&) {
       count(parts_of_each, 1);
       // Results have as many partial ones as segments, which an axis of 2^12 elements may be cut into.
-      most_results =
-          std::min(most_results, std::max<uint64_t>(task.device.piece / ceil_div(reduced.count(), 1u << 12), 1));
+      most_results = std::min(most_results, std::max<uint64_t>(most_partials / ceil_div(reduced.count(), 1u << 12), 1));
       for (uint32_t slot = 0; slot < task.operands; ++slot) {
         most_kept[slot] = std::min(most_kept[slot], task.device.piece - reduced.span(slot).elements + 1);
       }
@@ -347,14 +379,24 @@ void record_space(const Stage& stage, const Space& space, Scratch place) {
   const auto pieces = [&](const auto& use) { divided(task, space.kept, space.first, most_kept, most_results, use); };
   pieces(
       [&](const Axes&, const std::array<int64_t, kMost>&) { count(dispatches, std::max<uint64_t>(parts_of_each, 1)); });
+  if (!place.has_value()) return;
   pieces([&](const Axes& kept, const std::array<int64_t, kMost>& first) {
-    record_parts(stage, {kept, space.reduced, first}, parts, place);
+    record_parts(stage, {kept, space.reduced, first}, parts, *place);
   });
+}
+
+// From one index of a reduced axis to the next, in the shape of the reduced axes.
+int64_t place_stride(const ExpressionArgs& args, uint32_t axis, uint32_t reduced) {
+  int64_t stride = 1;
+  for (uint32_t d = axis + 1; d < args.rank; ++d) {
+    if ((reduced >> d & 1) != 0) stride *= static_cast<int64_t>(args.shape[d]);
+  }
+  return stride;
 }
 
 // The axes of one group, those with distant elements outside.
 Axes ordered(const Task& task, const ExpressionArgs& args, const std::array<const ExpressionOperand*, kMost>& operands,
-             uint32_t reduced, bool of_reduced) {
+             uint32_t reduced, bool of_reduced, bool indexed) {
   struct Axis {
     uint64_t size, distance;
     Axes::Strides strides;
@@ -370,6 +412,7 @@ Axes ordered(const Task& task, const ExpressionArgs& args, const std::array<cons
           output ? output_stride(args, *operands[slot], d, reduced) : stride_along(args, *operands[slot], d);
       if (!output) axis.distance += static_cast<uint64_t>(std::llabs(axis.strides[slot])) * task.operand[slot].size;
     }
+    if (of_reduced && indexed) axis.strides[task.operands] = place_stride(args, d, reduced);
     uint32_t at = count++;
     for (; at > 0 && found[at - 1].distance < axis.distance; --at) found[at] = found[at - 1];
     found[at] = axis;
@@ -381,7 +424,9 @@ Axes ordered(const Task& task, const ExpressionArgs& args, const std::array<cons
 
 }  // namespace
 
-void record_expression_reduction(Recorder& recorder, const ExpressionArgs& args) {
+namespace {
+
+void record(Recorder& recorder, const ExpressionArgs& args, std::optional<Scratch> place) {
   const expression::Reduction& reduction = *args.expression->reduction();
   expression::require_device(recorder.traits(), *args.expression);
   const uint32_t reduced = reduced_axes(args);
@@ -393,14 +438,25 @@ void record_expression_reduction(Recorder& recorder, const ExpressionArgs& args)
   }
   std::array<const ExpressionOperand*, kMost> operands{};
   Task task = expression::task_of(recorder, args, operands);
-  Space space{ordered(task, args, operands, reduced, false), {}, {}};
+  const Stage stage{task, reduction, std::max(static_cast<double>(length) - reduction.correction, 0.0), false};
+  Space space{ordered(task, args, operands, reduced, false, false), {}, {}};
   if (length != 0) {
-    space.reduced = ordered(task, args, operands, reduced, true);
+    space.reduced = ordered(task, args, operands, reduced, true, stage.indexed());
   } else {
     space.reduced.append(0, {});
   }
   for (uint32_t slot = 0; slot < task.operands; ++slot) space.first[slot] = static_cast<int64_t>(operands[slot]->first);
-  record_space({task, *reduction.op, reduction.value, static_cast<double>(length)}, space, Scratch::inner);
+  record_space(stage, space, place);
+}
+
+}  // namespace
+
+void record_expression_reduction(Recorder& recorder, const ExpressionArgs& args) {
+  record(recorder, args, Scratch::inner);
+}
+
+void check_expression_reduction(Recorder& recorder, const ExpressionArgs& args) {
+  record(recorder, args, std::nullopt);
 }
 
 }  // namespace tuff

@@ -10,10 +10,10 @@
 #include "kernels/expression/expression_reduce.glsl"
 
 #if TUFF_SHARED
-shared TUFF_VALUE parts[TUFF_LANES];
+shared EXPR_RESULT parts[TUFF_LANES];
 #endif
 
-TuffBlock expr_four(uint n) {
+EXPR_ELEMENTS expr_four(uint n) {
 #if TUFF_GATHERED
   expr_find(uvec4(4 * n) + uvec4(0, 1, 2, 3));
 #else
@@ -22,14 +22,13 @@ TuffBlock expr_four(uint n) {
   return expr_values();
 }
 
-// One element, with the identity in the other places.
-TuffBlock expr_single(uint n) {
+void gather_single(inout EXPR_TOTAL total, uint n) {
   expr_find(EXPR_PLACE(n));
-  expr_load_one(0u);
-  expr_compute();
-  TuffBlock block = tuff_block(TUFF_IDENTITY);
-  block.part[0].x = y0.x;
-  return block;
+#if TUFF_STATE == 0
+  gather(total, expr_value());
+#else
+  merge(total, expr_value());
+#endif
 }
 
 void main() {
@@ -52,18 +51,19 @@ void main() {
     const uint row = piece, begin = 0, elements = push.extent;
 #endif
     expr_begin(EXPR_PLACE(row));
-    Partial total = empty_partial();
+    expr_choose_origin(false);
+    EXPR_TOTAL total = expr_nothing();
     const uint blocks = elements / 4, whole = blocks / TUFF_LANES;
     uint block = begin / 4 + lane;
     TUFF_GATHER(total, whole, block, TUFF_LANES, expr_four)
     for (uint k = whole * TUFF_LANES + lane; k < blocks; k += TUFF_LANES, block += TUFF_LANES) {
       gather(total, expr_four(block));
     }
-    for (uint i = begin + 4 * blocks + lane; i < begin + elements; i += TUFF_LANES) gather(total, expr_single(i));
+    for (uint i = begin + 4 * blocks + lane; i < begin + elements; i += TUFF_LANES) gather_single(total, i);
 
-    TUFF_VALUE result = combine_block(finish(total));
+    EXPR_RESULT result = expr_result_of(total);
 #if TUFF_SHARED
-    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
+    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, expr_shuffled(result, mask));
     if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
     barrier();
     for (uint width = gl_NumSubgroups / 2; width > 0; width /= 2) {
@@ -73,15 +73,15 @@ void main() {
     result = parts[0];
 #else
     [[unroll]] for (uint mask = 1; mask < TUFF_LANES; mask *= 2) {
-      result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
+      result = combine(result, expr_shuffled(result, mask));
     }
 #endif
     if (lane == 0) {
 #if TUFF_CUT
-      Partials_store(segment * push.kept + row, result);
+      expr_store_partial(segment * push.kept + row, result);
 #else
       expr_places = expr_base;
-      expr_store_one(scaled(TUFF_VALUE4(result), TUFF_VALUE4(TUFF_ZERO)));
+      expr_store_one(expr_final(result));
 #endif
     }
   }

@@ -188,6 +188,14 @@ void record_pieces(const Task& task, const Piece& piece) {
 
 void record_expression(Recorder& recorder, const ExpressionArgs& args) {
   const Expression& expression = *args.expression;
+  if (!expression.parts().empty()) {
+    expression::require_device(recorder.traits(), expression);
+    const auto reduces = [](const ExpressionArgs& part) { return part.expression->reduction() != nullptr; };
+    for_parts(args, [&](const ExpressionArgs& part) {
+      if (reduces(part)) check_expression_reduction(recorder, part);
+    });
+    return for_parts(args, [&](const ExpressionArgs& part) { record_expression(recorder, part); });
+  }
   if (expression.reduction() != nullptr) return record_expression_reduction(recorder, args);
   expression::require_device(recorder.traits(), expression);
   if (element_count(args) == 0) return;

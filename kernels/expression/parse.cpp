@@ -43,6 +43,7 @@ class Parser : private FormulaText {
   explicit Parser(Formula& formula)
       : FormulaText(formula.text), formula_(formula), inputs_(formula.inputs), outputs_(formula.outputs) {
     results_.assign(formula.outputs.size(), kNone);
+    formula.reductions.assign(formula.outputs.size(), {});
   }
 
   void run() {
@@ -58,11 +59,10 @@ class Parser : private FormulaText {
     for (size_t i = 0; i < results_.size(); ++i) {
       if (results_[i] == kNone) wrong(text_.size(), "output \"{}\" is not assigned", formula_.outputs[i].name);
     }
-    if (formula_.reduction.op != nullptr && node(results_[0]).kind != Node::reduced) {
-      wrong(formula_.reduction.at, "{} has no output: it needs to be the formula's result",
-            formula_.reduction.op->name);
+    for (const Pending& each : pending_) {
+      if (!each.stored)
+        wrong(each.reduction.at, "{} has no output: it needs to be one's value", each.reduction.op->name);
     }
-    for (uint32_t& result : results_) result = node(result).kind == Node::reduced ? node(result).args[0] : result;
     formula_.results = std::move(results_);
   }
 
@@ -91,7 +91,7 @@ class Parser : private FormulaText {
     std::vector<Node>& nodes = formula_.nodes;
     for (uint32_t k = 0; k < node.arg_count; ++k) {
       if (nodes[node.args[k]].kind == Node::reduced) {
-        wrong(at, "{} ends a formula, and nothing is done with its result", formula_.reduction.op->name);
+        wrong(at, "{} is an output's value, and nothing is done with its result", name_of_reduction(node.args[k]));
       }
     }
     if (nodes.size() >= kMaxNodes && caller_ != nullptr) caller_->add(node, called_at_);
@@ -473,8 +473,8 @@ class Parser : private FormulaText {
 
   void store(uint32_t output, uint32_t value, size_t at) {
     if (results_[output] != kNone) wrong(at, "output \"{}\" is assigned twice", formula_.outputs[output].name);
-    results_[output] =
-        node(value).kind == Node::reduced ? value : as_element(value, formula_.outputs[output].dtype, at);
+    results_[output] = node(value).kind == Node::reduced ? reduced(output, value)
+                                                         : as_element(value, formula_.outputs[output].dtype, at);
   }
 
   void assign(std::string_view name, uint32_t value, size_t at) {
@@ -619,7 +619,8 @@ class Parser : private FormulaText {
 
   uint32_t function(const Token& token) {
     std::vector<uint32_t> args;
-    std::vector<Reduction::Axis> axes;
+    Reduction made;
+    bool named = false;
     const reduce::Op* const op = find_reduction(token.text);
     next();
     if (!is_sign(")")) {
@@ -627,19 +628,24 @@ class Parser : private FormulaText {
       while (is_sign(",")) {
         next();
         if (op != nullptr && token_.kind == Token::name && assigns()) {
-          named_axes(token.text, axes);
-          break;
+          named_argument(*op, made);
+          named = true;
+        } else if (named) {
+          wrong(token_.at, "expected a named argument of {}, got \"{}\"", token.text, token_.text);
+        } else {
+          args.push_back(expression());
         }
-        args.push_back(expression());
       }
     }
     expect(")");
     // max(a, b) and min(a, b) are functions of elements.
-    if (op == nullptr || (axes.empty() && args.size() != 1 && find_function(token.text) != nullptr)) {
+    if (op == nullptr || (made.axes.empty() && args.size() != 1 && find_function(token.text) != nullptr)) {
       return called(token.text, args, token.at);
     }
     require_args(token.text, args, 1, token.at);
-    return reduction(*op, args[0], std::move(axes), token.at);
+    made.op = op;
+    made.at = token.at;
+    return reduction(std::move(made), args[0]);
   }
 
   // --- Reductions
@@ -651,9 +657,32 @@ class Parser : private FormulaText {
     return nullptr;
   }
 
-  // axis=1, axis=-1 or axis=(0, 2)
-  void named_axes(std::string_view name, std::vector<Reduction::Axis>& axes) {
-    if (token_.text != "axis") wrong(token_.at, "{} takes axis=, not {}=", name, token_.text);
+  // axis=1, axis=-1 or axis=(0, 2); correction=1
+  void named_argument(const reduce::Op& op, Reduction& made) {
+    const size_t at = token_.at;
+    const bool corrects = op.result == reduce::Result::variance || op.result == reduce::Result::deviation;
+    if (corrects && token_.text == "correction") {
+      if (made.corrected) wrong(at, "correction= a second time");
+      made.corrected = true;
+      next();
+      next();
+      const bool negative = is_sign("-");
+      if (negative) next();
+      const Token number = token_;
+      if (number.kind != Token::integer && number.kind != Token::real) {
+        wrong(number.at, "expected a number, got \"{}\"", number.text);
+      }
+      made.correction = number_of(node(primary())) * (negative ? -1 : 1);
+      formula_.nodes.pop_back();
+      return;
+    }
+    if (token_.text != "axis")
+      wrong(at, "{} takes axis={}, not {}=", op.name, corrects ? " and correction=" : "", token_.text);
+    if (!made.axes.empty()) wrong(at, "axis= a second time");
+    named_axes(made.axes);
+  }
+
+  void named_axes(std::vector<Reduction::Axis>& axes) {
     next();
     next();
     const bool several = is_sign("(");
@@ -675,23 +704,42 @@ class Parser : private FormulaText {
     if (several) expect(")");
   }
 
-  uint32_t reduction(const reduce::Op& op, uint32_t of, std::vector<Reduction::Axis> axes, size_t at) {
-    Reduction& made = formula_.reduction;
-    if (made.op != nullptr) wrong(at, "{} is a second reduction: a formula ends with one", op.name);
-    if (outputs_.size() != 1) {
-      wrong(at, "{} ends a formula with one output, and there are {}", op.name, outputs_.size());
+  const char* name_of_reduction(uint32_t index) const { return pending_[node(index).index].reduction.op->name; }
+
+  // A reduction as it is written. What it accumulates depends on the type of its output, which is known where it is
+  // assigned.
+  uint32_t reduction(Reduction made, uint32_t of) {
+    const size_t at = made.at;
+    if (node(of).kind == Node::reduced) {
+      wrong(at, "{} is a second reduction of one value, of which {} is the first", made.op->name,
+            name_of_reduction(of));
     }
-    if (op.result == reduce::Result::place || op.center != 0) {
-      stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not end a formula: store the elements, and use tuff_reduce()", op.name);
+    if (is_complex(type_of(of)) && made.op->prepare != reduce::Prepare::nonzero) {
+      stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not take {}: reduce its real and imaginary part", made.op->name,
+           name_of(type_of(of)));
     }
+    Node result{};
+    result.kind = Node::reduced;
+    result.type = part_of(type_of(of));
+    result.args[0] = of;
+    result.arg_count = 1;
+    result.index = static_cast<uint32_t>(pending_.size());
+    pending_.push_back({std::move(made), false});
+    return add(result, at);
+  }
+
+  // What an output's reduction accumulates.
+  uint32_t reduced(uint32_t index, uint32_t value) {
+    uint32_t of = node(value).args[0];
+    Pending& pending = pending_[node(value).index];
+    pending.stored = true;
+    Reduction made = pending.reduction;
+    const reduce::Op& op = *made.op;
+    const size_t at = made.at;
     if (node(of).weak != Node::strong) of = convert(of, type_of(of), at);
-    const bool truths = op.prepare == reduce::Prepare::nonzero;
+    const bool truths = op.prepare == reduce::Prepare::nonzero, places = op.result == reduce::Result::place;
     const Value type = truths ? Value::boolean : type_of(of);
-    if (is_complex(type)) {
-      stop(TUFF_ERROR_UNSUPPORTED, at, "{} does not take {}: reduce its real and imaginary part", op.name,
-           name_of(type));
-    }
-    const Variable& output = formula_.outputs[0];
+    const Variable& output = formula_.outputs[index];
     const int32_t dtype = dtype_of(type);
     // Half the digits are kept as of any f32 result.
     const bool half = output.dtype == TUFF_F16 || output.dtype == TUFF_BF16;
@@ -701,20 +749,26 @@ class Parser : private FormulaText {
       wrong(at, "{} of {} gives {}{}, and output \"{}\" is {}", op.name, name_of(type), names_of(types),
             types.has(TUFF_F32) ? ", f16, bf16" : "", output.name, dtype_name(output.dtype));
     }
-    made.op = &op;
-    made.at = at;
-    made.axes = std::move(axes);
-    made.value = reduce::value_type(op, dtype, half ? int32_t{TUFF_F32} : output.dtype);
+    made.stored = reduce::value_type(op, dtype, half ? int32_t{TUFF_F32} : output.dtype);
+    made.value = places ? element_type(type) : made.stored;
     if (truths) of = convert(of, Value::boolean, at);
     of = convert(of, value_of(made.value), at);
     if (op.prepare == reduce::Prepare::magnitude) of = call(Op::abs, {of}, at);
     if (op.prepare == reduce::Prepare::square) of = call(Op::mul, {of, of}, at);
-    Node result{};
-    result.kind = Node::reduced;
-    result.type = value_of(made.value);
-    result.args[0] = of;
-    result.arg_count = 1;
-    return add(result, at);
+    formula_.reductions[index] = std::move(made);
+    return of;
+  }
+
+  // The type in which elements are compared.
+  static int32_t element_type(Value type) {
+    switch (info(type).form) {
+      case Form::f32: return TUFF_F32;
+      case Form::f64: return TUFF_F64;
+      case Form::i32: return TUFF_I32;
+      case Form::u32: return TUFF_U32;
+      case Form::i64: return TUFF_I64;
+      default: return TUFF_U64;
+    }
   }
 
   void require_args(std::string_view name, const std::vector<uint32_t>& args, size_t arity, size_t at) const {
@@ -786,6 +840,11 @@ class Parser : private FormulaText {
   uint32_t depth_ = 0;
   std::vector<uint32_t> results_;
   std::vector<std::pair<std::string_view, uint32_t>> temporaries_;
+  struct Pending {
+    Reduction reduction;
+    bool stored;  // it is the value of an output
+  };
+  std::vector<Pending> pending_;  // by Node::index
 };
 
 }  // namespace

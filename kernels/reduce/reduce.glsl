@@ -9,7 +9,10 @@
 #include "kernels/reduce/reduce.def"
 #define TUFF_KEEPS_NAN (TUFF_SELECTS && TUFF_HAS_NAN)
 #include "kernels/common/bits.glsl"
-#if TUFF_VALUE_TYPE == 4 && (TUFF_PREPARE == 5 || TUFF_FINISH == 4)
+#ifndef EXPR_REDUCES
+#define EXPR_REDUCES 0
+#endif
+#if TUFF_VALUE_TYPE == 4 && !EXPR_REDUCES && (TUFF_PREPARE == 5 || TUFF_FINISH == 4)
 #include "kernels/elementwise/doubles/exponentials.glsl"
 #include "kernels/elementwise/doubles/logarithms.glsl"
 #endif

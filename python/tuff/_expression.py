@@ -106,6 +106,7 @@ class Reduction(NamedTuple):
     op: int  #: a raw.REDUCE_*
     value: str  #: the formula of what is reduced
     axes: Optional[Tuple[int, ...]]  #: None: all
+    correction: float = 0.0  #: of var and std
 
     def of(self, rank: int) -> Tuple[int, ...]:
         """The axes of a shape, in order."""
@@ -125,10 +126,13 @@ class Reduction(NamedTuple):
 RESULT_TYPES: List[Callable[[int, np.dtype], np.dtype]] = []
 #: The reductions that end formulas, by name (docs/expressions.md).
 _REDUCTIONS = {name: getattr(raw, f"REDUCE_{name.upper()}") for name in (
-    "sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1", "l2")}  # fmt: skip
+    "sum", "mean", "prod", "max", "min", "any", "all", "count_nonzero", "sum_squares", "l1", "l2",
+    "argmax", "argmin", "var", "std", "logsumexp")}  # fmt: skip
 _LAST = re.compile(rf"(?P<before>.*;)?\s*(?:result\s*=\s*)?(?P<name>{'|'.join(_REDUCTIONS)})\s*\((?P<inside>[^;]*)\)[\s;]*", re.S)
 _NUMBER = r"-?\s*[0-9]+"
 _AXIS = re.compile(rf"\s*axis\s*=\s*(?:({_NUMBER})|\(\s*({_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*,?\s*\))\s*")
+
+_CORRECTION = re.compile(r"\s*correction\s*=\s*(-?\s*(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -147,16 +151,17 @@ def reduction_of(formula: str) -> Optional[Reduction]:
             arguments.append(inside[begin:place])
             begin = place + 1
     arguments.append(inside[begin:])
-    axes = None
-    if len(arguments) > 1:
-        named = _AXIS.fullmatch(arguments[-1])
-        if named is None:
-            return None
-        axes = tuple(int("".join(each.split())) for each in (named[1] or named[2]).split(","))
-        arguments.pop()
-    if len(arguments) != 1:
-        return None  # max(a, b)
-    return Reduction(_REDUCTIONS[found["name"]], (found["before"] or "") + arguments[0], axes)
+    axes, correction = None, 0.0
+    for argument in arguments[1:]:
+        named = _AXIS.fullmatch(argument)
+        corrects = _CORRECTION.fullmatch(argument)
+        if named is not None:
+            axes = tuple(int("".join(each.split())) for each in (named[1] or named[2]).split(","))
+        elif corrects is not None:
+            correction = float("".join(corrects[1].split()))
+        else:
+            return None  # max(a, b)
+    return Reduction(_REDUCTIONS[found["name"]], (found["before"] or "") + arguments[0], axes, correction)
 
 
 def _result_operand(array: Array, shape: Tuple[int, ...], axes: Tuple[int, ...]) -> raw.ExprOperand:

@@ -87,7 +87,7 @@ def _reduced_expr(formula: str, reduction: Reduction, dtype: object, out: object
     axes = reduction.of(len(shape))
     name = _NAMES.get(reduction.op)
     if name not in ("sum", "mean"):  # by the rule of the reduction, of elements that are stored
-        result = reductions.reduce(reduction.op, expr(reduction.value, **inputs), axes, keepdims)
+        result = reductions.reduce(reduction.op, expr(reduction.value, **inputs), axes, keepdims, correction=reduction.correction)
         return result if dtype is None or result.dtype == dtype else result.astype(dtype)
     result = expr(formula, dtype=dtype, keepdims=keepdims, **values)
     if not is_float(result.dtype):

@@ -45,22 +45,24 @@ std::string draw_formula(Draw& draw, int depth) {
 void expr_create(Step& s) {
   static constexpr tuff_expr_variable kInputs[] = {
       {"a", TUFF_I32, 0}, {"s", TUFF_I32, TUFF_EXPR_SCALAR}, {"b", TUFF_U8, 0}};
-  static constexpr tuff_expr_variable kOutput{"y", TUFF_I32, 0};
+  tuff_expr_variable output{"y", TUFF_I32, 0};
   // Half of them end with a reduction of some of the three axes.
   std::string value = "i32(t) + s * a";
   const auto reduced = static_cast<uint32_t>(s.draw.one_in(2) ? s.draw.below(8) : 0);
   if (reduced != 0) {
-    const char* const reductions[] = {"sum", "prod", "max", "min", "l1", "sum_squares"};
+    const char* const reductions[] = {"sum", "prod", "max", "min", "l1", "sum_squares", "argmax", "argmin"};
     std::string axes;
     for (uint32_t d = 0; d < 3; ++d)
       axes += (reduced >> d & 1) != 0 ? std::to_string(static_cast<int>(d) - 3) + "," : "";
-    value = std::string(reductions[s.draw.below(6)]) + "(" + value + ", axis=(" + axes + "))";
+    const char* const name = reductions[s.draw.below(8)];
+    if (name[0] == 'a') output.dtype = TUFF_U32;
+    value = std::string(name) + "(" + value + ", axis=(" + axes + "))";
   }
   const std::string formula = "t = " + draw_formula(s.draw, 3) + "; " + value;
   Call call(function_of("tuff_expr_create"));
   call.set("context", reference(0)), call.set("formula", reinterpret_cast<uint64_t>(formula.c_str()));
   call.set("inputs", reinterpret_cast<uint64_t>(kInputs)), call.set("input_count", uint64_t{3});
-  call.set("outputs", reinterpret_cast<uint64_t>(&kOutput)), call.set("output_count", uint64_t{1});
+  call.set("outputs", reinterpret_cast<uint64_t>(&output)), call.set("output_count", uint64_t{1});
   // Other counts read beyond the arrays.
   if (s.spoil && s.draw.one_in(2)) {
     call.set("input_count", uint64_t{17});
