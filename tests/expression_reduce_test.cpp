@@ -342,7 +342,7 @@ void test_places(tuff_context context, const std::vector<uint64_t>& shape, uint3
 
 TEST_P(ExpressionReduce, PlacesOverAnyAxesAreExact) {
   const bool f64 = properties_of(context()).supports_f64 != 0, int64 = computes_int64(context());
-  for (uint64_t seed = 0; seed < (vulkan() ? 30 : 200); ++seed) {
+  for (uint64_t seed = 0; seed < (vulkan() ? 14 : 100); ++seed) {
     std::mt19937_64 random(seed + 3000);
     std::vector<uint64_t> shape(1 + random() % 4);
     uint64_t count = 1;
@@ -350,7 +350,7 @@ TEST_P(ExpressionReduce, PlacesOverAnyAxesAreExact) {
       size = count > 3000 ? 1 : random() % 3 == 0 ? 4 * (1 + random() % 9) : 1 + random() % 9;
       count *= size;
     }
-    if (seed % 10 == 9) shape.back() *= 5003;
+    if (seed % 10 == 9) shape = {1 + random() % 3, 9001};
     const auto reduced = static_cast<uint32_t>(1 + random() % ((1u << shape.size()) - 1));
     switch (seed % 7) {
       case 0: test_places<int8_t>(context(), shape, reduced, seed); break;
@@ -579,8 +579,8 @@ TEST_P(ExpressionReduce, FormulasThatAreWrong) {
       {"var(a, correction=1, correction=1)", TUFF_F32, TUFF_ERROR_INVALID_ARGUMENT,
        "character 22: correction= a second"},
       {"argmax(a) + 1", TUFF_U32, TUFF_ERROR_INVALID_ARGUMENT, "character 11: argmax is an output's value"},
-      {"argmin(a)", TUFF_F32, TUFF_ERROR_INVALID_ARGUMENT, "character 1: argmin of f32 gives u32, i64"},
-      {"std(i32(a))", TUFF_I32, TUFF_ERROR_INVALID_ARGUMENT, "character 1: std of i32 gives f32, f64"},
+      {"argmin(a)", TUFF_F32, TUFF_ERROR_INVALID_ARGUMENT, "character 1: argmin of f32 gives u32 or i64"},
+      {"std(i32(a))", TUFF_I32, TUFF_ERROR_INVALID_ARGUMENT, "character 1: std of i32 gives f32 or f64, f16, bf16"},
       {"conj(sum(complex(a, b)))", TUFF_F32, TUFF_ERROR_UNSUPPORTED, "character 6: sum does not take c64"},
       {"sum", TUFF_F32, TUFF_ERROR_INVALID_ARGUMENT, "character 1: \"sum\" is a function"},
       {"sqrt(a, axis=1)", TUFF_F32, TUFF_ERROR_INVALID_ARGUMENT, "character 9: unknown name \"axis\""},

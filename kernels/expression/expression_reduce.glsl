@@ -17,7 +17,6 @@
 //# TUFF_V_TYPE : 1|4|5|6|9|10 : the type that values are computed in and kept as between dispatches: f32, f64, i32, u32, i64, u64
 //# TUFF_CUT : 0|1 : 1: stores partial results, [segment][kept index], for another stage
 //# TUFF_UNROLL : 1|4 : blocks in flight
-//# TUFF_MERGES : 0|1 : 1: the elements are partial results, with TUFF_STATE
 //# TUFF_RUN : 0.. : pieces or results that a lane processes one after another; 0: push.run says
 //# TUFF_SLOTS : 2..11 : operands in buffers, and the table
 //# group formula : TUFF_COMPUTES_F64 TUFF_COMPUTES_INT64 TUFF_CUT TUFF_DOUBLES TUFF_EXACT_ARITHMETIC TUFF_FILES TUFF_FINISH TUFF_GATHERED TUFF_KEY_MINIMUM TUFF_MERGES TUFF_MODES TUFF_OP TUFF_OPERANDS TUFF_OWN TUFF_RUN TUFF_SCALARS TUFF_SLOTS TUFF_STATE TUFF_UNROLL TUFF_V_TYPE TUFF_VECTOR : a formula and its reduction
@@ -69,10 +68,6 @@ layout(push_constant, std430) uniform Push {
 #endif
 #include "kernels/expression/expression_operands.glsl"
 #include "kernels/reduce/reduce.glsl"
-
-#if TUFF_STATE != 0
-#include "kernels/reduce/states.glsl"
-#endif
 
 #if TUFF_CUT && TUFF_STATE == 2
 TUFF_WRITE(TUFF_OPERANDS - 1, Partials, uint, 4)
@@ -173,8 +168,8 @@ struct ExprElements {
 };
 #define EXPR_ELEMENTS ExprElements
 #if TUFF_STATE == 1
-#define EXPR_STATES_OF(elements) state_of(elements.x, expr_origin)
-void gather(inout State4 total, ExprElements e) { gather(total, e.x, expr_origin); }
+#define EXPR_STATES_OF(elements) state_of(elements.x - expr_origin)
+void gather(inout State4 total, ExprElements e) { gather(total, e.x - expr_origin); }
 #elif TUFF_STATE == 2
 #define EXPR_STATES_OF(elements) state_of(elements.x, elements.place)
 void gather(inout State4 total, ExprElements e) { gather(total, e.x, e.place); }

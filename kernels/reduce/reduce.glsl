@@ -1,7 +1,8 @@
 // Shared by reduce_rows.comp and reduce_columns.comp: how the values of one reduction are accumulated. The reductions
 // are in reduce.def; value types, TUFF_ADD etc. are in kernels/common/types.glsl.
 //# TUFF_FINISH : 0..4 : 0: the result is what is accumulated; 1: divided by push.divisor; 2: its square root; 3: both; 4: its logarithm plus the center
-//# TUFF_SPLIT : 0|1 : 1: sums of integers of 32 bits or less as integers of 64 are accumulated in two of 32, see Chain
+//# TUFF_MERGES = 0 : 0|1 : 1: the elements are partial results of more than one value (TUFF_STATE, states.glsl)
+//# TUFF_SPLIT : 0..2 : 1: sums of integers of 32 bits or less as integers of 64 are accumulated in two of 32; 2: maxima and minima of 16-bit floats by their bits, see Chain
 //
 // A Partial is a block of running results. Comparisons drop NaN, so max and min also keep the largest magnitude bits
 // they have seen: beyond those of infinity, there was a NaN.
@@ -23,6 +24,9 @@
 #else
 #define TUFF_ABS(x) abs(x)
 #endif
+#if TUFF_STATE != 0
+#include "kernels/reduce/states.glsl"
+#endif
 #if TUFF_PREPARE >= 2
 TUFF_VALUE4 prepared(TUFF_VALUE4 x, TUFF_VALUE4 center) {
 #if TUFF_PREPARE == 2
@@ -30,8 +34,7 @@ TUFF_VALUE4 prepared(TUFF_VALUE4 x, TUFF_VALUE4 center) {
 #elif TUFF_PREPARE == 3
   return x * x;
 #elif TUFF_PREPARE == 4
-  const TUFF_VALUE4 distance = x - center;
-  return distance * distance;
+  return x - center;
 #else
   return tuff_exp(x - center);
 #endif
@@ -57,6 +60,36 @@ TUFF_VALUE center_at(TUFF_INDEX i) {
 }
 #endif
 
+#if TUFF_STATE == 1 && !EXPR_REDUCES
+// Moments.
+struct Partial {
+  State4 part[TUFF_PARTS];
+};
+Partial empty_partial() {
+  Partial p;
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) p.part[i] = empty_state();
+  return p;
+}
+void gather(inout Partial p, TuffBlock x) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) gather(p.part[i], x.part[i]);
+}
+void merge(inout Partial p, Partial q) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) merge(p.part[i], q.part[i]);
+}
+void gather(inout Partial p, Partial q) { merge(p, q); }
+TuffBlock finish(Partial p) {
+  TuffBlock block;
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = p.part[i].b;
+  return block;
+}
+#define TUFF_RESULT State
+State result_of(Partial p) {
+  [[unroll]] for (uint i = 1; i < TUFF_PARTS; ++i) merge(p.part[0], p.part[i]);
+  return combine_four(p.part[0]);
+}
+#define TUFF_RESULT_XOR(result, mask) shuffled(result, mask)
+#define TUFF_RESULT_VALUE(result) result.b
+#else
 struct Partial {
   TUFF_VALUE4 value[TUFF_PARTS];
 #if TUFF_KEEPS_NAN
@@ -93,9 +126,11 @@ void merge(inout Partial p, Partial q) {
   }
 }
 
+#endif
+
 // What a chain accumulates, of at most 2^15 blocks. Drivers for GPUs that add 64 bits in two steps make slow loops of such sums, so
 // they are added as the lower and the upper 16 bits of each element instead.
-#if TUFF_SPLIT
+#if TUFF_SPLIT == 1
 #if TUFF_X_TYPE == TUFF_U32
 #define TUFF_HALF4 uvec4
 #define TUFF_HALF uint
@@ -143,12 +178,94 @@ Loaded load_block(TUFF_INDEX i) {
 }
 #undef TUFF_CONVERT
 #undef TUFF_CONVERT4
+#elif TUFF_SPLIT == 2
+// Blocks of eight 16-bit floats as four words. An element of the upper half of a word is that word, and one of the lower half
+// the word shifted: what is below does not matter. Among numbers of one sign the magnitude decides. So the largest number
+// is the largest one as a signed integer unless that is negative, and then the smallest one as an unsigned integer; the
+// smallest number is the largest one as an unsigned integer if that has a sign, otherwise the smallest. That takes two
+// operations for each element, and half an addition finds NaN: f32 would take eight.
+struct Loaded {
+  uvec4 words;
+};
+struct Chain {
+  uvec4 most[2], least[2];  // of the lower and the upper halves
+  uvec4 nan;                // bits 15 and 31 of each word: there was a NaN
+};
+Chain empty_chain() {
+  Chain c;
+#if TUFF_OP == 2
+  c.most[0] = c.most[1] = uvec4(0x80000000u);
+#else
+  c.most[0] = c.most[1] = uvec4(0u);
+#endif
+  c.least[0] = c.least[1] = uvec4(0xffffffffu);
+  c.nan = uvec4(0u);
+  return c;
+}
+uvec4 most_of(uvec4 a, uvec4 b) {
+#if TUFF_OP == 2
+  return uvec4(max(ivec4(a), ivec4(b)));
+#else
+  return max(a, b);
+#endif
+}
+void gather(inout Chain c, Loaded x) {
+  const uvec4 lower = x.words << 16;
+  c.most[0] = most_of(c.most[0], lower), c.most[1] = most_of(c.most[1], x.words);
+  c.least[0] = min(c.least[0], lower), c.least[1] = min(c.least[1], x.words);
+#if TUFF_X_TYPE == TUFF_F16
+  c.nan |= (x.words & 0x7fff7fffu) + 0x03ff03ffu;
+#else
+  c.nan |= (x.words & 0x7fff7fffu) + 0x007f007fu;
+#endif
+}
+void merge(inout Chain c, Chain d) {
+  [[unroll]] for (uint i = 0; i < 2; ++i) c.most[i] = most_of(c.most[i], d.most[i]), c.least[i] = min(c.least[i], d.least[i]);
+  c.nan |= d.nan;
+}
+// The results of one half: of a chain that has gathered something.
+vec4 half_of(uvec4 most, uvec4 least) {
+#if TUFF_OP == 2
+  const uvec4 bits = mix(least, most, lessThan(most, uvec4(0x80000000u)));
+#else
+  const uvec4 bits = mix(least, most, greaterThanEqual(most, uvec4(0x80000000u)));
+#endif
+#if TUFF_X_TYPE == TUFF_F16
+  const uvec4 upper = bits >> 16;
+  return vec4(unpackHalf2x16(upper.x).x, unpackHalf2x16(upper.y).x, unpackHalf2x16(upper.z).x, unpackHalf2x16(upper.w).x);
+#else
+  return uintBitsToFloat(bits & 0xffff0000u);
+#endif
+}
+void merge(inout Partial p, Chain c) {
+  const vec4 lower = half_of(c.most[0], c.least[0]), upper = half_of(c.most[1], c.least[1]);
+  // Magnitudes beyond infinity's stand for NaN.
+  const uvec4 nan_lower = mix(uvec4(0u), uvec4(0x7fffffffu), notEqual(c.nan & 0x8000u, uvec4(0u)));
+  const uvec4 nan_upper = mix(uvec4(0u), uvec4(0x7fffffffu), notEqual(c.nan & 0x80000000u, uvec4(0u)));
+  Partial q;
+  q.value[0] = vec4(lower.x, upper.x, lower.y, upper.y);
+  q.value[1] = vec4(lower.z, upper.z, lower.w, upper.w);
+  q.magnitude[0] = uvec4(nan_lower.x, nan_upper.x, nan_lower.y, nan_upper.y);
+  q.magnitude[1] = uvec4(nan_lower.z, nan_upper.z, nan_lower.w, nan_upper.w);
+  merge(p, q);
+}
+void gather(inout Partial p, Loaded x) {
+  Chain c = empty_chain();
+  gather(c, x);
+  merge(p, c);
+}
+Loaded load_block(TUFF_INDEX i) { return Loaded(tuff_words(TUFF_AT(X_memory, i))); }
+#else
+#if TUFF_MERGES
+#define Loaded Partial
 #else
 #define Loaded TuffBlock
+#endif
 #define Chain Partial
 #define empty_chain empty_partial
 #endif
 
+#if TUFF_STATE != 1 || EXPR_REDUCES
 TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {
@@ -179,6 +296,11 @@ TUFF_VALUE combine_block(TuffBlock block) {
   [[unroll]] for (uint i = 1; i < TUFF_PARTS; ++i) result = combine(result, combine4(block.part[i]));
   return result;
 }
+#define TUFF_RESULT TUFF_VALUE
+#define result_of(total) combine_block(finish(total))
+#define TUFF_RESULT_XOR(result, mask) TUFF_SHUFFLE_XOR(result, mask)
+#define TUFF_RESULT_VALUE(result) result
+#endif
 
 // The result, of what is accumulated.
 #if TUFF_FINISH == 0

@@ -30,6 +30,7 @@ layout(push_constant, std430) uniform Push {
   uint columns;   // inner / TUFF_WIDTH
   uint segments;
   uint run;
+  uint from_plane, to_plane;  // from a value of partial results to the next, of the input and of the output
   float divisor;
   uint divisor_low, divisor_high;  // the same as f64
 } push;
@@ -42,7 +43,20 @@ TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // [outer][inner]
 
 #include "kernels/reduce/reduce.glsl"
 
-#if TUFF_SPLIT
+#if TUFF_MERGES
+#if TUFF_WIDTH == 1
+#define LOAD_VALUE(i, k) tuff_block(X_load(i + k * TUFF_INDEX(push.from_plane)))
+#else
+#define LOAD_VALUE(i, k) X_load_block(i + k * TUFF_INDEX(push.from_plane / TUFF_WIDTH))
+#endif
+Partial load_partial(TUFF_INDEX i) {
+  const TuffBlock a = LOAD_VALUE(i, 0), b = LOAD_VALUE(i, 1), c = LOAD_VALUE(i, 2);
+  Partial p;
+  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) p.part[k] = State4(a.part[k], b.part[k], c.part[k]);
+  return p;
+}
+#define LOAD_ROW(i, center) load_partial(i)
+#elif TUFF_SPLIT
 #define LOAD_ROW(i, center) load_block(i)
 #elif TUFF_WIDTH == 1
 #define LOAD_ROW(i, center) TUFF_PREPARED(tuff_block(X_load(i)), center)
@@ -59,6 +73,18 @@ TuffBlock load_center(uint slice, uint column) {
 #endif
   const TUFF_INDEX first = (TUFF_INDEX(slice) * push.columns + column) * TUFF_WIDTH;
   [[unroll]] for (uint c = 0; c < TUFF_WIDTH; ++c) block.part[c / 4][c % 4] = center_at(first + c);
+#elif TUFF_PREPARE == 4
+  // The first element of each column is the base of its moments.
+#if TUFF_CUT
+  slice /= push.segments;
+#endif
+  const TUFF_INDEX first = TUFF_INDEX(slice) * push.extent * push.columns + column;
+#if TUFF_WIDTH == 1
+  block = tuff_block(X_load(first));
+#else
+  block = X_load_block(first);
+#endif
+  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) block.part[k] = base_of(block.part[k]);
 #endif
   return block;
 }
@@ -79,6 +105,21 @@ void store_result(uint t, TuffBlock result) {
   Y_store(t, result.part[0].x);
 #else
   Y_store_block(t, result);
+#endif
+}
+
+void store_total(uint t, Partial total, TuffBlock center) {
+#if TUFF_STATE != 0 && TUFF_CUT
+  TuffBlock a, b, c;
+  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) {
+    a.part[k] = total.part[k].a, b.part[k] = total.part[k].b, c.part[k] = total.part[k].c;
+  }
+  const uint plane = push.to_plane / TUFF_WIDTH;
+  store_result(t, a);
+  store_result(t + plane, b);
+  store_result(t + 2 * plane, c);
+#else
+  store_result(t, scaled(finish(total), center));
 #endif
 }
 
@@ -128,7 +169,7 @@ void main() {
     }
     [[unroll]] for (uint j = 0; j < TUFF_SPAN; ++j) {
       if (segment < longer) gather(total[j], LOAD_ROW(place[j], center[j]));
-      store_result(slice * push.columns + columns[j], scaled(finish(total[j]), center[j]));
+      store_total(slice * push.columns + columns[j], total[j], center[j]);
     }
 #else
     uint t = min((tuff_group() * RUN + repeat) * gl_WorkGroupSize.x + gl_LocalInvocationID.x, push.results - 1);
@@ -139,7 +180,7 @@ void main() {
 #define LOAD(i) LOAD_ROW(i, center)
     TUFF_GATHER(total, rows, place, stride, LOAD)
     if (segment < longer) gather(total, LOAD(place));
-    store_result(t, scaled(finish(total), center));
+    store_total(t, total, center);
 #endif
   }
 }

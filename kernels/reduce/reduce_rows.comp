@@ -21,7 +21,7 @@
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, std430) uniform Push {
-#if TUFF_CENTERED
+#if TUFF_CENTERED || TUFF_PREPARE == 4
   TUFF_BASES(3)
 #else
   TUFF_BASES(2)
@@ -31,6 +31,7 @@ layout(push_constant, std430) uniform Push {
   uint segments;  // of each row
   uint segment;   // elements of each, a multiple of W; the last has the rest
   uint run;
+  uint from_plane, to_plane;  // from a value of partial results to the next, of the input and of the output
   float divisor;
   uint divisor_low, divisor_high;  // the same as f64
 } push;
@@ -39,21 +40,47 @@ TUFF_BLOCKS_READ(0, X, TUFF_X_TYPE)
 TUFF_BLOCKS_WRITE(1, Y, TUFF_Y_TYPE)
 #if TUFF_CENTERED
 TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // of each row
+#elif TUFF_PREPARE == 4
+// The rows from their beginning: each row's first element is the base of its moments.
+TUFF_READ(2, Base, TUFF_STORED(TUFF_X_TYPE), TUFF_BYTES(TUFF_X_TYPE))
 #endif
 
 #include "kernels/reduce/reduce.glsl"
 
 #if TUFF_SHARED
-shared TUFF_VALUE parts[TUFF_LANES];
+shared TUFF_RESULT parts[TUFF_LANES];
 #endif
 
+#if TUFF_STATE != 0
+// One element, and nothing in the other places.
+Partial single(uint i, TuffBlock center) {
+#if TUFF_MERGES
+  const State4 s = state4(State(X_load(i), X_load(i + push.from_plane), X_load(i + 2 * push.from_plane)));
+#else
+  const State4 s = state_of(TUFF_PREPARED(TUFF_VALUE4(X_load(i)), center.part[0]));
+#endif
+  Partial p = empty_partial();
+  p.part[0] = first_of(s, p.part[0]);
+  return p;
+}
+#else
 // A block of one element, with the identity in the other places.
 TuffBlock single(uint i, TuffBlock center) {
   TuffBlock block = tuff_block(TUFF_IDENTITY);
   block.part[0].x = TUFF_PREPARED(TUFF_VALUE4(X_load(i)), center.part[0]).x;
   return block;
 }
-#if TUFF_SPLIT
+#endif
+#if TUFF_MERGES
+Partial load_partial(uint i) {
+  const uint plane = push.from_plane / TUFF_ELEMENTS;
+  const TuffBlock a = X_load_block(i), b = X_load_block(i + plane), c = X_load_block(i + 2 * plane);
+  Partial p;
+  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) p.part[k] = State4(a.part[k], b.part[k], c.part[k]);
+  return p;
+}
+#define LOAD(i) load_partial(i)
+#elif TUFF_SPLIT
 #define LOAD(i) load_block(i)
 #else
 #define LOAD(i) TUFF_PREPARED(X_load_block(i), center)
@@ -83,6 +110,12 @@ void main() {
 #endif
 #if TUFF_CENTERED
     const TuffBlock center = tuff_block(center_at(row));
+#elif TUFF_PREPARE == 4
+    TuffBlock center = tuff_block(TUFF_ZERO);
+    if (push.extent != 0) {
+      const TUFF_VALUE first = TUFF_AS_VALUE(TUFF_X_TYPE, TUFF_AT(Base, row * push.extent));
+      center = tuff_block(base_of(TUFF_VALUE4(first)).x);
+    }
 #else
     const TuffBlock center = tuff_block(TUFF_ZERO);
 #endif
@@ -92,8 +125,14 @@ void main() {
     uint end = begin + elements;
     uint inner_begin = min((begin + TUFF_ELEMENTS - 1) & ~(TUFF_ELEMENTS - 1u), end);
     uint inner_end = max(end & ~(TUFF_ELEMENTS - 1u), inner_begin);
-    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) gather(total, single(i, center));
-    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(total, single(i, center));
+#if TUFF_STATE != 0
+    // Apart, because blocks are gathered into states whose counts are equal.
+    Partial singles = empty_partial();
+#else
+#define singles total
+#endif
+    for (uint i = begin + lane; i < inner_begin; i += TUFF_LANES) gather(singles, single(i, center));
+    for (uint i = inner_end + lane; i < end; i += TUFF_LANES) gather(singles, single(i, center));
     uint blocks = (inner_end - inner_begin) / TUFF_ELEMENTS;
     uint block = inner_begin / TUFF_ELEMENTS + lane;
     // The number of blocks that every lane has, wherever in a block the row begins.
@@ -108,9 +147,12 @@ void main() {
       gather(total, LOAD(block));
     }
 
-    TUFF_VALUE result = combine_block(finish(total));
+#if TUFF_STATE != 0 && TUFF_PEEL
+    merge(total, singles);
+#endif
+    TUFF_RESULT result = result_of(total);
 #if TUFF_SHARED
-    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
+    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, TUFF_RESULT_XOR(result, mask));
     if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
     barrier();
     for (uint width = gl_NumSubgroups / 2; width > 0; width /= 2) {
@@ -120,9 +162,17 @@ void main() {
     result = parts[0];
 #else
     [[unroll]] for (uint mask = 1; mask < TUFF_LANES; mask *= 2) {
-      result = combine(result, TUFF_SHUFFLE_XOR(result, mask));
+      result = combine(result, TUFF_RESULT_XOR(result, mask));
     }
 #endif
-    if (lane == 0) Y_store(piece, scaled(TUFF_VALUE4(result), center.part[0]).x);
+#if TUFF_STATE != 0 && TUFF_CUT
+    if (lane == 0) {
+      Y_store(piece, result.a);
+      Y_store(piece + push.to_plane, result.b);
+      Y_store(piece + 2 * push.to_plane, result.c);
+    }
+#else
+    if (lane == 0) Y_store(piece, scaled(TUFF_VALUE4(TUFF_RESULT_VALUE(result)), center.part[0]).x);
+#endif
   }
 }

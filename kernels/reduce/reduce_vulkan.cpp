@@ -9,8 +9,11 @@
 // type (reduce::value_type), which partial results have too: f32 or f64 for floats, integers of 32 or 64 bits. The
 // first stage applies what the operation does to each element, and the last what it does to the result (reduce.def).
 //
-// An operation with a center (the mean of var and std, the largest element of logsumexp) is two reductions: the center
-// of each result stays in scratch memory, and the second one reads the input again.
+// The largest element of logsumexp is a center: it takes two reductions. The center of each result stays in scratch
+// memory, and the second one reads the input again.
+//
+// var and std read the input once. A partial result is a mean, squares of distances and a count (states.glsl), in three
+// planes; all of one result have its first element as their base.
 //
 // Serial additions of one lane in one stage (the c of the error bound), with UNROLL independent chains that are merged
 // every 32 steps, are at most 32 + count / (32 UNROLL) + 2 UNROLL for a lane with `count` blocks:
@@ -48,18 +51,26 @@ struct Stage {
 struct Place {
   const Buffer* buffer;
   int32_t dtype;
-  uint64_t element;  // index of the first element
+  uint64_t element;    // index of the first element
+  uint64_t plane = 0;  // of partial results of several values: from a value to the next one
 
+  uint64_t values() const { return plane != 0 ? 3 : 1; }
+  // Elements from the first to the last of `count` partial results or numbers.
+  uint64_t reach(uint64_t count) const { return (values() - 1) * plane + count; }
   uint64_t size() const { return dtype_size(dtype); }
   bool aligned() const { return aligned16(buffer, element * size()); }
-  Place behind(uint64_t elements) const { return {buffer, dtype, element + elements}; }
+  Place behind(uint64_t elements) const { return {buffer, dtype, element + elements, plane}; }
 };
 
 // TUFF_PREPARE and TUFF_FINISH of a stage.
 struct Ends {
   int prepare, finish;
-  bool centered() const { return prepare >= 4 || finish == 4; }  // TUFF_CENTERED
+  bool centered() const { return prepare == 5 || finish == 4; }  // TUFF_CENTERED
 };
+
+bool has_moments(const reduce::Op& op) {
+  return op.result == reduce::Result::variance || op.result == reduce::Result::deviation;
+}
 
 struct Reduction {
   Recorder& recorder;
@@ -85,18 +96,26 @@ void cut_rows(const StreamDevice& device, Stage& stage) {
   stage.segments = ceil_div(stage.length, stage.segment);
 }
 
-// TUFF_SPLIT, of a stage that reads this type. Blocks of one element are not worth it.
-bool splits(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t width) {
+// TUFF_SPLIT, of a stage that reads this type in blocks of `width`, as words if it is `aligned`. Blocks of one element
+// are not worth it.
+int split_of(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t width, bool aligned) {
+  const bool half = dtype == TUFF_F16 || dtype == TUFF_BF16;
+  if (!reduction.device.cpu && half && reduction.value == TUFF_F32 && reduction.op.selects && width == 8 && aligned) {
+    return 2;
+  }
   return !reduction.device.cpu && (reduction.value == TUFF_I64 || reduction.value == TUFF_U64) &&
          dtype_size(dtype) <= 4 && reduction.op.gathers == TUFF_REDUCE_SUM && ends.prepare == 0 && width > 1;
 }
 
 // At most so many blocks in flight, because of the registers for each of them and its chain. Those of 64 bits, and
 // those that keep NaN, spilled with more: 0.6 of the rate.
-uint32_t most_in_flight(const Reduction& reduction, uint32_t parts, bool split) {
+uint32_t most_in_flight(const Reduction& reduction, uint32_t parts, int split) {
+  if (split == 2) return 4;
   const auto words = static_cast<uint32_t>(dtype_size(reduction.value) / 4);
+  // Mean, squares and count of each.
+  if (has_moments(reduction.op)) return std::bit_floor(std::max(4 / (words * parts), 1u));
   const bool keeps_nan = reduction.op.selects && (reduction.value == TUFF_F32 || reduction.value == TUFF_F64);
-  return keeps_nan ? std::bit_floor(5 / (words * parts)) : std::bit_floor(32 / ((split ? 3 : 2 * words) * parts));
+  return keeps_nan ? std::bit_floor(5 / (words * parts)) : std::bit_floor(32 / ((split == 1 ? 3 : 2 * words) * parts));
 }
 
 void add_center(Dispatch& dispatch, Place center, uint64_t count, Ends ends) {
@@ -104,22 +123,24 @@ void add_center(Dispatch& dispatch, Place center, uint64_t count, Ends ends) {
   dispatch.operand(center.buffer, center.element * center.size(), count * center.size(), Access::read);
 }
 
+// base: of moments, where the first row begins.
 void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows, uint64_t length, uint64_t segments,
-                   Place from, Place to, Place center, Ends ends) {
+                   Place from, Place to, Place center, Place base, Ends ends) {
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint64_t pieces = rows * segments;
   const uint32_t parts = block_parts(from.dtype);
-  const bool split = splits(reduction, from.dtype, ends, 4 * parts);
+  const int vector = vector_mode(traits, from.aligned());
+  const int split = split_of(reduction, from.dtype, ends, 4 * parts, vector != 0);
   const reduce::RowShape shape =
       reduce::row_shape(reduction.device, pieces, std::min(stage.segment, std::max<uint64_t>(length, 1)), parts,
                         most_in_flight(reduction, parts, split));
-  const int vector = vector_mode(traits, from.aligned());
   const bool single = shape.lanes == shape.workgroup;
 
   KernelRequest kernel = shaders::ReduceRows::request({.cut = segments > 1,
                                                        .exact_arithmetic = traits.cpu,
                                                        .finish = ends.finish,
                                                        .lanes = shape.lanes,
+                                                       .merges = from.plane != 0,
                                                        .op = reduction.op.gathers,
                                                        .parts = parts,
                                                        .peel = length % (4 * parts) != 0,
@@ -128,6 +149,7 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
                                                        .shared = shape.shared,
                                                        .single = single,
                                                        .split = split,
+                                                       .state = has_moments(reduction.op),
                                                        .unroll = shape.unroll,
                                                        .v_type = reduction.value,
                                                        .vector = vector,
@@ -138,17 +160,27 @@ void dispatch_rows(const Reduction& reduction, const Stage& stage, uint64_t rows
                                  .extent = static_cast<uint32_t>(length),
                                  .segments = static_cast<uint32_t>(segments),
                                  .segment = static_cast<uint32_t>(std::min<uint64_t>(stage.segment, 1u << 31)),
-                                 .run = shape.run};
+                                 .run = shape.run,
+                                 .from_plane = static_cast<uint32_t>(from.plane),
+                                 .to_plane = static_cast<uint32_t>(to.plane)};
   reduce::set_divisor(push, reduction.divisor);
-  const uint64_t input_bytes = rows * length * from.size(), output_bytes = pieces * to.size();
+  const uint64_t elements = rows * length;
+  const uint64_t input_bytes = elements != 0 ? from.reach(elements) * from.size() : 0;
+  const uint64_t output_bytes = to.reach(pieces) * to.size();
   const uint64_t groups = ceil_div(pieces * shape.lanes, uint64_t{shape.workgroup} * shape.run);
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(input_bytes ? from.buffer : nullptr, from.element * from.size(), input_bytes, Access::read)
       .operand(to.buffer, to.element * to.size(), output_bytes, Access::write);
   add_center(dispatch, center, rows, ends);
+  if (ends.prepare == static_cast<int>(reduce::Prepare::distance)) {
+    // The beginning of each row: of a part of a row the first element alone.
+    const uint64_t count = elements == 0 ? 0 : base.element == from.element ? elements : 1;
+    dispatch.operand(count != 0 ? base.buffer : nullptr, base.element * base.size(), count * base.size(), Access::read);
+  }
   dispatch.push(push)
       .groups_linear(groups, traits)
-      .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(rows * length));
+      .work(static_cast<double>(elements * from.values() * from.size() + pieces * to.values() * to.size()),
+            static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH,
       "{} {} rows={} length={} segments={}: {} lanes of {}, {} blocks in flight, {} rows each, vector {}",
       reduction.op.name, dtype_name(from.dtype), rows, length, segments, shape.lanes, shape.workgroup, shape.unroll,
@@ -167,7 +199,8 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
     if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
     for (uint64_t row = 0; row < stage.outer; row += step) {
       dispatch_rows(reduction, stage, std::min(step, stage.outer - row), stage.length, stage.segments,
-                    from.behind(row * stage.length), to.behind(row * stage.segments), center.behind(row), ends);
+                    from.behind(row * stage.length), to.behind(row * stage.segments), center.behind(row),
+                    from.behind(row * stage.length), ends);
     }
     return;
   }
@@ -178,7 +211,7 @@ void record_rows(const Reduction& reduction, const Stage& stage, Place from, Pla
       const uint64_t count = std::min(step, stage.segments - s);
       dispatch_rows(reduction, stage, 1, std::min(count * stage.segment, stage.length - begin), count,
                     from.behind(row * stage.length + begin), to.behind(row * stage.segments + s), center.behind(row),
-                    ends);
+                    from.behind(row * stage.length), ends);
     }
   }
 }
@@ -208,36 +241,42 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
       reduction.device.cpu ? few_values(std::min(tiles / (8 * reduction.device.cores), 256 / rows), 1, 64) : 1;
   const uint64_t elements = outer * stage.length * stage.inner;
 
-  KernelRequest kernel = shaders::ReduceColumns::request({.cut = stage.segments > 1,
-                                                          .exact_arithmetic = traits.cpu,
-                                                          .finish = ends.finish,
-                                                          .op = reduction.op.gathers,
-                                                          .parts = parts,
-                                                          .prepare = ends.prepare,
-                                                          .run = reduction.device.fixed_run(run),
-                                                          .span = span,
-                                                          .split = splits(reduction, from.dtype, ends, width),
-                                                          .unroll = rows >= 4 ? 4 : 1,
-                                                          .v_type = reduction.value,
-                                                          .vector = vector,
-                                                          .width = width,
-                                                          .x_type = from.dtype,
-                                                          .y_type = to.dtype});
+  KernelRequest kernel =
+      shaders::ReduceColumns::request({.cut = stage.segments > 1,
+                                       .exact_arithmetic = traits.cpu,
+                                       .finish = ends.finish,
+                                       .merges = from.plane != 0,
+                                       .op = reduction.op.gathers,
+                                       .parts = parts,
+                                       .prepare = ends.prepare,
+                                       .run = reduction.device.fixed_run(run),
+                                       .span = span,
+                                       .split = split_of(reduction, from.dtype, ends, width, vector != 0),
+                                       .state = has_moments(reduction.op),
+                                       .unroll = rows >= 4 ? 4 : 1,
+                                       .v_type = reduction.value,
+                                       .vector = vector,
+                                       .width = width,
+                                       .x_type = from.dtype,
+                                       .y_type = to.dtype});
   kernel.streaming().constant(0, workgroup).wide(needs_wide(elements));
   shaders::ReduceColumns::Push push{.results = static_cast<uint32_t>(results),
                                     .extent = static_cast<uint32_t>(stage.length),
                                     .columns = static_cast<uint32_t>(columns),
                                     .segments = static_cast<uint32_t>(stage.segments),
-                                    .run = static_cast<uint32_t>(run)};
+                                    .run = static_cast<uint32_t>(run),
+                                    .from_plane = static_cast<uint32_t>(from.plane),
+                                    .to_plane = static_cast<uint32_t>(to.plane)};
   reduce::set_divisor(push, reduction.divisor);
-  const uint64_t input_bytes = elements * from.size(), output_bytes = results * width * to.size();
+  const uint64_t input_bytes = from.reach(elements) * from.size(), output_bytes = to.reach(results * width) * to.size();
   Dispatch dispatch(reduction.op.name);
   dispatch.operand(from.buffer, from.element * from.size(), input_bytes, Access::read)
       .operand(to.buffer, to.element * to.size(), output_bytes, Access::write);
   add_center(dispatch, center, outer * stage.inner, ends);
   dispatch.push(push)
       .groups_linear(ceil_div(tiles, run), traits)
-      .work(static_cast<double>(input_bytes + output_bytes), static_cast<double>(elements));
+      .work(static_cast<double>(elements * from.values() * from.size() + results * width * to.values() * to.size()),
+            static_cast<double>(elements));
   log(TUFF_LOG_DISPATCH,
       "{} {} outer={} length={} inner={} segments={}: columns by {}, {} lanes, span {}, {} results each, vector {}",
       reduction.op.name, dtype_name(from.dtype), outer, stage.length, stage.inner, stage.segments, width, workgroup,
@@ -278,7 +317,8 @@ struct Stages {
 // A place of this many partial results, and the next one's beginning.
 uint64_t room_for(uint64_t results) { return (results + 63) / 64 * 64; }
 
-Stages stages_of(const StreamDevice& device, const AxisView& view, int32_t dtype, int32_t value) {
+// values: of a partial result.
+Stages stages_of(const StreamDevice& device, const AxisView& view, int32_t dtype, int32_t value, uint64_t values) {
   // An empty axis fills the output. An axis of one element is a copy, which works best as columns.
   const bool fill = view.axis == 0;
   const bool copy = view.axis == 1;
@@ -293,7 +333,7 @@ Stages stages_of(const StreamDevice& device, const AxisView& view, int32_t dtype
     stages.stage[stages.count++] = stage;
     if (stages.columns) require_numbers(stage, from);
     if (stage.segments == 1) return stages;
-    stages.partials += room_for(stage.outer * stage.segments * stage.inner);
+    stages.partials += values * room_for(stage.outer * stage.segments * stage.inner);
     stage.length = stage.segments;
   }
 }
@@ -303,11 +343,13 @@ void record_stages(const Reduction& reduction, const Stages& stages, Place from,
   for (uint32_t i = 0; i < stages.count; ++i) {
     const Stage& stage = stages.stage[i];
     const bool last = i + 1 == stages.count;
-    const Place to = last ? result : partials;
+    const uint64_t plane = room_for(stage.outer * stage.segments * stage.inner);
+    Place to = last ? result : partials;
+    if (!last && has_moments(reduction.op)) to.plane = plane;
     const Ends ends = ends_of(reduction.op, i == 0, last);
     stages.columns ? record_columns(reduction, stage, from, to, ends) : record_rows(reduction, stage, from, to, ends);
     from = to;
-    partials = partials.behind(room_for(stage.outer * stage.segments * stage.inner));
+    partials = partials.behind(to.values() * plane);
   }
 }
 
@@ -330,15 +372,17 @@ void record_reduce(Recorder& recorder, const ReduceArgs& args) {
   const uint64_t largest = std::max({dtype_size(args.dtype), dtype_size(value), dtype_size(output)});
   const StreamDevice device =
       stream_device(traits, forced_variant<"TUFF_REDUCE_VARIANT">(), std::max<uint64_t>(largest, sizeof(float)));
-  const Stages stages = stages_of(device, view, args.dtype, value);
+  const bool moments = has_moments(op);
+  const Stages stages = stages_of(device, view, args.dtype, value, moments ? 3 : 1);
 
   // Scratch memory: the center of each result, then partial results.
-  const uint64_t centers = op.center != 0 ? room_for(view.outer * view.inner) : 0;
+  const bool centered = op.center != 0 && !moments;
+  const uint64_t centers = centered ? room_for(view.outer * view.inner) : 0;
   const uint64_t kept = centers + stages.partials;
   const Buffer* scratch = kept != 0 ? &recorder.scratch(kept * dtype_size(value)) : nullptr;
   const Place input{args.input, args.dtype, 0}, center{scratch, value, 0}, partials{scratch, value, centers};
   const auto elements = static_cast<double>(view.axis);
-  if (op.center != 0) {
+  if (centered) {
     const Reduction first{recorder, *reduce::find(op.center), device, value, elements, {}};
     record_stages(first, stages, input, center, partials);
   }

@@ -7,8 +7,8 @@
 // Moments are accumulated by Welford's update and combined by Chan's formula. All that are combined have the same base,
 // one of the elements: means are then as small as the elements' distances are, so that nothing cancels where the
 // elements are large and close together.
-//# TUFF_STATE : 0..3 : 0: a single value (reduce.glsl); 1: moments; 2: place; 3: exponentials
-//# TUFF_KEY_MINIMUM : 0|1 : with places 1: the smallest element has the largest key
+//# TUFF_STATE = 0 : 0..3 : 0: a single value (reduce.glsl); 1: moments; 2: place; 3: exponentials
+//# TUFF_KEY_MINIMUM = 0 : 0|1 : with places 1: the smallest element has the largest key
 #if TUFF_STATE == 2
 #define TUFF_A int
 #define TUFF_A4 ivec4
@@ -62,13 +62,12 @@ TUFF_VALUE4 base_of(TUFF_VALUE4 x) {
   return mix(x, TUFF_VALUE4(TUFF_ZERO), greaterThanEqual(tuff_magnitude(x), uvec4(TUFF_FAR_BITS)));
 }
 State4 empty_state() { return State4(TUFF_VALUE4(TUFF_ZERO), TUFF_VALUE4(TUFF_ZERO), TUFF_VALUE4(TUFF_ZERO)); }
-State4 state_of(TUFF_VALUE4 x, TUFF_VALUE4 base) {
-  return State4(x - base, TUFF_VALUE4(TUFF_ZERO), TUFF_VALUE4(TUFF_ONE));
-}
+// y: the elements less the base.
+State4 state_of(TUFF_VALUE4 y) { return State4(y, TUFF_VALUE4(TUFF_ZERO), TUFF_VALUE4(TUFF_ONE)); }
 // Elements are gathered into states whose four counts are equal.
-void gather(inout State4 s, TUFF_VALUE4 x, TUFF_VALUE4 base) {
+void gather(inout State4 s, TUFF_VALUE4 y) {
   const TUFF_VALUE count = s.c.x + TUFF_ONE;
-  const TUFF_VALUE4 y = x - base, distance = y - s.a;
+  const TUFF_VALUE4 distance = y - s.a;
   s.c = TUFF_VALUE4(count);
   s.a += distance * (TUFF_ONE / count);
   s.b += distance * (y - s.a);

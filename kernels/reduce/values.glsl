@@ -3,12 +3,12 @@
 //# TUFF_X_TYPE : types : type of the input, as in tuff.h
 //# TUFF_V_TYPE : 1|4|5|6|9|10 : the type that values are computed in and kept as between dispatches: f32, f64, i32, u32, i64, u64
 //# TUFF_Y_TYPE : types : type of the output
-//# TUFF_PREPARE : 0..5 : what is done with each element x. 0: nothing; 1: 1 if it is not zero, otherwise 0; 2: |x|; 3: x x; 4: (x - center)^2; 5: e^(x - center)
+//# TUFF_PREPARE : 0..5 : what is done with each element x. 0: nothing; 1: 1 if it is not zero, otherwise 0; 2: |x|; 3: x x; 4: x - base, of moments; 5: e^(x - center)
 #if TUFF_X_TYPE == 9 || TUFF_X_TYPE == 10
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
 #define TUFF_VALUE_OF TUFF_V_TYPE
-#define TUFF_CENTERED (TUFF_PREPARE >= 4 || TUFF_FINISH == 4)
+#define TUFF_CENTERED (TUFF_PREPARE == 5 || TUFF_FINISH == 4)
 #include "kernels/common/types.glsl"
 
 #if TUFF_PREPARE == 1

@@ -108,12 +108,13 @@ def _reduce_bound(op: int, x: np.ndarray, axis: int, y: np.ndarray, correction: 
         spread = np.max(np.where(np.isfinite(distance), distance, 0.0), axis=axis, initial=0.0)
         return 2 * gamma(depth + 10, u) + 2 * u * spread + 6 * u * np.abs(y)
     if op in (VAR, STD) and n:
-        # The mean is off by at most e. Each distance d is then off by e + u |d|, and their squares add up to ... + n e^2,
-        # because the true distances add up to 0.
-        e = gamma(depth + 2, u) * np.sum(np.abs(x), axis=axis) / n
-        distance = np.abs(x - np.mean(x, axis=axis, keepdims=True))
-        total = np.sum(distance**2, axis=axis)
-        off = gamma(depth + 6, u) * total + 2 * u * e * np.sum(distance, axis=axis) + 2 * n * e * e
+        # One pass: the means of parts are relative to the first element. That of a part with the mean M is off by at most
+        # g |M|, and so are the distances in it. Summed over the parts, products with the distances are at most
+        # g sqrt(sum of M^2) sqrt(sum of distances^2), by Cauchy and Schwarz.
+        g = gamma(depth + 2, u)
+        total = np.sum((x - np.mean(x, axis=axis, keepdims=True)) ** 2, axis=axis)
+        around = np.sum((x - np.take(x, [0], axis=axis)) ** 2, axis=axis)
+        off = gamma(depth + 6, u) * total + 2 * g * np.sqrt(around * total) + 2 * g * g * around
         off = off / (n - correction)
         if op == VAR:
             return off + 4 * u * np.abs(y)
