@@ -55,6 +55,7 @@ struct Task {
   double epsilon;
   const Buffer *input, *slope, *weight;
   StreamDevice device;
+  bool prepares = false;  // makes what the dispatches need only
 
   Task(Recorder& to, const char* label, int32_t type, int32_t of_weights)
       : recorder(to),
@@ -62,6 +63,21 @@ struct Task {
         dtype(type),
         weight_type(of_weights),
         device(stream_device(to.traits(), forced_variant<"TUFF_NORM_VARIANT">(), dtype_size(computed_type(type)))) {}
+
+  void send(const KernelRequest& kernel, const Dispatch& dispatch) const {
+    prepares ? recorder.prepare(kernel, dispatch) : recorder.dispatch(kernel, dispatch);
+  }
+  // Records by visit(). Where `several` dispatches change operands, what all of them need is there before the first: a
+  // call that fails has no effect, and running statistics do not follow twice because a call is repeated.
+  template <typename Visit>
+  void record(bool several, const Visit& visit) {
+    if (several && recorder.prepares()) {
+      prepares = true;
+      visit();
+      prepares = false;
+    }
+    visit();
+  }
 
   uint64_t element() const { return dtype_size(dtype); }
   uint64_t block() const { return 4 * block_parts(dtype); }
@@ -185,7 +201,7 @@ void record_line_moments(const Task& task, const Lines& lines, const Buffer& mom
         .work(static_cast<double>(bytes), 5.0 * static_cast<double>(piece.lines * piece.extent));
     log(TUFF_LOG_DISPATCH, "{} {} lines={} extent={}: moments, {} segments of {}, {} lanes", task.name,
         dtype_name(task.dtype), piece.lines, piece.extent, piece.segments, lines.cut.size, lanes);
-    task.recorder.dispatch(kernel, dispatch);
+    task.send(kernel, dispatch);
   });
 }
 
@@ -241,7 +257,7 @@ void record_line_sums(const Task& task, const Lines& lines, const Buffer& statis
     log(TUFF_LOG_DISPATCH, "{} {} lines={} extent={}: sums, {} segments of {}, {} lanes of {}", task.name,
         dtype_name(task.dtype), piece.lines, piece.extent, piece.segments, lines.cut.size, lanes,
         task.device.workgroup);
-    task.recorder.dispatch(kernel, dispatch);
+    task.send(kernel, dispatch);
   });
 }
 
@@ -312,7 +328,7 @@ void record_columns(const Task& task, const Chunks& chunks, bool moments, const 
         .work(2.0 * static_cast<double>(rows * row), 8.0 * static_cast<double>(rows * task.channels));
     log(TUFF_LOG_DISPATCH, "{} {} rows={} columns={}: {}, {} chunks of {}, {} lanes", task.name, dtype_name(task.dtype),
         rows, task.channels, moments ? "moments" : "column sums", count, chunks.rows, workgroup);
-    task.recorder.dispatch(kernel, dispatch);
+    task.send(kernel, dispatch);
   }
 }
 
@@ -370,7 +386,7 @@ void record_merge(const Task& task, const Parts& parts, const Buffer* moments, c
       .work(16.0 * static_cast<double>(parts.all + task.sets()), 40.0 * static_cast<double>(parts.all + task.sets()));
   log(TUFF_LOG_DISPATCH, "{} {} sets={}: statistics of {} parts each, {} lanes of {}", task.name,
       dtype_name(task.dtype), task.sets(), parts.of_set, lanes, device.workgroup);
-  task.recorder.dispatch(kernel, dispatch);
+  task.send(kernel, dispatch);
 }
 
 // Sums of parts for `sets` sets: the means of each, or the gradients by weight and bias of each channel.
@@ -411,7 +427,7 @@ void record_finish(const Task& task, const Parts& parts, uint64_t sets, const Bu
       .work(8.0 * static_cast<double>(parts.all), 4.0 * static_cast<double>(parts.all));
   log(TUFF_LOG_DISPATCH, "{} {} sets={}: {} of {} parts each, {} lanes", task.name, dtype_name(task.dtype), sets,
       means != nullptr ? "means" : "gradients by weights", parts.of_set, columns * slices);
-  task.recorder.dispatch(kernel, dispatch);
+  task.send(kernel, dispatch);
 }
 
 // ---- elements --------------------------------------------------------------------------------------
@@ -421,8 +437,7 @@ struct Apply {
   const Buffer *bias, *means, *output;
 };
 
-// Only compiles the kernel if `prepare` is set.
-void record_apply(const Task& task, const Apply& apply, const Buffer& statistics, bool prepare) {
+void record_apply(const Task& task, const Apply& apply, const Buffer& statistics) {
   const DeviceTraits& traits = task.recorder.traits();
   const StreamDevice& device = task.device;
   const uint64_t block = task.block(), element = task.element();
@@ -469,10 +484,9 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
         .groups_linear(ceil_div(items, device.workgroup * run), traits)
         .work((task.slope != nullptr && !apply.frozen ? 3.0 : 2.0) * static_cast<double>(bytes),
               12.0 * static_cast<double>(count));
-    if (prepare) return task.recorder.prepare(kernel, dispatch);
     log(TUFF_LOG_DISPATCH, "{} {} n={} inner={} channels={}: {} lanes, {} blocks each", task.name,
         dtype_name(task.dtype), count, task.inner, task.channels, device.workgroup, run);
-    task.recorder.dispatch(kernel, dispatch);
+    task.send(kernel, dispatch);
   }
 }
 
@@ -480,8 +494,8 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
 
 struct Teams {
   uint32_t lanes, blocks;  // of a row; blocks of a lane
-  uint64_t count, each;    // of a dispatch; rows of each
-  uint64_t rows, pieces;   // of a dispatch; dispatches
+  uint64_t count, rows;    // of a dispatch
+  uint64_t pieces;         // dispatches
 };
 
 // Nothing if rows do not fit, or are not whole blocks. Four numbers of each element of a lane are kept: on a CPU not in
@@ -504,7 +518,7 @@ std::optional<Teams> teams_of(const Task& task) {
   // As many as keep the device busy; more where chains of additions would become long.
   const uint64_t wanted = 4 * device.cores * (device.workgroup / teams.lanes);
   teams.count = std::min(std::max(wanted, ceil_div(teams.rows, 512)), teams.rows);
-  teams.each = ceil_div(teams.rows, teams.count);
+  if (teams.count * teams.pieces > kMost / extent) return std::nullopt;  // parts
   return teams;
 }
 
@@ -544,7 +558,7 @@ void record_register_rows(const Task& task, const Teams& teams, const Buffer* of
         .work(3.0 * static_cast<double>(bytes), 20.0 * static_cast<double>(rows * task.channels));
     log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each, {} teams", task.name,
         dtype_name(task.dtype), rows, task.channels, teams.lanes, task.device.workgroup, teams.blocks, teams.count);
-    task.recorder.dispatch(kernel, dispatch);
+    task.send(kernel, dispatch);
   }
 }
 
@@ -604,11 +618,13 @@ void record_norm_backward(Recorder& recorder, const NormBackwardArgs& args) {
   if (const std::optional<Teams> teams = teams_of(task)) {
     const uint64_t parts = teams->count * teams->pieces;
     const Buffer* const sums = of_weights ? &recorder.scratch(parts * task.channels * 8) : nullptr;
-    record_register_rows(task, *teams, args.input_gradient, sums);
-    if (of_weights) {
-      record_finish(task, {parts, 1, task.channels, 1, 0, 0, parts * task.channels}, task.channels, sums, nullptr,
-                    args.weight_gradient, args.bias_gradient);
-    }
+    const Parts of_teams{parts, 1, task.channels, 1, 0, 0, parts * task.channels};
+    task.record(of_weights || teams->pieces > 1, [&] {
+      record_register_rows(task, *teams, args.input_gradient, sums);
+      if (of_weights) {
+        record_finish(task, of_teams, task.channels, sums, nullptr, args.weight_gradient, args.bias_gradient);
+      }
+    });
     return;
   }
   const bool of_sets = args.input_gradient != nullptr && args.frozen == 0, given = args.mean != nullptr;
@@ -648,21 +664,23 @@ void record_norm_backward(Recorder& recorder, const NormBackwardArgs& args) {
                sums = part_of(scratch, at_sums, lines.count * lines.cut.count * 8),
                column_sums = part_of(scratch, at_columns, column_parts.all * 8),
                means = part_of(scratch, at_means, task.sets() * 8);
-  if (!given) record_moments(task, moments, found);
-  record_merge(task, moments.parts, given ? nullptr : &found, statistics,
-               {args.statistics_type, args.mean, args.variance, given, nullptr, nullptr, 0});
-  if (by_lines) record_line_sums(task, lines, statistics, sums);
-  if (by_columns) record_columns(task, chunks, false, &statistics, column_sums);
-  if (of_sets) {
-    record_finish(task, set_parts, task.sets(), by_lines ? &sums : &column_sums, &means, nullptr, nullptr);
-  }
-  if (of_weights) {
-    record_finish(task, by_columns ? column_parts : line_parts, task.channels, by_columns ? &column_sums : &sums,
-                  nullptr, args.weight_gradient, args.bias_gradient);
-  }
-  if (args.input_gradient == nullptr) return;
-  record_apply(task, {false, args.frozen != 0, nullptr, of_sets ? &means : nullptr, args.input_gradient}, statistics,
-               false);
+  const bool in_pieces = args.batch * args.channels * args.inner > task.device.piece;
+  task.record(args.input_gradient != nullptr && (of_weights || in_pieces), [&] {
+    if (!given) record_moments(task, moments, found);
+    record_merge(task, moments.parts, given ? nullptr : &found, statistics,
+                 {args.statistics_type, args.mean, args.variance, given, nullptr, nullptr, 0});
+    if (by_lines) record_line_sums(task, lines, statistics, sums);
+    if (by_columns) record_columns(task, chunks, false, &statistics, column_sums);
+    if (of_sets) {
+      record_finish(task, set_parts, task.sets(), by_lines ? &sums : &column_sums, &means, nullptr, nullptr);
+    }
+    if (of_weights) {
+      record_finish(task, by_columns ? column_parts : line_parts, task.channels, by_columns ? &column_sums : &sums,
+                    nullptr, args.weight_gradient, args.bias_gradient);
+    }
+    if (args.input_gradient == nullptr) return;
+    record_apply(task, {false, args.frozen != 0, nullptr, of_sets ? &means : nullptr, args.input_gradient}, statistics);
+  });
 }
 
 void record_batch_norm_training(Recorder& recorder, const BatchNormTrainingArgs& args) {
@@ -680,13 +698,15 @@ void record_batch_norm_training(Recorder& recorder, const BatchNormTrainingArgs&
   const Buffer found = part_of(scratch, at_moments, moments.parts.all * 16),
                statistics = part_of(scratch, at_statistics, task.sets() * 16);
   const Apply apply{true, false, args.bias, nullptr, args.output};
-  // The running statistics may not follow twice because the rest failed and was tried again.
-  const bool follows = args.running_mean != nullptr || args.running_variance != nullptr;
-  if (follows && args.output != nullptr && recorder.prepares()) record_apply(task, apply, statistics, true);
-  record_moments(task, moments, found);
-  record_merge(task, moments.parts, &found, statistics,
-               {TUFF_F32, args.mean, args.variance, false, args.running_mean, args.running_variance, args.momentum});
-  if (args.output != nullptr) record_apply(task, apply, statistics, false);
+  const bool stores = args.mean != nullptr || args.variance != nullptr || args.running_mean != nullptr ||
+                      args.running_variance != nullptr;
+  const bool in_pieces = args.batch * args.channels * args.inner > task.device.piece;
+  task.record(args.output != nullptr && (stores || in_pieces), [&] {
+    record_moments(task, moments, found);
+    record_merge(task, moments.parts, &found, statistics,
+                 {TUFF_F32, args.mean, args.variance, false, args.running_mean, args.running_variance, args.momentum});
+    if (args.output != nullptr) record_apply(task, apply, statistics);
+  });
 }
 
 }  // namespace tuff
