@@ -269,19 +269,23 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
 def attention_backward(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
     causal = draw.option([NONE, TOP_LEFT, BOTTOM_RIGHT])
-    softcap = 0.0 if draw.maybe(0.7) else draw.slow.choice([5.0, 30.0])
+    native = t.name != "f32" and draw.maybe(0.4)  # what kernels in PTX take
+    softcap = 0.0 if native or draw.maybe(0.7) else draw.slow.choice([5.0, 30.0])
     has_bias, has_mask, windowed, has_lengths = (draw.maybe(0.3) for _ in range(4))
+    has_bias, has_mask = has_bias and not native, has_mask and not native
     bias_f32 = draw.maybe(0.5)
     same = [draw.option(["own", "all", "heads", "batches", "rows"]) for _ in "bm"]
-    head_dim = draw.option([1, 3, 8, 13, 16, 32, 40, 64, 64, 80])
-    head_dim_v = 0 if draw.maybe(0.6) else draw.slow.choice([4, 7, 24, 64])
+    head_dim = draw.option([8, 40, 64, 128] if native else [1, 3, 8, 13, 16, 32, 40, 64, 64, 80])
+    head_dim_v = 0 if draw.maybe(0.6) else draw.slow.choice([24, 64] if native else [4, 7, 24, 64])
     sharing = draw.option([1, 1, 2, 4])
     few = draw.maybe(0.25)
     wanted = draw.option(["qkv", "qkv", "q", "k", "v", "qk", "kv"])
     batch, kv_heads = draw.size(3, 0.02), draw.size(3)
     heads, dv = kv_heads * sharing, head_dim_v or head_dim
     rows, keys = draw.size(8 if few else 70), draw.size(90)
-    while batch * heads * rows * keys * max(head_dim, dv) > 2**20 and rows * keys > 1:
+    if native:
+        rows, keys, batch, kv_heads, heads = rows + 140, keys + 120, min(batch, 1), 1, sharing
+    while batch * heads * rows * keys * max(head_dim, dv) > 2**(23 if native else 20) and rows * keys > 1:
         rows, keys = max(1, rows // 2), max(1, keys // 2)
     scale = draw.pick([1.0 / np.sqrt(head_dim), draw.fast.uniform(0.05, 1.0), 0.0])
     used = float(np.float32(scale or 1 / np.sqrt(head_dim)))
