@@ -220,6 +220,48 @@ uint64_t check_bias(const GemmArgs& args) {
   return bias;
 }
 
+// The elements that `count` matrices take.
+uint64_t elements(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t count, const char* name) {
+  return batch_footprint(footprint(rows, cols, ld, name), stride, count, name);
+}
+
+// Of one operand that is a product's factor: its dimensions as stored, and their names.
+struct Stored {
+  uint64_t rows, cols;
+  const char *rows_name, *cols_name;
+};
+Stored stored_a(const GemmArgs& args) {
+  if (args.ta != TUFF_NO_TRANS) return {args.k, args.m, "k", "m"};
+  return {args.m, args.k, "m", "k"};
+}
+Stored stored_b(const GemmArgs& args) {
+  if (args.tb != TUFF_NO_TRANS) return {args.n, args.k, "n", "k"};
+  return {args.k, args.n, "k", "n"};
+}
+
+void check_leading_dimensions(const GemmArgs& args) {
+  const Stored a = stored_a(args), b = stored_b(args);
+  const GemmEpilogue& epilogue = args.epilogue;
+  require(args.lda >= a.cols, "lda is {}, must be at least {}={}", args.lda, a.cols_name, a.cols);
+  require(args.ldb >= b.cols, "ldb is {}, must be at least {}={}", args.ldb, b.cols_name, b.cols);
+  require(args.ldc >= args.n, "ldc is {}, must be at least n={}", args.ldc, args.n);
+  require(epilogue.residual == nullptr || epilogue.ld_residual >= args.n, "ld_residual is {}, must be at least n={}",
+          epilogue.ld_residual, args.n);
+}
+
+Matrices matrices_of_a(const GemmArgs& args, uint64_t batch) {
+  const Stored a = stored_a(args);
+  const uint64_t count = elements(a.rows, a.cols, args.lda, args.stride_a, batch, "a");
+  return {"a",         args.a, args.a_array, args.a_type, count,        a.rows_name,
+          a.cols_name, a.rows, a.cols,       args.lda,    args.stride_a};
+}
+Matrices matrices_of_b(const GemmArgs& args, uint64_t batch) {
+  const Stored b = stored_b(args);
+  const uint64_t count = elements(b.rows, b.cols, args.ldb, args.stride_b, batch, "b");
+  return {"b",         args.b, args.b_array, args.b_type, count,        b.rows_name,
+          b.cols_name, b.rows, b.cols,       args.ldb,    args.stride_b};
+}
+
 }  // namespace
 
 void check_activation(int32_t activation) {
@@ -237,51 +279,16 @@ void check_gemm(const GemmArgs& args) {
           "bias_axis is {}, must be TUFF_BIAS_NONE, _ROWS or _COLUMNS", epilogue.bias_axis);
   require(epilogue.bias_axis != TUFF_BIAS_NONE || epilogue.bias == nullptr,
           "bias is given, and bias_axis is TUFF_BIAS_NONE");
-  // The dimensions of the matrices as stored.
-  const bool ta = args.ta != TUFF_NO_TRANS, tb = args.tb != TUFF_NO_TRANS;
-  const uint64_t a_rows = ta ? args.k : args.m, a_cols = ta ? args.m : args.k;
-  const uint64_t b_rows = tb ? args.n : args.k, b_cols = tb ? args.k : args.n;
-  const char *a_rows_name = ta ? "k" : "m", *a_cols_name = ta ? "m" : "k";
-  const char *b_rows_name = tb ? "n" : "k", *b_cols_name = tb ? "k" : "n";
-  require(args.lda >= a_cols, "lda is {}, must be at least {}={}", args.lda, a_cols_name, a_cols);
-  require(args.ldb >= b_cols, "ldb is {}, must be at least {}={}", args.ldb, b_cols_name, b_cols);
-  require(args.ldc >= args.n, "ldc is {}, must be at least n={}", args.ldc, args.n);
-  require(epilogue.residual == nullptr || epilogue.ld_residual >= args.n, "ld_residual is {}, must be at least n={}",
-          epilogue.ld_residual, args.n);
+  check_leading_dimensions(args);
   if (args.m == 0 || args.n == 0 || args.batch_count == 0) return;
 
   const bool arrays = args.c_array != nullptr;
   const uint64_t batch = arrays ? 1 : args.batch_count;
-  const auto elements = [&](uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, uint64_t count,
-                            const char* name) {
-    return batch_footprint(footprint(rows, cols, ld, name), stride, count, name);
-  };
   const uint64_t c_matrix = footprint(args.m, args.n, args.ldc, "c");
   require(batch == 1 || args.stride_c >= c_matrix,
           "stride_c is {}, must be at least {} (m={} n={} ldc={}): the matrices of c must not overlap", args.stride_c,
           c_matrix, args.m, args.n, args.ldc);
-  const Matrices a{"a",
-                   args.a,
-                   args.a_array,
-                   args.a_type,
-                   elements(a_rows, a_cols, args.lda, args.stride_a, batch, "a"),
-                   a_rows_name,
-                   a_cols_name,
-                   a_rows,
-                   a_cols,
-                   args.lda,
-                   args.stride_a};
-  const Matrices b{"b",
-                   args.b,
-                   args.b_array,
-                   args.b_type,
-                   elements(b_rows, b_cols, args.ldb, args.stride_b, batch, "b"),
-                   b_rows_name,
-                   b_cols_name,
-                   b_rows,
-                   b_cols,
-                   args.ldb,
-                   args.stride_b};
+  const Matrices a = matrices_of_a(args, batch), b = matrices_of_b(args, batch);
   const Matrices c{
       "c",          args.c, args.c_array, args.c_type, elements(args.m, args.n, args.ldc, args.stride_c, batch, "c"),
       "m",          "n",    args.m,       args.n,      args.ldc,

@@ -217,23 +217,11 @@ bool native_keeps_sums(const GemmArgs& args) {
   return takes_second_pass(args) || kFloat8Types.has(args.c_type) || args.epilogue.activation != TUFF_ACTIVATION_NONE;
 }
 
-bool record_native(Recorder& recorder, Plan& plan) {
-  const DeviceTraits& traits = recorder.traits();
-  const GemmArgs& args = plan.args;
-  const NativeVariant& variant = kVariants[plan.choice.offer.row];
-  const Extents all = extents_of(args, plan.windows);
-  const uint64_t tiles = tiles_of(all, variant);
-  Wgmma kernel;
-  kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
-  kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
-  kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
-  if (has_groups(plan)) plan.choice.slices = 1;  // the second pass knows no groups
-  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
-  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
-  const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
-  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds || bytes;
-  take_scratch(recorder, plan);
+namespace {
 
+// What the kernel does beside the product, once the plan says where its results go.
+void set_options(const Plan& plan, const Extents& all, const NativeVariant& variant, Wgmma& kernel) {
+  const GemmArgs& args = plan.args;
   kernel.c_type = plan.out_type;
   kernel.trans_a = plan.ta;
   kernel.trans_b = plan.tb;
@@ -248,6 +236,10 @@ bool record_native(Recorder& recorder, Plan& plan) {
     kernel.residual = args.epilogue.residual != nullptr;
     kernel.scaled = args.epilogue.scaled();
   }
+}
+
+Wgmma::Push push_of(const Plan& plan, const Extents& all, const NativeVariant& variant, uint64_t tiles) {
+  const GemmArgs& args = plan.args;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
   const uint64_t piece = kPieceBytes / size;
@@ -272,6 +264,30 @@ bool record_native(Recorder& recorder, Plan& plan) {
   push.stride_residual = args.epilogue.stride_residual * out_size;
   push.alpha = static_cast<float>(plan.alpha());
   push.beta = static_cast<float>(plan.beta());
+  return push;
+}
+
+}  // namespace
+
+bool record_native(Recorder& recorder, Plan& plan) {
+  const DeviceTraits& traits = recorder.traits();
+  const GemmArgs& args = plan.args;
+  const NativeVariant& variant = kVariants[plan.choice.offer.row];
+  const Extents all = extents_of(args, plan.windows);
+  const uint64_t tiles = tiles_of(all, variant);
+  Wgmma kernel;
+  kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
+  kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
+  kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
+  if (has_groups(plan)) plan.choice.slices = 1;  // the second pass knows no groups
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
+  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
+  const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds || bytes;
+  take_scratch(recorder, plan);
+
+  set_options(plan, all, variant, kernel);
+  Wgmma::Push push = push_of(plan, all, variant, tiles);
   Dispatch dispatch("gemm native");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
@@ -284,15 +300,15 @@ bool record_native(Recorder& recorder, Plan& plan) {
     kernel.padded = plan.windows->padded;
     kernel.groups = has_groups(plan);
     if (kernel.groups) {
-      push.stride_b = args.n * args.k * size;
-      push.stride_c = push.stride_residual = args.n * out_size;
+      push.stride_b = args.n * args.k * dtype_size(args.a_type);
+      push.stride_c = push.stride_residual = args.n * dtype_size(plan.out_type);
     }
     if (kernel.padded) push.stride_bias = image_push(*plan.windows);
     dispatch.push(windows_push(plan, push));
   } else {
     dispatch.push(push);
   }
-  dispatch.groups(number(std::min<uint64_t>(push.tiles, cores_of(traits))))
+  dispatch.groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores_of(traits))))
       .work(work_bytes(plan), operations_of(args))
       .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
