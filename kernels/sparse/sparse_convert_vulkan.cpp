@@ -3,7 +3,7 @@
 // Then
 //
 //   flags     1 where an entry differs from the one before, and their running sums: the place of each in the result
-//   take      each place of the result looks up where its entries begin
+//   take      each entry that begins a place writes it to the result
 //   merge     adds the entries of each place (sparse_merge.comp, with a row for each place)
 //   offsets   each line of the result looks up how many places come before it
 //

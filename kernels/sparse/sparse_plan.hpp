@@ -125,7 +125,7 @@ struct ResultCut {
   uint64_t flags_at, runs_at, memory_at;  // places
 };
 ResultCut cut_result(const Recorder& recorder, const Result& result, ScratchLayout& layout);
-// Marks where an entry of the result begins, counts the marks, and looks each entry up. sorted: unused if from_dense.
+// Marks where an entry of the result begins, counts the marks, and writes each entry. sorted: unused if from_dense.
 void record_result(Recorder& recorder, const Result& result, const ResultCut& cut, const Buffer& memory,
                    const Sorted& sorted);
 

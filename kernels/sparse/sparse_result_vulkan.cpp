@@ -38,7 +38,7 @@ void record_flags(Recorder& recorder, const Result& r, const Sorted& sorted, con
 }
 
 void record_take(Recorder& recorder, const Result& r, const Sorted& sorted, const Buffer& flags, const Buffer& runs) {
-  const Items items = items_of(recorder, r.capacity + 1);
+  const Items items = items_of(recorder, std::max(r.entries, r.capacity + 1));
   const bool some = r.entries != 0, lists = some && !r.from_dense;
   const uint64_t span = r.from_dense && some ? r.source_span : 0, list = r.entries * 4;
   const uint64_t numbers = r.capacity * r.index_bytes, size = dtype_size(r.dtype);
@@ -80,7 +80,7 @@ void record_take(Recorder& recorder, const Result& r, const Sorted& sorted, cons
                                       .minor_stride = low_word(r.minor_stride),
                                       .minor_stride_high = high_word(r.minor_stride)})
       .groups_linear(items.groups, recorder.traits())
-      .work(static_cast<double>(r.capacity * 64), static_cast<double>(r.capacity * 32));
+      .work(static_cast<double>(r.entries * 8 + r.capacity * 16), static_cast<double>(r.entries + r.capacity));
   recorder.dispatch(kernel, dispatch);
 }
 

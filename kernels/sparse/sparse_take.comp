@@ -1,6 +1,7 @@
 // Entry u of the result, for each u below `capacity`: its numbers, where its run of sorted entries begins, and from a
-// dense matrix its value. F holds the running sums of the flags (sparse_flags.comp), so the entry begins at the first i
-// with F[i] = u + 1. Entries that there are not have the numbers -1. Element `capacity` of the runs is the end of all.
+// dense matrix its value. F holds the running sums of the flags (sparse_flags.comp), so an entry u begins at each i where
+// F[i] = u + 1 is more than the sum before it. Entries that there are not have the numbers -1. Element `capacity` of the
+// runs is the end of all. A lane has some numbers i below n, and as many places u.
 //
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
 //# TUFF_DENSE : 0|1 : 1: from a dense matrix
@@ -38,59 +39,79 @@ TUFF_WRITE(9, Z, uvec2, 8)  // a number of 64 bits
 
 #include "kernels/common/joined.glsl"
 
-void take(uint u) {
-  uint i = 0u;
 #if TUFF_SOME
-  FIRST_NOT_BELOW(F, u + 1u, 0u, push.n, i)
-#endif
-  const bool is = i < push.n;
-  uint major = 0u, minor = 0u;
+// Entry u begins at i.
+void begin(uint u, uint i) {
+  if (u > push.capacity) return;
 #if TUFF_DENSE
-  TUFF_VALUE value = TUFF_ZERO;
-#endif
-#if TUFF_SOME
-  if (is) {
-#if TUFF_DENSE
-    major = i / push.minors;
-    minor = i - major * push.minors;
-    const TUFF_INDEX at = major * JOINED(major_stride) + minor * JOINED(minor_stride);
-    value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(D, at))));
+  const uint major = i / push.minors, minor = i - major * push.minors;
 #else
-    major = TUFF_AT(K, TUFF_INDEX(i));
-    minor = TUFF_AT(S, TUFF_INDEX(TUFF_AT(P, TUFF_INDEX(i))));
-#endif
-  }
-#endif
-#if !TUFF_DENSE
-#if TUFF_SOME
-  // After the last run come the entries that are out of range.
-  if (!is) FIRST_NOT_BELOW(K, push.majors, 0u, push.n, i)
-#endif
   TUFF_AT(Q, TUFF_INDEX(u)) = i;
 #endif
 #if TUFF_ROOM
   if (u >= push.capacity) return;
-#if TUFF_MAJOR
-  TUFF_AT(M, TUFF_INDEX(u)) = is ? STORED_NAME(major) : NO_NAME;
-#endif
-  TUFF_AT(N, TUFF_INDEX(u)) = is ? STORED_NAME(minor) : NO_NAME;
 #if TUFF_DENSE
+  const TUFF_INDEX at = major * JOINED(major_stride) + minor * JOINED(minor_stride);
+  const TUFF_VALUE value = TUFF_VALUE(TUFF_NUMBER(TUFF_TYPE, TUFF_LOADED(TUFF_TYPE, TUFF_AT(D, at))));
   TUFF_AT(V, TUFF_INDEX(u)) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, value));
+#else
+  const uint minor = TUFF_AT(S, TUFF_INDEX(TUFF_AT(P, TUFF_INDEX(i))));
+#if TUFF_MAJOR
+  const uint major = TUFF_AT(K, TUFF_INDEX(i));
+#endif
+#endif
+#if TUFF_MAJOR
+  TUFF_AT(M, TUFF_INDEX(u)) = STORED_NAME(major);
+#endif
+  TUFF_AT(N, TUFF_INDEX(u)) = STORED_NAME(minor);
+#endif
+}
+#endif
+
+// There is no entry u; `end`: the end of all runs.
+void leave(uint u, uint end) {
+#if !TUFF_DENSE
+  TUFF_AT(Q, TUFF_INDEX(u)) = end;
+#endif
+#if TUFF_ROOM
+  if (u >= push.capacity) return;
+#if TUFF_MAJOR
+  TUFF_AT(M, TUFF_INDEX(u)) = NO_NAME;
+#endif
+  TUFF_AT(N, TUFF_INDEX(u)) = NO_NAME;
+#if TUFF_DENSE
+  TUFF_AT(V, TUFF_INDEX(u)) = TUFF_ROUNDED(TUFF_TYPE, TUFF_OF_VALUE(TUFF_TYPE, TUFF_ZERO));
 #endif
 #endif
 }
 
 void main() {
   const uint lanes = gl_WorkGroupSize.x;
-  uint u = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
-#if TUFF_COUNT
-  if (u == 0u) {
-    uint count = 0u;
+  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  uint count = 0u;
 #if TUFF_SOME
-    count = TUFF_AT(F, TUFF_INDEX(push.n - 1u));
+  count = TUFF_AT(F, TUFF_INDEX(push.n - 1u));
 #endif
-    TUFF_AT(Z, 0) = uvec2(count, 0u);
+#if TUFF_COUNT
+  if (i == 0u) TUFF_AT(Z, 0) = uvec2(count, 0u);
+#endif
+  const uint items = max(push.n, push.capacity + 1u);
+  uint end = 0u;
+  bool found = false;
+  for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
+#if TUFF_SOME
+    if (i < push.n) {
+      const uint sum = TUFF_AT(F, TUFF_INDEX(i)), before = i == 0u ? 0u : TUFF_AT(F, TUFF_INDEX(max(i, 1u) - 1u));
+      if (sum != before) begin(sum - 1u, i);
+    }
+#if !TUFF_DENSE
+    if (i >= count && i <= push.capacity && !found) {
+      // After the last run come the entries that are out of range.
+      FIRST_NOT_BELOW(K, push.majors, 0u, push.n, end)
+      found = true;
+    }
+#endif
+#endif
+    if (i >= count && i <= push.capacity) leave(i, end);
   }
-#endif
-  for (uint step = 0; step < RUN && u <= push.capacity; ++step, u += lanes) take(u);
 }

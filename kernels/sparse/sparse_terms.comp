@@ -48,7 +48,16 @@ void main() {
     uint row = push.rows, column = push.columns;
     TUFF_VALUE product = TUFF_ZERO;
     if (t < terms) {
-      if (TUFF_AT(E, TUFF_INDEX(entry)) <= t) FIRST_NOT_BELOW(E, t + 1u, entry + 1u, push.entries, entry)
+      if (TUFF_AT(E, TUFF_INDEX(entry)) <= t) {
+        // In steps that double, because the next term is near.
+        uint low = entry + 1u, high = low, distance = 1u;
+        while (high < push.entries && TUFF_AT(E, TUFF_INDEX(min(high, push.entries - 1u))) <= t) {
+          low = high + 1u;
+          high += distance;
+          distance *= 2u;
+        }
+        FIRST_NOT_BELOW(E, t + 1u, low, min(high, push.entries), entry)
+      }
       const uint before = entry == 0u ? 0u : TUFF_AT(E, TUFF_INDEX(entry - 1u));
       const uint inner = min(TUFF_AT(K, TUFF_INDEX(push.entries + entry)), push.inner - 1u);  // as in sparse_lengths.comp
       const uint a = TUFF_AT(PA, TUFF_INDEX(TUFF_AT(OA, TUFF_INDEX(inner)) + (t - before)));
