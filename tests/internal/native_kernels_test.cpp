@@ -387,7 +387,7 @@ std::vector<attention_backward::Wgmma> all_backward_options() {
         kernel.keys_side = true;
         for (uint32_t wanted = 1; wanted < 4; ++wanted) {
           kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
-          all.push_back(kernel);
+          if (kernel.fits()) all.push_back(kernel);
         }
       }
     }
@@ -563,6 +563,11 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
   nothing.keys_side = false, nothing.first = nothing.second = true;  // dv by rows
   EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.keys_side = true, nothing.head_dim = 112, nothing.head_dim_v = 128;  // too many registers
+  EXPECT_NO_THROW(check_defines(nothing.request()));
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.head_dim = 104;
+  EXPECT_NO_THROW(attention_backward::wgmma_source.write(nothing.request()));
   nothing.second = false, nothing.head_dim = 136;
   EXPECT_THROW(check_defines(nothing.request()), Error);
 }

@@ -320,6 +320,9 @@ TEST_F(NativePlanner, GradientsOfAttention) {
     EXPECT_EQ(planned(), expected(1));
     args.dv = nullptr, args.dq = &buffer_;
     EXPECT_EQ(planned(), expected(1));
+    start(dtype, 4096, 4096, 112);
+    args.forward.head_dim_v = 128;
+    EXPECT_EQ(planned(), expected(3)) << "too many registers for dk and dv together";
   }
   const auto is_native = [&] {
     const Kernels kernels = planned();

@@ -115,7 +115,12 @@ bool record_native(Call& call, std::string_view forced) {
   const Powers powers{any.headroom(), any.bounded()};
   record_sums(call, &powers);
   // If the driver refuses a kernel, everything is computed by others, and what was recorded so far does no harm.
-  if ((keys.first || keys.second) && !record_side(call, keys)) return false;
+  if (any.fits()) {
+    if ((keys.first || keys.second) && !record_side(call, keys)) return false;
+  } else if (!record_side(call, {.keys = true, .first = true, .second = false}) ||
+             !record_side(call, {.keys = true, .first = false, .second = true})) {
+    return false;
+  }
   return !rows.first || record_side(call, rows);
 }
 

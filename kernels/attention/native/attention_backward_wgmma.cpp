@@ -739,6 +739,10 @@ Wgmma Wgmma::read(const KernelRequest& request) {
     fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: first={} second={} keys_side={}", options.first,
          options.second, options.keys_side);
   }
+  if (!options.fits()) {
+    fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: dk and dv together for head_dim {} and {}", options.head_dim,
+         options.head_dim_v);
+  }
   static_assert(kMinStages <= kMaxStages);
   if (options.stages() < kMinStages) {
     fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: {} stages for head_dim {} and {}", options.stages(),

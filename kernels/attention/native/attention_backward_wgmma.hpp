@@ -22,6 +22,10 @@ struct Wgmma {
   static constexpr uint32_t kPiece = 8;      // elements of 16 bytes, by which tensors are read
   static constexpr uint32_t kMaxHeadDim = 128;
 
+  // Whether registers suffice for dk and dv together: ptxas finds none for some pairs of sizes.
+  bool fits() const {
+    return !first || !second || head_dim == head_dim_v || head_dim + head_dim_v < 2 * kMaxHeadDim - 2 * kPiece;
+  }
   // Weights of f16 are multiplied by 2^15, so that those above 2^-29 keep all their bits; slopes by the largest power
   // of two for which the bounds that attention_backward_sums.comp finds let none be above 2^15.
   bool bounded() const;
