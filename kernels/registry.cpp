@@ -21,6 +21,7 @@
 #include "kernels/pool/pool.hpp"
 #include "kernels/pool/pool_backward.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/quant/native/qgemm_mma.hpp"
 #include "kernels/quant/quant.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -109,7 +110,8 @@ const OperationInfo* const kOperations[] = {
 
 const KernelSource* const kNative[] = {&gemm::wgmma_source,       &gemm::dmma_source,
                                        &gemm::narrow_source,      &attention::wgmma_source,
-                                       &attention::decode_source, &attention_backward::wgmma_source};
+                                       &attention::decode_source, &attention_backward::wgmma_source,
+                                       &quant::mma_source};
 
 }  // namespace
 

@@ -609,6 +609,29 @@ std::vector<ProductCase> product_cases() {
   // Long sums, and more rows of weights than a dispatch's workgroups have.
   add({TUFF_QUANT_Q4_0, 1, 64, 8192, 0, 0, false, TUFF_F32});
   add({TUFF_QUANT_I4, 1, 3000, 64, block, 64, false, TUFF_F16});
+  // Few rows of A beside integers without zero points, aligned, as NVIDIA's matrix units take them: whole steps of k
+  // and not, one tile of 16 rows of weights in a block and two, each kind of scale.
+  for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4, TUFF_QUANT_U4}) {
+    for (const uint64_t m : {1, 2, 8, 9, 16, 17, 32}) {
+      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+        for (const int32_t granularity : {int32_t{TUFF_QUANT_PER_TENSOR}, axis, block}) {
+          ++turn;
+          ProductCase row{format, m, 40, turn % 2 == 0 ? 512u : 160u, granularity, 0, false, type};
+          row.block = granularity == block ? 32u << turn % 3 : 0;
+          row.c_type = turn % 3 == 0 ? TUFF_F32 : turn % 5 == 0 ? TUFF_BF16 : 0;
+          row.scale_type = granularity != block && turn % 4 == 0 ? TUFF_F32 : 0;
+          row.bias = turn % 3 == 0, row.residual = turn % 5 == 0;
+          row.pad = turn % 4 == 1 ? 8 : 0, row.alpha = turn % 6 == 0 ? -1.5 : 0;
+          row.activation = turn % 7 == 0 ? TUFF_ACTIVATION_SILU : TUFF_ACTIVATION_NONE;
+          all.push_back(row);
+        }
+      }
+    }
+  }
+  ProductCase many{TUFF_QUANT_I4, 3, 4300, 1280, block, 32, false, TUFF_F16};
+  all.push_back(many);
+  many.format = TUFF_QUANT_I8, many.m = 20, many.granularity = axis, many.block = 0;
+  all.push_back(many);
   return all;
 }
 

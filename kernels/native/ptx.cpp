@@ -70,7 +70,7 @@ U32 Writer::special(const std::string& name) {
   return made;
 }
 
-std::string Writer::text(uint32_t threads) const {
+std::string Writer::text(uint32_t threads, uint32_t blocks) const {
   // Packed pairs of 16-bit floats have no type.
   constexpr const char* kRegisters[] = {"pred", "b16", "b32", "b64", "f32", "f64"};
   std::string registers;
@@ -80,8 +80,8 @@ std::string Writer::text(uint32_t threads) const {
   }
   return fmt::format(
       ".version 8.0\n.target {}\n.address_size 64\n.extern .shared .align 1024 .b8 shared[];\n"
-      ".visible .entry {}(\n{})\n.maxntid {}, 1, 1\n.minnctapersm 1\n{{\n{}{}ret;\n}}\n",
-      architecture_, entry_, parameters_, threads, registers, body_);
+      ".visible .entry {}(\n{})\n.maxntid {}, 1, 1\n.minnctapersm {}\n{{\n{}{}ret;\n}}\n",
+      architecture_, entry_, parameters_, threads, blocks, registers, body_);
 }
 
 U32 operator+(const U32& a, const U32& b) {

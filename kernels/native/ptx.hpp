@@ -122,8 +122,9 @@ class Writer {
     place(end);
   }
 
-  // The module: the kernel is launched in blocks of `threads`, with dynamic shared memory `shared`.
-  std::string text(uint32_t threads) const;
+  // The module: the kernel is launched in blocks of `threads`, with dynamic shared memory `shared`, and has so few
+  // registers that `blocks` of them fit a multiprocessor.
+  std::string text(uint32_t threads, uint32_t blocks = 1) const;
   static const char* name(Type type);
 
  private:

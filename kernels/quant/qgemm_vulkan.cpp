@@ -1,4 +1,5 @@
 // Planner of products with quantised weights. Kernels that read weights as they are stored take
+//   up to 32 rows of A beside integers, on NVIDIA's Hopper GPUs: native/qgemm_mma.cpp;
 //   up to kFew rows of A, where tiles suit up to kFewOfCpu: qgemm_rows.comp, which reads the weights once;
 //   as many as are worth packing, on CPU devices: qgemm_pack.comp, which dequantises them into the panels of GEMM's
 //   planner;
@@ -272,7 +273,9 @@ class Panels final : public gemm::PanelSource {
 void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   require_devices(recorder.traits(), args);
   if (args.m == 0 || args.n == 0) return;
-  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_QUANT_VARIANT">(), sizeof(float));
+  const std::optional<std::string>& forced = forced_variant<"TUFF_QUANT_VARIANT">();
+  if (!forced && quant::record_mma(recorder, args)) return;
+  const StreamDevice device = stream_device(recorder.traits(), forced, sizeof(float));
   const DeviceTraits& traits = recorder.traits();
   const bool tiles = suits_tiles(traits, device, args);
   if ((!tiles || args.m <= kFewOfCpu) && suits_few(traits, device, args)) return record_few(recorder, device, args);

@@ -80,6 +80,10 @@ class Weights {
   Buffer weights_, scales_, zero_points_;
 };
 
+// Records a product with integers and a few rows of A for NVIDIA's Hopper GPUs (native/qgemm_mma.cpp); returns false if
+// its kernel does not compute it.
+bool record_mma(Recorder& recorder, const QgemmArgs& args);
+
 // The numbers of a block of one of ggml's formats.
 void decode_block(int32_t format, const uint8_t* block, float* numbers);
 

@@ -25,6 +25,7 @@
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/native/elements.hpp"
+#include "kernels/quant/native/qgemm_mma.hpp"
 #include "planning/status.hpp"
 #include "support/sample.hpp"
 #include "tuff/tuff.h"
@@ -215,6 +216,43 @@ std::string text_of(const gemm::Narrow& kernel) {
 }
 
 // 8-bit floats, also beside 16 bits.
+std::string text_of(const quant::Mma& kernel) {
+  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " bits " +
+         std::to_string(kernel.bits) + (kernel.negative ? " signed" : "") + " scales " + std::to_string(kernel.scales) +
+         " of " + std::to_string(kernel.scale_type) + " columns " + std::to_string(kernel.columns) + " tiles " +
+         std::to_string(kernel.tiles) + (kernel.whole ? " whole" : "") + (kernel.bias ? " bias" : "") +
+         (kernel.residual ? " residual" : "") + " activation " + std::to_string(kernel.activation);
+}
+
+std::vector<quant::Mma> all_qgemm_options() {
+  std::vector<quant::Mma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (uint32_t bits = 0; bits < 64; ++bits) {
+        for (uint32_t scales = 0; scales < 3; ++scales) {
+          for (const uint32_t columns : {8u, 16u, 32u}) {
+            quant::Mma kernel;
+            kernel.type = type;
+            kernel.c_type = c_type;
+            kernel.bits = (bits & 1) != 0 ? 8 : 4;
+            kernel.negative = (bits & 2) != 0;
+            kernel.scales = scales;
+            kernel.scale_type = scales == 2 ? type : c_type;
+            kernel.columns = columns;
+            kernel.tiles = (bits & 4) != 0 ? 2 : 1;
+            kernel.whole = (bits & 8) != 0;
+            kernel.bias = (bits & 16) != 0;
+            kernel.residual = (bits & 32) != 0;
+            kernel.activation = kernel.bias && c_type != TUFF_F32 ? TUFF_ACTIVATION_GELU : TUFF_ACTIVATION_NONE;
+            if (kernel.legal()) all.push_back(kernel);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
 void add_narrow_float8(std::vector<gemm::Narrow>& all) {
   constexpr int32_t kFloats8[] = {TUFF_F8_E4M3, TUFF_F8_E5M2};
   for (const int32_t type : kFloats8) {
@@ -485,6 +523,7 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
   add_narrow_float8(all);
   assemble_some(all, gemm::narrow_source, 20);
 }
+TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, AttentionBackwardAssembles) {
   assemble_some(all_backward_options(), attention_backward::wgmma_source);
@@ -513,6 +552,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_attention_options(), attention::wgmma_source);
   check_requests(all_decode_options(), attention::decode_source);
   check_requests(all_backward_options(), attention_backward::wgmma_source);
+  check_requests(all_qgemm_options(), quant::mma_source);
 }
 
 // As they may come from a damaged list of kernels on disk.

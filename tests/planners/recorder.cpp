@@ -127,6 +127,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_wgmma", "TYPE", 0, 1, 16},
     {"gemm_wgmma", "VECTOR", 2, 2, 8},
     {"gemm_narrow", "TYPE", 0, 1, 16},
+    {"qgemm_mma", "TYPE", 0, 0, 16},
+    {"qgemm_mma", "TYPE", 2, 2, 16},
     {"gemm_dmma", "PAIRS", 0, 1, 16},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };
@@ -370,8 +372,9 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const uint64_t narrow = kernel.is_wide() ? 0 : std::max<uint64_t>(unit_of(kernel, i), 1);
     // Those in PTX count rows and columns in 32 bits, and pieces of 16 bytes of A and B.
     const uint64_t pieces = i < 2 ? 16 : 0;
-    // gemm_narrow.cpp computes whole addresses.
-    const bool whole = kernel.is_wide() || name == std::string_view("gemm_narrow");
+    // These compute whole addresses.
+    const bool whole =
+        kernel.is_wide() || name == std::string_view("gemm_narrow") || name == std::string_view("qgemm_mma");
     const Place what{name, i, whole ? 0 : kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
