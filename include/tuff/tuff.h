@@ -2984,11 +2984,11 @@ TUFF_API tuff_status tuff_qgemm(tuff_stream stream, const tuff_qgemm_desc* desc)
  *                + - * / == != neg where pow sqrt exp log, trigonometric and hyperbolic functions and their inverses
  *                take complex numbers; docs/expressions.md lists all, and their errors. Those with an order (< max
  *                floor ...) do not. Scalars are real: pass two, and write complex(a, b).
- *   Reductions   the value of a formula with one output may be sum(value, axis=1), or another of sum mean prod max min
- *                any all count_nonzero sum_squares l1 l2. axis=-1 is the last; axis=(0, 2) are several; without axis=
- *                all are reduced. Nothing is done with its result. The output is of a type that tuff_reduce() gives for
- *                the value's, or f16 or bf16 where it gives f32. Accumulated as by tuff_reduce(), with its errors.
- *                Since 0.9.0.
+ *   Reductions   the value of an output may be sum(value, axis=1), or another of sum mean prod max min any all
+ *                count_nonzero sum_squares l1 l2 argmax argmin var std logsumexp. axis=-1 is the last; axis=(0, 2) are
+ *                several; without axis= all are reduced. correction=1 is that of var and std. Nothing is done with the
+ *                result. The output is of a type that tuff_reduce() gives for the value's, or f16 or bf16 where it gives
+ *                f32. Accumulated as by tuff_reduce(), with its errors. Since 0.9.0.
  *   Integers     wrap modulo 2^bits of their type. A quotient or remainder by zero is 0. Shifts by a negative amount or
  *                by the width or more give 0, or -1 for >> of a negative number.
  *   Floats       Each operation rounds to its type. The elementary functions take f32 only, within the errors of
@@ -3057,12 +3057,12 @@ typedef struct tuff_expr_run_desc {
  * input: the same elements in the same order and of the same size. Otherwise outputs share no element with inputs, nor
  * with each other. The elements of an output are distinct: ordered by magnitude, each stride is larger than the reach
  * of the smaller ones.
- * With a reduction the output has one element for each index of the axes that are not reduced: its strides along the
- * others are 0, or it is dense in the shape without them. It shares no element with inputs. Of no elements the results
- * are those of tuff_reduce().
+ * The output of a reduction has one element for each index of the axes that are not reduced: its strides along the others
+ * are 0, or it is dense in the shape without them. With a reduction no output shares an element with inputs. Of no
+ * elements the results are those of tuff_reduce().
  * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer, overlaps, an axis that the rank lacks or that is
- * named twice (the message says at which character), and max or min of no elements. UNSUPPORTED on a device without
- * 8-bit and 16-bit storage. */
+ * named twice (the message says at which character), and max, min, argmax or argmin of no elements. UNSUPPORTED on a
+ * device without 8-bit and 16-bit storage, and for the place of an element among 2^32 and more. */
 TUFF_API tuff_status tuff_expr_run(tuff_stream stream, tuff_expr expr, const tuff_expr_run_desc* desc);
 
 /* Destroys the handle and returns at once; calls and graphs that use the expression continue. TUFF_NULL_HANDLE is
