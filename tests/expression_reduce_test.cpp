@@ -476,7 +476,9 @@ TEST_P(ExpressionReduce, PlacesVariancesAndExponentialsOfEdges) {
                       {"std(x)", {2, 4, 4, 4, 5, 5, 7, 9}, 2}};
   for (const Row& row : rows) {
     const OwnBuffer x(context(), 64);
-    if (!row.x.empty()) ASSERT_OK(tuff_copy_htod(context(), x, 0, row.x.data(), row.x.size() * 4));
+    if (!row.x.empty()) {
+      ASSERT_OK(tuff_copy_htod(context(), x, 0, row.x.data(), row.x.size() * 4));
+    }
     const OwnExpr expr(context(), row.formula, {{"x", TUFF_F32}}, {{"y", TUFF_F32}});
     ASSERT_OK(expr.run(context(), {row.x.size()}, {dense(x)}, {dense(y)}));
     const float found = downloaded<float>(context(), y, 1)[0];
