@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planners/memory.hpp"
@@ -107,8 +108,8 @@ class Call {
 
   // Memory for arguments.
   template <typename T>
-  T& keep(const T& value) {
-    auto kept = std::make_shared<T>(value);
+  T& keep(T value) {
+    auto kept = std::make_shared<T>(std::move(value));
     T& result = *kept;
     kept_.push_back(std::move(kept));
     return result;
