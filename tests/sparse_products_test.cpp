@@ -443,6 +443,10 @@ TEST_P(SparseProductsOnce, SystemsWithoutEntriesOrColumns) {
   EXPECT_OK(tuff_sparse_triangular_solve(context(), &only));  // nothing to do
   only.rows = 0, only.n = 4, only.nnz = 9, only.offsets = only.indices = 0;
   EXPECT_OK(tuff_sparse_triangular_solve(context(), &only));
+  const TypedTensor begin(context(), TUFF_I32, Bytes(4, 0x6b));
+  only.levels = begin;
+  ASSERT_OK(tuff_sparse_triangular_solve(context(), &only));
+  EXPECT_EQ(read(TUFF_I32, begin.read()), (std::vector<double>{0}));
 }
 
 // Whatever is in the buffers, nothing outside the operands is written (guards check it), and calls end.

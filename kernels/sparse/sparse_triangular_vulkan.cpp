@@ -280,7 +280,10 @@ System system_of(Recorder& recorder, const SparseTriangularSolveArgs& args) {
 void record_sparse_triangular_solve(Recorder& recorder, const SparseTriangularSolveArgs& args) {
   require_type(recorder.traits(), args.dtype);
   require_numbers(args.rows, "rows"), require_numbers(args.nnz, "nnz"), require_numbers(args.n, "n");
-  if (args.rows == 0 || (args.n == 0 && (args.levels == nullptr || args.levels_ready))) return;
+  const bool wants_levels = args.levels != nullptr && !args.levels_ready;
+  if (args.rows == 0 && wants_levels)
+    record_fill(recorder, *args.levels, 0, sizeof(int32_t), {});  // where level 0 begins
+  if (args.rows == 0 || (args.n == 0 && !wants_levels)) return;
   const System s = system_of(recorder, args);
   log(TUFF_LOG_DISPATCH, "{} {}: {} rows, {} columns at once, budget {}, groups of {}", kLabel, dtype_name(args.dtype),
       args.rows, s.columns, s.steps.budget, s.steps.workgroup);
