@@ -31,6 +31,21 @@ B16 packed_bytes(int32_t dtype, const F32& low, const F32& high) {
       dtype == TUFF_F8_E5M2 ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32", high, low);
 }
 
+void store_element(int32_t dtype, const U64& at, const F32& value) {
+  Writer& w = *at.writer;
+  if (dtype == TUFF_F32) {
+    w.emit("st.global.f32 [{}], {};", at.text, value.text);
+    return;
+  }
+  const B16 rounded = halves_of(packed_pair(dtype, value, value))[0];
+  w.emit("st.global.b16 [{}], {};", at.text, rounded.text);
+}
+
+U32 not_finite(int32_t dtype, const U32& pair) {
+  const uint32_t rest = dtype == TUFF_F16 ? 0x8000 - 0x7c00 : 0x8000 - 0x7f80;
+  return ((pair & 0x7fff7fffu) + (rest << 16 | rest)) & 0x80008000u;
+}
+
 std::array<U32, 2> pairs_of_bytes(int32_t dtype, const U32& four, int32_t half_type) {
   Writer& w = *four.writer;
   const std::array<B16, 2> two = halves_of(four);

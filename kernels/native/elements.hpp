@@ -16,6 +16,11 @@ U32 packed_pair(int32_t dtype, const F32& low, const F32& high);
 // Two neighbouring elements of an 8-bit float, rounded to nearest even and saturated.
 B16 packed_bytes(int32_t dtype, const F32& low, const F32& high);
 
+// Rounds to f16 or bf16, to nearest even; or an f32.
+void store_element(int32_t dtype, const U64& at, const F32& value);
+// The bits 15 and 31 that tell which of two f16 or bf16 are NaN or infinite.
+U32 not_finite(int32_t dtype, const U32& pair);
+
 // Four 8-bit floats, the first in the lowest byte, as two pairs of f16 or bf16, which have all their values.
 std::array<U32, 2> pairs_of_bytes(int32_t dtype, const U32& four, int32_t half_type);
 

@@ -1,5 +1,7 @@
 #include "kernels/native/hopper.hpp"
 
+#include "kernels/native/elements.hpp"
+
 namespace tuff::ptx {
 
 U32 aligned_memory(Writer& w) {
@@ -62,6 +64,15 @@ void transpose_in_four(std::array<U32, 4>& v, const Pred& odd, const Pred& high)
   exchange(v[2], v[3], odd, 1);
   exchange(v[0], v[2], high, 2);
   exchange(v[1], v[3], high, 2);
+}
+
+void multiply_16x8(int32_t dtype, const F32* sums, const std::array<U32, 4>& a, const U32& b0, const U32& b1) {
+  const char* const type = name_of_half(dtype);
+  b0.writer->emit(
+      "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
+      "{{{}, {}, {}, {}}};",
+      type, type, sums[0].text, sums[1].text, sums[2].text, sums[3].text, a[0].text, a[1].text, a[2].text, a[3].text,
+      b0.text, b1.text, sums[0].text, sums[1].text, sums[2].text, sums[3].text);
 }
 
 }  // namespace tuff::ptx

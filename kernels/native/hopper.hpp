@@ -44,6 +44,9 @@ U32 piece_at(const U32& base, const U32& row, const U32& piece);
 // Makes what this warp's threads have written to shared memory visible to wgmma. One of them tells the stage's barrier.
 void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elected);
 
+// sums += a * b by a warp, of 16 rows, 8 columns and 16 terms of f16 or bf16 (mma.sync, m16n8k16).
+void multiply_16x8(int32_t dtype, const F32* sums, const std::array<U32, 4>& a, const U32& b0, const U32& b1);
+
 // The value of the lane whose number differs by `distance` in its one bit.
 template <Type type>
 Value<type> from_neighbour(const Value<type>& x, uint32_t distance) {

@@ -35,8 +35,10 @@
 #include <vector>
 
 #include "kernels/attention/attention_backward_plan.hpp"
+#include "kernels/attention/native/wgmma_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -63,7 +65,6 @@ using Numbers = Shape<uint64_t>;
 
 constexpr uint32_t kOwn = Wgmma::kOwn, kOther = Wgmma::kOther, kGroupRows = 64;
 constexpr uint32_t kLoaders = kGroup, kComputing = 2 * kGroup;
-constexpr uint32_t kPasses = kLoaders / 8;  // rows that the loaders load at once
 constexpr uint32_t kMaxStages = 4, kMinStages = 3;
 constexpr uint32_t kRowNumbers = 2 * 4 * kOther;  // x and D of a step's rows
 constexpr uint32_t kControlBytes = kMaxStages * (kRowNumbers + 2 * ptx::kBarrierBytes) + 2 * ptx::kBarrierBytes;
@@ -244,21 +245,9 @@ class Kernel {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
     const U32 to = ptx::piece_at(place, row, piece);
     const U32 own = w_.variable(first + row);
-    const U64 step = ptx::multiply_wide(bytes_of_row, w_.constant(kPasses));
+    const U64 step = ptx::multiply_wide(bytes_of_row, w_.constant(attention::kPassRows));
     const U64 at = w_.variable(multiply_add(own, bytes_of_row, multiply_add(piece, 16, base)));
-    const uint32_t whole = dim / Wgmma::kPiece, stored = padded(dim) / Wgmma::kPiece;
-    for (uint32_t pass = 0; pass < rows / kPasses; ++pass) {
-      const U32 bytes = select(own + pass * kPasses < end, w_.constant(16), w_.constant(0));
-      for (uint32_t block = 0; block * 8 < stored; ++block) {
-        U32 size = bytes;
-        if (block * 8 + 8 > whole) size = select(piece < whole - block * 8, bytes, w_.constant(0));
-        ptx::Guard guard;
-        if (block * 8 + 8 > stored) guard = if_true(piece < stored - block * 8);
-        w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text,
-                (block * rows + pass * kPasses) * kRowBytes, at.text, block * kRowBytes, size.text);
-      }
-      if (pass + 1 < rows / kPasses) w_.assign(at, at + step);
-    }
+    attention::start_loading({to, piece, own, end, at, step, attention::kPassRows, rows, dim, padded(dim)});
   }
 
   void load() {
@@ -353,34 +342,29 @@ class Kernel {
     ptx::arrive_with_writes(full_, stage, elected_);
   }
 
-  // The bits 15 and 31 that tell which of the two elements are NaN or infinite.
-  U32 not_finite(const U32& pair) {
-    const uint32_t rest = o_.type == TUFF_F16 ? 0x8000 - 0x7c00 : 0x8000 - 0x7f80;
-    return ((pair & 0x7fff7fffu) + (rest << 16 | rest)) & 0x80008000u;
-  }
-
   // In the pieces of others that this thread has loaded.
   void replace_not_finite(const U32& stage, const U32& place, uint32_t dim) {
     const U32 row = thread_ >> 3, piece = thread_ & 7, at = ptx::piece_at(place, row, piece);
     const uint32_t stored = dim / Wgmma::kPiece;
-    for (uint32_t pass = 0; pass < kOther / kPasses; ++pass) {
+    for (uint32_t pass = 0; pass < kOther / attention::kPassRows; ++pass) {
       for (uint32_t block = 0; block * 8 < stored; ++block) {
         const auto look = [&] {
-          const uint32_t offset = (block * kOther + pass * kPasses) * kRowBytes;
+          const uint32_t offset = (block * kOther + pass * attention::kPassRows) * kRowBytes;
           std::array<U32, 4> word;
           for (U32& one : word) one = w_.make<Type::u32>();
           w_.emit("ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}+{}];", word[0].text, word[1].text, word[2].text,
                   word[3].text, at.text, offset);
-          const U32 found = not_finite(word[0]) | not_finite(word[1]) | not_finite(word[2]) | not_finite(word[3]);
+          const auto bits = [&](uint32_t i) { return ptx::not_finite(o_.type, word[i]); };
+          const U32 found = bits(0) | bits(1) | bits(2) | bits(3);
           w_.when(found != 0u, [&] {
             for (U32& one : word) {
-              const U32 bad = (not_finite(one) >> 15) * w_.constant(0xffff);
+              const U32 bad = (ptx::not_finite(o_.type, one) >> 15) * w_.constant(0xffff);
               one = one & (bad ^ 0xffffffffu);
             }
             w_.emit("st.shared.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", at.text, offset, word[0].text, word[1].text,
                     word[2].text, word[3].text);
             w_.emit("st.shared.u32 [{}+{}], 0x7fffffff;", (row_numbers_at(stage) + (row << 2)).text,
-                    pass * kPasses * 4);
+                    pass * attention::kPassRows * 4);
           });
         };
         if (block * 8 + 8 > stored) {
@@ -652,18 +636,7 @@ class Kernel {
       const auto result = [&](uint32_t eight, uint32_t i) { return sums[eight * 4 + half * 2 + i] * factor; };
       const U64 begin = multiply_add(at, bytes_of_row, base);
       const U64 pairs = multiply_add(quad_, 4, begin), eights = multiply_add(quad_, 16, begin);
-      uint32_t eight = 0;
-      for (; eight + 4 <= count; eight += 4) {
-        std::array<U32, 4> v;
-        for (uint32_t i = 0; i < 4; ++i) v[i] = ptx::packed_pair(o_.type, result(eight + i, 0), result(eight + i, 1));
-        ptx::transpose_in_four(v, odd, high);
-        w_.emit(if_true(exists), "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", eights.text, eight * 16, v[0].text,
-                v[1].text, v[2].text, v[3].text);
-      }
-      for (; eight < count; ++eight) {
-        const U32 pair = ptx::packed_pair(o_.type, result(eight, 0), result(eight, 1));
-        w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
-      }
+      attention::store_row(o_.type, {pairs, eights, odd, high, exists}, count, result);
     }
   }
 
@@ -692,15 +665,7 @@ NativeKernel write_wgmma(const KernelRequest& request) {
   return {Kernel(options).write(), "attention_backward_wgmma", Wgmma::kThreads, options.shared_bytes()};
 }
 
-// Multiples of 8.
-constexpr auto kDims = [] {
-  std::array<LegalRange, Wgmma::kMaxHeadDim / Wgmma::kPiece> all{};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const int64_t dim = static_cast<int64_t>(i + 1) * Wgmma::kPiece;
-    all[i] = {dim, dim};
-  }
-  return all;
-}();
+constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
 constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr DefineInfo kDefines[] = {{"FIRST", kFlag},     {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},

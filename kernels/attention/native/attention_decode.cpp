@@ -35,6 +35,7 @@
 #include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -327,16 +328,6 @@ class Kernel {
     return x;
   }
 
-  // c += a * b, of 16 rows, 8 columns and 16 terms.
-  void multiply(const F32* c, const std::array<U32, 4>& a, const U32& b0, const U32& b1) {
-    const char* const type = ptx::name_of_half(o_.type);
-    w_.emit(
-        "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
-        "{{{}, {}, {}, {}}};",
-        type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text, b0.text,
-        b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
-  }
-
   // Eight keys each: of rows lane / 4 and lane / 4 + 8, keys 2 * (lane % 4) and the next. With options, keys are in the
   // order of ScoreOptions.
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
@@ -348,8 +339,8 @@ class Kernel {
       const std::array<U32, 4> b = load_matrices(at, i * 32, "");
       const std::array<U32, 4> a = {queries_[0][2 * i], queries_[1][2 * i], queries_[0][2 * i + 1],
                                     queries_[1][2 * i + 1]};
-      multiply(&scores_[0], a, b[0], b[1]);
-      multiply(&scores_[4], a, b[2], b[3]);
+      ptx::multiply_16x8(o_.type, &scores_[0], a, b[0], b[1]);
+      ptx::multiply_16x8(o_.type, &scores_[4], a, b[2], b[3]);
     }
   }
 
@@ -433,8 +424,8 @@ class Kernel {
     }
     for (uint32_t i = 0; i < o_.head_dim_v / 16; ++i) {
       const std::array<U32, 4> b = load_matrices(at, i * 32, ".trans");
-      multiply(&sums_[i * 8], weights, b[0], b[1]);
-      multiply(&sums_[i * 8 + 4], weights, b[2], b[3]);
+      ptx::multiply_16x8(o_.type, &sums_[i * 8], weights, b[0], b[1]);
+      ptx::multiply_16x8(o_.type, &sums_[i * 8 + 4], weights, b[2], b[3]);
     }
   }
 
@@ -598,15 +589,7 @@ NativeKernel write_decode(const KernelRequest& request) {
   return {Kernel(options).write(), "attention_decode", Decode::kThreads, options.shared_bytes()};
 }
 
-// Multiples of 16.
-constexpr auto kDims = [] {
-  std::array<LegalRange, Decode::kMaxHeadDim / 16> all{};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const int64_t dim = static_cast<int64_t>(i + 1) * 16;
-    all[i] = {dim, dim};
-  }
-  return all;
-}();
+constexpr auto kDims = ptx::multiples<16, Decode::kMaxHeadDim>();
 constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kRows[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};

@@ -39,8 +39,10 @@
 
 #include "kernels/attention/native/online_softmax.hpp"
 #include "kernels/attention/native/score_options.hpp"
+#include "kernels/attention/native/wgmma_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 #include "tuff/tuff.h"
@@ -67,7 +69,6 @@ using ptx::Writer;
 
 constexpr uint32_t kRows = Wgmma::kRows, kGroupRows = 64;
 constexpr uint32_t kLoaders = kGroup, kComputing = 2 * kGroup;
-constexpr uint32_t kPasses = kLoaders / 8;           // rows that the loaders load at once
 constexpr uint32_t kMaxStages = 4, kFlagBytes = 16;  // a flag of each loading warp
 constexpr uint32_t kControlBytes = 512;              // flags and barriers
 constexpr uint32_t kLag = 2;                         // tensors in flight while the next one is started
@@ -242,23 +243,11 @@ class Kernel {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
     const U32 to = ptx::piece_at(place, row, piece);
     // From one pass to the next: 16 rows, or, in the order of ScoreOptions, 4 keys.
-    const uint32_t further = reordered ? kPasses / 4 : kPasses;
+    const uint32_t further = reordered ? kPassRows / 4 : kPassRows;
     const U32 own = first + (reordered ? options_.key_of_row(row) : row);
     const U64 step = ptx::multiply_wide(x.row, w_.constant(further));
     const U64 at = w_.variable(multiply_add(own, x.row, multiply_add(piece, 16, base)));
-    const uint32_t whole = dim / Wgmma::kPiece, stored = padded / Wgmma::kPiece;
-    for (uint32_t pass = 0; pass < rows / kPasses; ++pass) {
-      const U32 bytes = select(own + pass * further < end, w_.constant(16), w_.constant(0));
-      for (uint32_t block = 0; block * 8 < stored; ++block) {
-        U32 size = bytes;
-        if (block * 8 + 8 > whole) size = select(piece < whole - block * 8, bytes, w_.constant(0));
-        ptx::Guard guard;
-        if (block * 8 + 8 > stored) guard = if_true(piece < stored - block * 8);
-        w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}+{}], 16, {};", to.text,
-                (block * rows + pass * kPasses) * kRowBytes, at.text, block * kRowBytes, size.text);
-      }
-      if (pass + 1 < rows / kPasses) w_.assign(at, at + step);
-    }
+    start_loading({to, piece, own, end, at, step, further, rows, dim, padded});
   }
 
   void load() {
@@ -331,12 +320,6 @@ class Kernel {
     ptx::arrive_with_writes(values_full_, stage, elected_);
   }
 
-  // The bits 15 and 31 that tell which of the two elements are NaN or infinite.
-  U32 not_finite(const U32& pair) {
-    const uint32_t rest = o_.type == TUFF_F16 ? 0x8000 - 0x7c00 : 0x8000 - 0x7f80;
-    return ((pair & 0x7fff7fffu) + (rest << 16 | rest)) & 0x80008000u;
-  }
-
   // In the pieces of values that this thread has loaded.
   void replace_not_finite(const U32& stage, const U32& found) {
     const U32 row = thread_ >> 3, piece = thread_ & 7;
@@ -345,8 +328,8 @@ class Kernel {
     const auto each_piece = [&](const auto& body) {
       for (uint32_t block = 0; block * 8 < stored; ++block) {
         const auto pieces = [&] {
-          for (uint32_t pass = 0; pass < keys() / kPasses; ++pass) {
-            const uint32_t offset = (block * keys() + pass * kPasses) * kRowBytes;
+          for (uint32_t pass = 0; pass < keys() / kPassRows; ++pass) {
+            const uint32_t offset = (block * keys() + pass * kPassRows) * kRowBytes;
             std::array<U32, 4> word;
             for (U32& one : word) one = w_.make<Type::u32>();
             w_.emit("ld.shared.v4.b32 {{{}, {}, {}, {}}}, [{}+{}];", word[0].text, word[1].text, word[2].text,
@@ -362,12 +345,12 @@ class Kernel {
       }
     };
     each_piece([&](const std::array<U32, 4>& word, uint32_t) {
-      for (const U32& one : word) w_.assign(found, found | not_finite(one));
+      for (const U32& one : word) w_.assign(found, found | ptx::not_finite(o_.type, one));
     });
     w_.when(found != 0u, [&] {
       each_piece([&](std::array<U32, 4>& word, uint32_t offset) {
         for (U32& one : word) {
-          const U32 bad = (not_finite(one) >> 15) * w_.constant(0xffff);
+          const U32 bad = (ptx::not_finite(o_.type, one) >> 15) * w_.constant(0xffff);
           one = one & (bad ^ 0xffffffffu);
         }
         w_.emit("st.shared.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", place.text, offset, word[0].text, word[1].text,
@@ -600,19 +583,7 @@ class Kernel {
       const U64 begin = multiply_add(at, out_.row, base);
       const U64 pairs = multiply_add(quad_, 4, begin), eights = multiply_add(quad_, 16, begin);
       const Pred odd = (quad_ & 1) != 0u, high = (quad_ & 2) != 0u;
-      const uint32_t count = o_.head_dim_v / 8;
-      uint32_t eight = 0;
-      for (; eight + 4 <= count; eight += 4) {
-        std::array<U32, 4> v;
-        for (uint32_t i = 0; i < 4; ++i) v[i] = ptx::packed_pair(o_.type, result(eight + i, 0), result(eight + i, 1));
-        ptx::transpose_in_four(v, odd, high);
-        w_.emit(if_true(exists), "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", eights.text, eight * 16, v[0].text,
-                v[1].text, v[2].text, v[3].text);
-      }
-      for (; eight < count; ++eight) {
-        const U32 pair = ptx::packed_pair(o_.type, result(eight, 0), result(eight, 1));
-        w_.emit(if_true(exists), "st.global.b32 [{}+{}], {};", pairs.text, eight * 16, pair.text);
-      }
+      store_row(o_.type, {pairs, eights, odd, high, exists}, o_.head_dim_v / 8, result);
       if (o_.lse) {
         store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_sum(row, row.total), row.total);
       }
@@ -730,15 +701,7 @@ NativeKernel write_wgmma(const KernelRequest& request) {
   return {Kernel(options).write(), "attention_wgmma", Wgmma::kThreads, options.shared_bytes()};
 }
 
-// Multiples of 8.
-constexpr auto kDims = [] {
-  std::array<LegalRange, Wgmma::kMaxHeadDim / Wgmma::kPiece> all{};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const int64_t dim = static_cast<int64_t>(i + 1) * Wgmma::kPiece;
-    all[i] = {dim, dim};
-  }
-  return all;
-}();
+constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
 constexpr LegalRange kKeys[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
 constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};

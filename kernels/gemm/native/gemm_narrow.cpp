@@ -339,13 +339,7 @@ class Kernel {
 
   // Products of 16 rows of the long operand and eight of the short one, of 16 steps of k.
   void multiply(uint32_t block, uint32_t eight, const Fragment& a, const U32& b0, const U32& b1) {
-    const char* const type = ptx::name_of_half(o_.multiplied_type());
-    const F32* const c = sums(block, eight);
-    w_.emit(
-        "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
-        "{{{}, {}, {}, {}}};",
-        type, type, c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text, b0.text,
-        b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
+    ptx::multiply_16x8(o_.multiplied_type(), sums(block, eight), a, b0, b1);
   }
 
   void multiply(const U32& stage) {
@@ -516,16 +510,8 @@ class Kernel {
   uint32_t size_of_c() const { return static_cast<uint32_t>(dtype_size(o_.c_type)); }
 
   void store(const U64& to, const F32& value) {
-    if (o_.c_type == TUFF_F32) {
-      w_.emit("st.global.f32 [{}], {};", to.text, value.text);
-      return;
-    }
-    if (size_of_c() == 1) {
-      w_.emit("st.global.b8 [{}], {};", to.text, ptx::packed_bytes(o_.c_type, value, value).text);
-      return;
-    }
-    const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.c_type, value, value))[0];
-    w_.emit("st.global.b16 [{}], {};", to.text, rounded.text);
+    if (size_of_c() != 1) return ptx::store_element(o_.c_type, to, value);
+    w_.emit("st.global.b8 [{}], {};", to.text, ptx::packed_bytes(o_.c_type, value, value).text);
   }
 
   const Narrow o_;

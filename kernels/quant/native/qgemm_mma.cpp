@@ -19,7 +19,6 @@
 // Scales of blocks multiply the weights, which rounds them to A's type; others multiply sums.
 #include "kernels/quant/native/qgemm_mma.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -74,7 +73,6 @@ class Kernel {
     std::vector<std::array<U32, 4>> words;
     std::vector<U32> scale;
   };
-  using Fragment = std::array<U32, 2>;  // of four integers, or of four elements of A
 
   U32 parameter(size_t offset) { return w_.parameter("push", offset); }
   const F32* sums(uint32_t tile, uint32_t eight) const { return &sums_[(tile * eights() + eight) * 4]; }
@@ -267,19 +265,12 @@ class Kernel {
         for (uint32_t eight = 0; eight < eights(); ++eight) {
           for (uint32_t i = 0; i < 4; i += 2) {
             const std::vector<U32>&low = weights[2 * tile], &high = weights[2 * tile + 1];
-            multiply(sums(tile, eight), {low[i], high[i], low[i + 1], high[i + 1]}, a[eight][i], a[eight][i + 1]);
+            ptx::multiply_16x8(o_.type, sums(tile, eight), {low[i], high[i], low[i + 1], high[i + 1]}, a[eight][i],
+                               a[eight][i + 1]);
           }
         }
       }
     }
-  }
-
-  void multiply(const F32* c, const std::array<U32, 4>& a, const U32& b0, const U32& b1) {
-    w_.emit(
-        "mma.sync.aligned.m16n8k16.row.col.f32.{}.{}.f32 {{{}, {}, {}, {}}}, {{{}, {}, {}, {}}}, {{{}, {}}}, "
-        "{{{}, {}, {}, {}}};",
-        half(), half(), c[0].text, c[1].text, c[2].text, c[3].text, a[0].text, a[1].text, a[2].text, a[3].text, b0.text,
-        b1.text, c[0].text, c[1].text, c[2].text, c[3].text);
   }
 
   // --- the end ------------------------------------------------------------------------------------------------------
@@ -329,7 +320,7 @@ class Kernel {
                   if (o_.residual) {
                     value = value + ptx::load_element(o_.c_type, address(residual_, ld_residual), 0, nullptr);
                   }
-                  store(address(c_, ldc), ptx::activated(value, o_.activation));
+                  ptx::store_element(o_.c_type, address(c_, ldc), ptx::activated(value, o_.activation));
                 });
                 w_.assign(element, element + Mma::kThreads);
               });
@@ -345,15 +336,6 @@ class Kernel {
       for (size_t i = 0; i + step < parts.size(); i += 2 * step) parts[i] = parts[i] + parts[i + step];
     }
     return parts[0];
-  }
-
-  void store(const U64& to, const F32& value) {
-    if (o_.c_type == TUFF_F32) {
-      w_.emit("st.global.f32 [{}], {};", to.text, value.text);
-      return;
-    }
-    const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.c_type, value, value))[0];
-    w_.emit("st.global.b16 [{}], {};", to.text, rounded.text);
   }
 
   const Mma o_;

@@ -1,6 +1,7 @@
 // Plans products with integers and a few rows of A for NVIDIA's Hopper GPUs: a kernel in PTX (qgemm_mma.cpp).
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"
@@ -17,7 +18,6 @@ namespace {
 Refusals refusals;
 constexpr uint64_t kMinRows = 16, kMinLength = 128;  // of weights
 constexpr uint64_t kMaxIndex = 0x7fffffff;
-constexpr uint64_t kAlignment = 16;  // of what a thread loads at once
 
 // What the text of the kernel depends on.
 Mma kernel_of(const DeviceTraits& traits, const QgemmArgs& args) {
@@ -38,28 +38,29 @@ Mma kernel_of(const DeviceTraits& traits, const QgemmArgs& args) {
   return kernel;
 }
 
-bool aligned(const Buffer* buffer) { return buffer->offset % kAlignment == 0; }
-
-bool computes(const DeviceTraits& traits, const QgemmArgs& args) {
-  if (!traits.hopper || refusals.has(0) || args.m > Mma::kMaxColumns || args.zero_points != nullptr) return false;
-  if (!format_of(args.format).integers() || (args.a_type != TUFF_F16 && args.a_type != TUFF_BF16)) return false;
-  if (args.n < kMinRows || args.k < kMinLength || std::max(args.n, args.k) > kMaxIndex) return false;
-  if (std::max({args.lda, args.ldc, args.residual != nullptr ? args.ld_residual : 0}) > kMaxIndex) return false;
+// The kernel that computes it, if there is one.
+std::optional<Mma> kernel_for(const DeviceTraits& traits, const QgemmArgs& args) {
+  if (!traits.hopper || refusals.has(0) || args.m > Mma::kMaxColumns || args.zero_points != nullptr) return {};
+  if (!format_of(args.format).integers() || (args.a_type != TUFF_F16 && args.a_type != TUFF_BF16)) return {};
+  if (args.n < kMinRows || args.k < kMinLength || std::max(args.n, args.k) > kMaxIndex) return {};
+  if (std::max({args.lda, args.ldc, args.residual != nullptr ? args.ld_residual : 0}) > kMaxIndex) return {};
   const Mma kernel = kernel_of(traits, args);
-  if (!kernel.legal() || args.k % kernel.piece() != 0) return false;
+  if (!kernel.legal() || args.k % kernel.piece() != 0) return {};
   const uint64_t block = args.block_size;
-  if (kernel.scales == 2 && (block < kernel.piece() || !std::has_single_bit(block))) return false;
-  if (ceil_div(args.n, kernel.rows()) > traits.max_groups[0]) return false;
-  return aligned(args.weights) && aligned(args.a) &&
-         (args.m == 1 || args.lda * dtype_size(args.a_type) % kAlignment == 0);
+  if (kernel.scales == 2 && (block < kernel.piece() || !std::has_single_bit(block))) return {};
+  if (ceil_div(args.n, kernel.rows()) > traits.max_groups[0]) return {};
+  if (!aligned16(args.weights) || !aligned16(args.a)) return {};
+  if (args.m > 1 && args.lda * dtype_size(args.a_type) % 16 != 0) return {};
+  return kernel;
 }
 
 }  // namespace
 
 bool record_mma(Recorder& recorder, const QgemmArgs& args) {
   const DeviceTraits& traits = recorder.traits();
-  if (!computes(traits, args)) return false;
-  const Mma kernel = kernel_of(traits, args);
+  const std::optional<Mma> chosen = kernel_for(traits, args);
+  if (!chosen) return false;
+  const Mma& kernel = *chosen;
   const uint64_t row_scales = scales_of_row(args);
   const Mma::Push push{
       .n = narrow(args.n),
