@@ -174,12 +174,6 @@ std::vector<float> scale_values(uint64_t count, uint64_t seed) {
   return values;
 }
 
-Bytes as_type(int32_t dtype, const std::vector<float>& values) {
-  Bytes bytes(values.size() * size_of(dtype));
-  for (uint64_t i = 0; i < values.size(); ++i) set_element(dtype, bytes, i, values[i]);
-  return bytes;
-}
-
 Bytes random_bytes(uint64_t count, uint64_t seed) {
   Random random(seed);
   Bytes bytes(count);

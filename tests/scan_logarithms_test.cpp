@@ -134,16 +134,11 @@ TUFF_TABLE(ScanLogarithms, LogarithmCase, logarithm_cases());
 class ScanLogarithmsOnce : public OnBackend {
  protected:
   std::vector<double> run(int32_t dtype, const AxisShape& shape, const std::vector<double>& x, bool exclusive = false) {
-    Bytes bytes(x.size() * size_of(dtype));
-    for (uint64_t i = 0; i < x.size(); ++i) set_element(dtype, bytes, i, x[i]);
-    const TypedTensor input(context(), dtype, bytes), output(context(), dtype, poisoned(dtype, x.size()));
+    const TypedTensor input(context(), dtype, as_type(dtype, x)), output(context(), dtype, poisoned(dtype, x.size()));
     tuff_scan_desc desc = described(dtype, shape, input, output);
     desc.exclusive = exclusive;
     EXPECT_OK(tuff_cumlogsumexp(context(), &desc));
-    const Bytes got = output.read();
-    std::vector<double> y(x.size());
-    for (uint64_t i = 0; i < x.size(); ++i) y[i] = element(dtype, got, i);
-    return y;
+    return numbers_of(dtype, output.read());
   }
 };
 

@@ -4,7 +4,6 @@
 // changes.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -65,32 +64,6 @@ Csr matrix_of(Form form, uint64_t rows, uint64_t columns, bool stray, Random& ra
 }
 
 template <typename Number>
-Bytes stored(int32_t dtype, const std::vector<Number>& numbers) {
-  Bytes bytes(numbers.size() * size_of(dtype));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (dtype == TUFF_I64) {
-      const auto number = static_cast<int64_t>(numbers[i]);
-      std::memcpy(bytes.data() + 8 * i, &number, 8);
-    } else {
-      set_element(dtype, bytes, i, static_cast<double>(numbers[i]));
-    }
-  }
-  return bytes;
-}
-std::vector<double> read(int32_t dtype, const Bytes& bytes) {
-  std::vector<double> numbers(bytes.size() / size_of(dtype));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (dtype == TUFF_I64) {
-      int64_t number = 0;
-      std::memcpy(&number, bytes.data() + 8 * i, 8);
-      numbers[i] = static_cast<double>(number);
-    } else {
-      numbers[i] = element(dtype, bytes, i);
-    }
-  }
-  return numbers;
-}
-template <typename Number>
 std::vector<double> doubles(const std::vector<Number>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
@@ -99,9 +72,9 @@ std::vector<double> doubles(const std::vector<Number>& numbers) {
 struct Stored {
   TypedTensor offsets, indices, values;
   Stored(tuff_context context, const Csr& a, int32_t dtype, int32_t index_type, uint64_t shift = 0)
-      : offsets(context, index_type, stored(index_type, a.offsets), shift),
-        indices(context, index_type, stored(index_type, a.indices), shift == 0 ? 0 : 1),
-        values(context, dtype, stored(dtype, a.values), shift) {}
+      : offsets(context, index_type, as_type(index_type, a.offsets), shift),
+        indices(context, index_type, as_type(index_type, a.indices), shift == 0 ? 0 : 1),
+        values(context, dtype, as_type(dtype, a.values), shift) {}
 };
 
 // --- products ----------------------------------------------------------------------------------------------------
@@ -171,7 +144,7 @@ TEST_P(SparseProducts, AsDense) {
   const auto found = static_cast<int64_t>(indices.size());
   const auto capacity = static_cast<uint64_t>(std::max<int64_t>(found + s.spare, 0));
   indices.resize(capacity, -1), values.resize(capacity, 0);
-  for (double& value : values) value = double{rounded(s.dtype, value)};
+  for (double& value : values) value = held(s.dtype, value);
 
   const Stored left(context(), a, s.dtype, s.index_type, s.shift), right(context(), b, s.dtype, s.index_type, s.shift);
   const auto blank = [](int32_t dtype, uint64_t count) { return Bytes(count * size_of(dtype), 0x6b); };
@@ -186,19 +159,19 @@ TEST_P(SparseProducts, AsDense) {
   desc.b_offsets = right.offsets, desc.b_indices = right.indices, desc.b_values = right.values;
   desc.c_offsets = c_offsets, desc.c_indices = c_indices, desc.c_values = c_values;
   desc.terms = of_terms, desc.count = count;
-  const auto numbers = [](const TypedTensor& x) { return read(TUFF_I64, x.read()); };
+  const auto numbers = [](const TypedTensor& x) { return numbers_of(TUFF_I64, x.read()); };
   ASSERT_OK(tuff_spgemm(context(), &desc));  // with max_terms 0 it only counts
   EXPECT_EQ(numbers(of_terms), std::vector<double>{static_cast<double>(terms)});
   EXPECT_EQ(numbers(count), std::vector<double>{0});
-  EXPECT_EQ(read(s.index_type, c_offsets.read()), std::vector<double>(s.rows + 1));
-  EXPECT_EQ(read(s.index_type, c_indices.read()), std::vector<double>(capacity, -1));
+  EXPECT_EQ(numbers_of(s.index_type, c_offsets.read()), std::vector<double>(s.rows + 1));
+  EXPECT_EQ(numbers_of(s.index_type, c_indices.read()), std::vector<double>(capacity, -1));
   desc.max_terms = static_cast<uint64_t>(max_terms);
   ASSERT_OK(tuff_spgemm(context(), &desc));
   EXPECT_EQ(numbers(of_terms), std::vector<double>{static_cast<double>(terms)});
   EXPECT_EQ(numbers(count), std::vector<double>{static_cast<double>(found)});
-  EXPECT_EQ(read(s.index_type, c_offsets.read()), doubles(offsets));
-  EXPECT_EQ(read(s.index_type, c_indices.read()), doubles(indices));
-  EXPECT_EQ(read(s.dtype, c_values.read()), values);
+  EXPECT_EQ(numbers_of(s.index_type, c_offsets.read()), doubles(offsets));
+  EXPECT_EQ(numbers_of(s.index_type, c_indices.read()), doubles(indices));
+  EXPECT_EQ(numbers_of(s.dtype, c_values.read()), values);
 }
 TUFF_TABLE(SparseProducts, ProductCase, products());
 
@@ -283,7 +256,7 @@ Csr system_of(const SystemCase& s, Random& random) {
   for (const auto& line : lines) {
     for (const auto& [column, value] : line) {
       a.indices.push_back(column);
-      a.values.push_back(s.dtype == TUFF_F64 ? value : double{rounded(s.dtype, value)});
+      a.values.push_back(held(s.dtype, value));
     }
     a.offsets.push_back(static_cast<int64_t>(a.indices.size()));
   }
@@ -335,8 +308,8 @@ TEST_P(SparseTriangular, SolvesTheSystem) {
   const uint64_t ldb = s.n + s.pad, ldx = s.in_place ? ldb : s.n + 2 * s.pad;
   const uint64_t b_span = (s.rows - 1) * ldb + s.n, x_span = (s.rows - 1) * ldx + s.n;
   std::vector<double> right(b_span);
-  for (double& value : right) value = double{rounded(s.dtype, random.uniform(-1, 1))};
-  const TypedTensor b(context(), s.dtype, stored(s.dtype, right), s.shift),
+  for (double& value : right) value = held(s.dtype, random.uniform(-1, 1));
+  const TypedTensor b(context(), s.dtype, as_type(s.dtype, right), s.shift),
       x(context(), s.dtype, Bytes(x_span * size_of(s.dtype), 0x6b), s.shift),
       levels(context(), TUFF_I32, Bytes(4 * (2 * s.rows + 1), 0x6b), s.shift);
   tuff_sparse_triangular_solve_desc desc{};
@@ -347,11 +320,11 @@ TEST_P(SparseTriangular, SolvesTheSystem) {
   desc.ldb = s.pad == 0 ? 0 : ldb, desc.ldx = s.pad == 0 ? 0 : ldx;
   ASSERT_OK(tuff_sparse_triangular_solve(context(), &desc));
   const std::vector<int32_t> wanted = levels_of(s, a);
-  EXPECT_EQ(read(TUFF_I32, levels.read()), doubles(wanted));
+  EXPECT_EQ(numbers_of(TUFF_I32, levels.read()), doubles(wanted));
   const Bytes first = s.in_place ? b.read() : x.read();
 
   // The residual of each row.
-  const std::vector<double> got = read(s.dtype, first);
+  const std::vector<double> got = numbers_of(s.dtype, first);
   std::vector<double> sums(s.rows * s.n), sizes(s.rows * s.n), counts(s.rows), spread(s.rows * s.n);
   const double unit = s.dtype == TUFF_F64 ? 0x1p-53 : kU, rounding = unit_roundoff(s.dtype);
   const auto add = [&](uint64_t i, uint64_t j, double value) {
@@ -380,14 +353,14 @@ TEST_P(SparseTriangular, SolvesTheSystem) {
 
   // The same with the levels that the call has left, and without asking for them.
   for (const int32_t ready : {1, 0}) {
-    const TypedTensor again(context(), s.dtype, stored(s.dtype, right), s.shift),
+    const TypedTensor again(context(), s.dtype, as_type(s.dtype, right), s.shift),
         more(context(), s.dtype, Bytes(x_span * size_of(s.dtype), 0x6b), s.shift);
     desc.levels_ready = ready, desc.levels = ready != 0 ? static_cast<tuff_buffer>(levels) : 0;
     desc.b = again, desc.x = s.in_place ? static_cast<tuff_buffer>(again) : static_cast<tuff_buffer>(more);
     ASSERT_OK(tuff_sparse_triangular_solve(context(), &desc));
     EXPECT_TRUE((s.in_place ? again.read() : more.read()) == first) << "levels_ready " << ready;
   }
-  EXPECT_EQ(read(TUFF_I32, levels.read()), doubles(wanted));
+  EXPECT_EQ(numbers_of(TUFF_I32, levels.read()), doubles(wanted));
 }
 TUFF_TABLE(SparseTriangular, SystemCase, systems());
 
@@ -400,16 +373,16 @@ struct System {
   tuff_sparse_triangular_solve_desc desc{};
   System(tuff_context context, const std::vector<int32_t>& of_offsets, const std::vector<int32_t>& of_indices,
          const std::vector<float>& of_values, const std::vector<float>& right)
-      : offsets(context, TUFF_I32, stored(TUFF_I32, of_offsets)),
-        indices(context, TUFF_I32, stored(TUFF_I32, of_indices)),
-        values(context, TUFF_F32, stored(TUFF_F32, of_values)),
-        b(context, TUFF_F32, stored(TUFF_F32, right)),
+      : offsets(context, TUFF_I32, as_type(TUFF_I32, of_offsets)),
+        indices(context, TUFF_I32, as_type(TUFF_I32, of_indices)),
+        values(context, TUFF_F32, as_type(TUFF_F32, of_values)),
+        b(context, TUFF_F32, as_type(TUFF_F32, right)),
         x(context, TUFF_F32, Bytes(4 * right.size(), 0x6b)) {
     desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
     desc.rows = right.size(), desc.nnz = of_indices.size(), desc.n = 1, desc.alpha = 1;
     desc.offsets = offsets, desc.indices = indices, desc.values = values, desc.b = b, desc.x = x;
   }
-  std::vector<double> result() const { return read(TUFF_F32, x.read()); }
+  std::vector<double> result() const { return numbers_of(TUFF_F32, x.read()); }
 };
 
 TEST_P(SparseProductsOnce, MissingAndZeroDiagonals) {
@@ -431,14 +404,14 @@ TEST_P(SparseProductsOnce, SystemsWithoutEntriesOrColumns) {
   s.desc.levels = levels;
   ASSERT_OK(tuff_sparse_triangular_solve(context(), &s.desc));
   EXPECT_EQ(s.result(), (std::vector<double>{2, 4, 6}));
-  EXPECT_EQ(read(TUFF_I32, levels.read()), (std::vector<double>{0, 3, 3, 3, 0, 1, 2}));
+  EXPECT_EQ(numbers_of(TUFF_I32, levels.read()), (std::vector<double>{0, 3, 3, 3, 0, 1, 2}));
   // Only levels, without values, B and X.
-  const TypedTensor offsets(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, 0, 1, 2})),
-      indices(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, 1}));
+  const TypedTensor offsets(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{0, 0, 1, 2})),
+      indices(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{0, 1}));
   tuff_sparse_triangular_solve_desc only = s.desc;
   only.nnz = 2, only.offsets = offsets, only.indices = indices, only.n = 0, only.b = only.x = 0;
   ASSERT_OK(tuff_sparse_triangular_solve(context(), &only));
-  EXPECT_EQ(read(TUFF_I32, levels.read()), (std::vector<double>{0, 1, 2, 3, 0, 1, 2}));
+  EXPECT_EQ(numbers_of(TUFF_I32, levels.read()), (std::vector<double>{0, 1, 2, 3, 0, 1, 2}));
   only.levels = 0;
   EXPECT_OK(tuff_sparse_triangular_solve(context(), &only));  // nothing to do
   only.rows = 0, only.n = 4, only.nnz = 9, only.offsets = only.indices = 0;
@@ -446,7 +419,7 @@ TEST_P(SparseProductsOnce, SystemsWithoutEntriesOrColumns) {
   const TypedTensor begin(context(), TUFF_I32, Bytes(4, 0x6b));
   only.levels = begin;
   ASSERT_OK(tuff_sparse_triangular_solve(context(), &only));
-  EXPECT_EQ(read(TUFF_I32, begin.read()), (std::vector<double>{0}));
+  EXPECT_EQ(numbers_of(TUFF_I32, begin.read()), (std::vector<double>{0}));
 }
 
 // Whatever is in the buffers, nothing outside the operands is written (guards check it), and calls end.
@@ -459,7 +432,7 @@ TEST_P(SparseProductsOnce, AnyContentIsHarmless) {
     for (int32_t& index : indices) index = static_cast<int32_t>(random.next() >> (random.next() % 30 + 32));
     for (int32_t& level : of_levels) level = static_cast<int32_t>(random.next() >> (random.next() % 30 + 32));
     System s(context(), offsets, indices, std::vector<float>(nnz, 1), std::vector<float>(rows, 1));
-    const TypedTensor levels(context(), TUFF_I32, stored(TUFF_I32, of_levels));
+    const TypedTensor levels(context(), TUFF_I32, as_type(TUFF_I32, of_levels));
     s.desc.levels = levels, s.desc.levels_ready = 1;
     s.desc.transpose = static_cast<int32_t>(random.next() % 2),
     s.desc.triangle = static_cast<int32_t>(random.next() % 2);
@@ -496,9 +469,9 @@ TEST_P(SparseProductsOnce, OffsetsNeedNotBeginAtZero) {
   product.a_indices = product.b_indices = s.indices, product.a_values = product.b_values = s.values;
   product.c_offsets = c_offsets, product.c_indices = c_indices, product.c_values = c_values;
   ASSERT_OK(tuff_spgemm(context(), &product));
-  EXPECT_EQ(read(TUFF_I32, c_offsets.read()), (std::vector<double>{0, 1, 3}));
-  EXPECT_EQ(read(TUFF_I32, c_indices.read()), (std::vector<double>{0, 0, 1, -1}));
-  EXPECT_EQ(read(TUFF_F32, c_values.read()), (std::vector<double>{4, 6, 16, 0}));
+  EXPECT_EQ(numbers_of(TUFF_I32, c_offsets.read()), (std::vector<double>{0, 1, 3}));
+  EXPECT_EQ(numbers_of(TUFF_I32, c_indices.read()), (std::vector<double>{0, 0, 1, -1}));
+  EXPECT_EQ(numbers_of(TUFF_F32, c_values.read()), (std::vector<double>{4, 6, 16, 0}));
 }
 
 // More terms than numbers of 32 bits count: 70,000 entries of A in one column meet 70,000 of B in one row.
@@ -508,10 +481,10 @@ TEST_P(SparseProductsOnce, TermsBeyond32Bits) {
   const TypedTensor a_offsets(context(), TUFF_I32, [] {
     std::vector<int32_t> offsets(kMany + 1);
     std::iota(offsets.begin(), offsets.end(), 0);
-    return stored(TUFF_I32, offsets);
+    return as_type(TUFF_I32, offsets);
   }());
   const TypedTensor zeros(context(), TUFF_I32, Bytes(4 * kMany)), values(context(), TUFF_F32, Bytes(4 * kMany)),
-      b_offsets(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, kMany})),
+      b_offsets(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{0, kMany})),
       c_offsets(context(), TUFF_I32, Bytes(4 * (kMany + 1), 0x6b)), terms(context(), TUFF_I64, Bytes(8)),
       count(context(), TUFF_I64, Bytes(8, 0x6b));
   tuff_spgemm_desc desc{};
@@ -520,9 +493,9 @@ TEST_P(SparseProductsOnce, TermsBeyond32Bits) {
   desc.a_offsets = a_offsets, desc.a_indices = desc.b_indices = zeros, desc.a_values = desc.b_values = values;
   desc.b_offsets = b_offsets, desc.c_offsets = c_offsets, desc.terms = terms, desc.count = count;
   ASSERT_OK(tuff_spgemm(context(), &desc));
-  EXPECT_EQ(read(TUFF_I64, terms.read()), std::vector<double>{static_cast<double>(kMany * kMany)});
-  EXPECT_EQ(read(TUFF_I64, count.read()), std::vector<double>{0});
-  EXPECT_EQ(read(TUFF_I32, c_offsets.read()), std::vector<double>(kMany + 1));
+  EXPECT_EQ(numbers_of(TUFF_I64, terms.read()), std::vector<double>{static_cast<double>(kMany * kMany)});
+  EXPECT_EQ(numbers_of(TUFF_I64, count.read()), std::vector<double>{0});
+  EXPECT_EQ(numbers_of(TUFF_I32, c_offsets.read()), std::vector<double>(kMany + 1));
 }
 
 TEST_P(SparseProductsOnce, TheSameBitsEveryTime) {
@@ -552,7 +525,7 @@ TEST_P(SparseProductsOnce, TheSameBitsEveryTime) {
     EXPECT_TRUE(c_values.read() == product);
     EXPECT_TRUE(x.read() == solution);
   }
-  EXPECT_NE(read(TUFF_F32, product)[0], 0);
+  EXPECT_NE(numbers_of(TUFF_F32, product)[0], 0);
 }
 
 TEST_P(SparseProductsOnce, WrongProducts) {
@@ -593,7 +566,7 @@ TEST_P(SparseProductsOnce, WrongProducts) {
   EXPECT_FAILS(with([](Desc& d) { d.reserved = 1; }), kArgument, f, "reserved");
   EXPECT_EQ(c_offsets.read(), Bytes(12, 0x6b));
   EXPECT_OK(with([](Desc&) {}));
-  EXPECT_EQ(read(TUFF_F32, c_values.read()), (std::vector<double>{1, 4}));
+  EXPECT_EQ(numbers_of(TUFF_F32, c_values.read()), (std::vector<double>{1, 4}));
 }
 
 TEST_P(SparseProductsOnce, WrongSystems) {

@@ -3,7 +3,6 @@
 // term), relative to the sum of magnitudes, and the rounding of the result.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -76,35 +75,6 @@ Csr matrix_of(Form form, uint64_t rows, uint64_t columns, bool stray, bool whole
   }
   return a;
 }
-
-template <typename Number>
-Bytes stored(int32_t dtype, const std::vector<Number>& numbers) {
-  Bytes bytes(numbers.size() * size_of(dtype));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (dtype == TUFF_I64) {
-      const auto number = static_cast<int64_t>(numbers[i]);
-      std::memcpy(bytes.data() + 8 * i, &number, 8);
-    } else {
-      set_element(dtype, bytes, i, static_cast<double>(numbers[i]));
-    }
-  }
-  return bytes;
-}
-std::vector<double> read(int32_t dtype, const Bytes& bytes) {
-  std::vector<double> numbers(bytes.size() / size_of(dtype));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (dtype == TUFF_I64) {
-      int64_t number = 0;
-      std::memcpy(&number, bytes.data() + 8 * i, 8);
-      numbers[i] = static_cast<double>(number);
-    } else {
-      numbers[i] = element(dtype, bytes, i);
-    }
-  }
-  return numbers;
-}
-// A number as the type holds it.
-double held(int32_t dtype, double value) { return dtype == TUFF_F64 ? value : double{rounded(dtype, value)}; }
 
 // How far a sum may be from `wanted`: gamma of so many steps, relative to the sum of magnitudes, in f32 or f64; then it
 // is rounded once to the type (the host's, from f64).
@@ -211,10 +181,10 @@ TEST_P(SparseProduct, IsThatOfTheDenseMatrix) {
     });
   }
 
-  const TypedTensor offsets(context(), s.index_type, stored(s.index_type, a.offsets), s.shift),
-      indices(context(), s.index_type, stored(s.index_type, a.indices), s.shift + 1),
-      given(context(), s.dtype, stored(s.dtype, values), s.shift), factors(context(), s.dtype, stored(s.dtype, x), 1);
-  const Bytes before = stored(s.dtype, old);
+  const TypedTensor offsets(context(), s.index_type, as_type(s.index_type, a.offsets), s.shift),
+      indices(context(), s.index_type, as_type(s.index_type, a.indices), s.shift + 1),
+      given(context(), s.dtype, as_type(s.dtype, values), s.shift), factors(context(), s.dtype, as_type(s.dtype, x), 1);
+  const Bytes before = as_type(s.dtype, old);
   const TypedTensor result(context(), s.dtype, before, s.shift);
   tuff_spmm_desc desc{};
   desc.struct_size = sizeof desc, desc.dtype = s.dtype, desc.index_type = s.index_type;
@@ -225,7 +195,7 @@ TEST_P(SparseProduct, IsThatOfTheDenseMatrix) {
   desc.stride_values = stride_values, desc.stride_b = b.stride, desc.stride_c = c.stride;
   ASSERT_OK(tuff_spmm(context(), &desc));
   const Bytes after = result.read();
-  const std::vector<double> got = read(s.dtype, after);
+  const std::vector<double> got = numbers_of(s.dtype, after);
   std::vector<bool> written(old.size());
   for (uint64_t m = 0; m < s.batch; ++m) {
     for (uint64_t i = 0; i < c.rows; ++i) {
@@ -356,9 +326,9 @@ TEST_P(SparseConvert, SortedAndSummed) {
   const bool to_dense = s.to == TUFF_SPARSE_DENSE, from_dense = s.from == TUFF_SPARSE_DENSE;
   if (to_dense) to_rows.clear(), to_columns.clear(), to_values.assign((s.rows - 1) * to_ld + s.columns, 0);
 
-  const TypedTensor in_rows(context(), s.index_type, stored(s.index_type, rows), s.shift),
-      in_columns(context(), s.index_type, stored(s.index_type, columns), 1),
-      in_values(context(), s.dtype, stored(s.dtype, values), s.shift);
+  const TypedTensor in_rows(context(), s.index_type, as_type(s.index_type, rows), s.shift),
+      in_columns(context(), s.index_type, as_type(s.index_type, columns), 1),
+      in_values(context(), s.dtype, as_type(s.dtype, values), s.shift);
   const auto blank = [](int32_t dtype, uint64_t count) { return Bytes(count * size_of(dtype), 0x6b); };
   const TypedTensor out_rows(context(), s.index_type, blank(s.index_type, to_rows.size()), s.shift),
       out_columns(context(), s.index_type, blank(s.index_type, to_columns.size()), 1),
@@ -372,7 +342,7 @@ TEST_P(SparseConvert, SortedAndSummed) {
   if (!to_dense) desc.to_rows = out_rows, desc.to_columns = out_columns;
   desc.from_ld = s.pad == 0 ? 0 : from_ld, desc.to_ld = s.pad == 0 ? 0 : to_ld, desc.count = count;
   ASSERT_OK(tuff_sparse_convert(context(), &desc));
-  EXPECT_EQ(read(TUFF_I64, count.read()), std::vector<double>{static_cast<double>(found)});
+  EXPECT_EQ(numbers_of(TUFF_I64, count.read()), std::vector<double>{static_cast<double>(found)});
   if (to_dense) {
     const Bytes got = out_values.read();
     for (uint64_t i = 0; i < s.rows; ++i) {
@@ -388,9 +358,9 @@ TEST_P(SparseConvert, SortedAndSummed) {
     return;
   }
   const auto numbers = [](const std::vector<int64_t>& x) { return std::vector<double>(x.begin(), x.end()); };
-  EXPECT_EQ(read(s.index_type, out_rows.read()), numbers(to_rows));
-  EXPECT_EQ(read(s.index_type, out_columns.read()), numbers(to_columns));
-  EXPECT_EQ(read(s.dtype, out_values.read()), to_values);
+  EXPECT_EQ(numbers_of(s.index_type, out_rows.read()), numbers(to_rows));
+  EXPECT_EQ(numbers_of(s.index_type, out_columns.read()), numbers(to_columns));
+  EXPECT_EQ(numbers_of(s.dtype, out_values.read()), to_values);
 }
 TUFF_TABLE(SparseConvert, ConvertCase, conversions());
 
@@ -403,17 +373,17 @@ struct Product {
   TypedTensor offsets, indices, values, b, c;
   Product(tuff_context context, const std::vector<int32_t>& of_offsets, const std::vector<int32_t>& of_indices,
           const std::vector<float>& of_values, const std::vector<float>& of_b, uint64_t rows)
-      : offsets(context, TUFF_I32, stored(TUFF_I32, of_offsets)),
-        indices(context, TUFF_I32, stored(TUFF_I32, of_indices)),
-        values(context, TUFF_F32, stored(TUFF_F32, of_values)),
-        b(context, TUFF_F32, stored(TUFF_F32, of_b)),
+      : offsets(context, TUFF_I32, as_type(TUFF_I32, of_offsets)),
+        indices(context, TUFF_I32, as_type(TUFF_I32, of_indices)),
+        values(context, TUFF_F32, as_type(TUFF_F32, of_values)),
+        b(context, TUFF_F32, as_type(TUFF_F32, of_b)),
         c(context, TUFF_F32, Bytes(4 * rows, 0x6b)) {
     desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
     desc.rows = rows, desc.columns = of_b.size(), desc.nnz = of_indices.size(), desc.n = 1, desc.alpha = 1;
     desc.offsets = offsets, desc.indices = indices, desc.values = values, desc.b = b, desc.c = c;
     desc.batch_count = 1;
   }
-  std::vector<double> result() const { return read(TUFF_F32, c.read()); }
+  std::vector<double> result() const { return numbers_of(TUFF_F32, c.read()); }
 };
 
 // Whatever is in the buffers, nothing outside the operands is written (guards check it), every result is written, and
@@ -429,7 +399,7 @@ TEST_P(SparseOnce, AnyContentIsHarmless) {
     ASSERT_OK(tuff_spmm(context(), &product.desc));
     product.c.read(), product.values.read(), product.b.read();  // their guards
     product.desc.transpose = TUFF_TRANS;
-    const TypedTensor b(context(), TUFF_F32, stored(TUFF_F32, std::vector<float>(rows, 1))),
+    const TypedTensor b(context(), TUFF_F32, as_type(TUFF_F32, std::vector<float>(rows, 1))),
         c(context(), TUFF_F32, Bytes(4 * columns, 0x6b));
     product.desc.b = b, product.desc.c = c;
     ASSERT_OK(tuff_spmm(context(), &product.desc));
@@ -473,26 +443,26 @@ TEST_P(SparseOnce, InfinitiesAndNanStayInTheirRows) {
 
 TEST_P(SparseOnce, NothingToMultiply) {
   const std::vector<float> old = {1, 2, 3};
-  const TypedTensor c(context(), TUFF_F32, stored(TUFF_F32, old));
+  const TypedTensor c(context(), TUFF_F32, as_type(TUFF_F32, old));
   tuff_spmm_desc desc{};
   desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
   desc.rows = 3, desc.columns = 5, desc.n = 1, desc.alpha = 1, desc.beta = 2, desc.batch_count = 1, desc.c = c;
   ASSERT_OK(tuff_spmm(context(), &desc));  // no entries, and no buffers for them
-  EXPECT_EQ(read(TUFF_F32, c.read()), (std::vector<double>{2, 4, 6}));
+  EXPECT_EQ(numbers_of(TUFF_F32, c.read()), (std::vector<double>{2, 4, 6}));
   desc.beta = 0;
   ASSERT_OK(tuff_spmm(context(), &desc));
-  EXPECT_EQ(read(TUFF_F32, c.read()), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(numbers_of(TUFF_F32, c.read()), (std::vector<double>{0, 0, 0}));
   for (const auto size : {&tuff_spmm_desc::rows, &tuff_spmm_desc::n, &tuff_spmm_desc::batch_count}) {
     tuff_spmm_desc none = desc;
     none.*size = 0, none.c = 0, none.nnz = 7;
     EXPECT_OK(tuff_spmm(context(), &none));
   }
   // A matrix without columns has entries, of which all are out of range.
-  const TypedTensor offsets(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, 1, 1, 2})),
-      indices(context(), TUFF_I32, Bytes(8)), values(context(), TUFF_F32, stored(TUFF_F32, std::vector<float>{1, 2}));
+  const TypedTensor offsets(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{0, 1, 1, 2})),
+      indices(context(), TUFF_I32, Bytes(8)), values(context(), TUFF_F32, as_type(TUFF_F32, std::vector<float>{1, 2}));
   desc.columns = 0, desc.nnz = 2, desc.offsets = offsets, desc.indices = indices, desc.values = values;
   ASSERT_OK(tuff_spmm(context(), &desc));
-  EXPECT_EQ(read(TUFF_F32, c.read()), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(numbers_of(TUFF_F32, c.read()), (std::vector<double>{0, 0, 0}));
 }
 
 TEST_P(SparseOnce, TheSameBitsEveryTime) {
@@ -514,9 +484,9 @@ TEST_P(SparseOnce, TheSameBitsEveryTime) {
 
 // Zeros that are stored stay entries; sums that cancel too; -0 of a dense matrix is none.
 TEST_P(SparseOnce, StoredZerosStay) {
-  const TypedTensor rows(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{1, 0, 1, 0})),
-      columns(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{2, 1, 2, 0})),
-      values(context(), TUFF_F32, stored(TUFF_F32, std::vector<float>{3, 0, -3, 5})),
+  const TypedTensor rows(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{1, 0, 1, 0})),
+      columns(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{2, 1, 2, 0})),
+      values(context(), TUFF_F32, as_type(TUFF_F32, std::vector<float>{3, 0, -3, 5})),
       offsets(context(), TUFF_I32, Bytes(12)), indices(context(), TUFF_I32, Bytes(16)),
       sums(context(), TUFF_F32, Bytes(16));
   tuff_sparse_convert_desc desc{};
@@ -525,9 +495,9 @@ TEST_P(SparseOnce, StoredZerosStay) {
   desc.nnz = desc.capacity = 4, desc.from_rows = rows, desc.from_columns = columns, desc.from_values = values;
   desc.to_rows = offsets, desc.to_columns = indices, desc.to_values = sums;
   ASSERT_OK(tuff_sparse_convert(context(), &desc));
-  EXPECT_EQ(read(TUFF_I32, offsets.read()), (std::vector<double>{0, 2, 3}));
-  EXPECT_EQ(read(TUFF_I32, indices.read()), (std::vector<double>{0, 1, 2, -1}));
-  EXPECT_EQ(read(TUFF_F32, sums.read()), (std::vector<double>{5, 0, 0, 0}));
+  EXPECT_EQ(numbers_of(TUFF_I32, offsets.read()), (std::vector<double>{0, 2, 3}));
+  EXPECT_EQ(numbers_of(TUFF_I32, indices.read()), (std::vector<double>{0, 1, 2, -1}));
+  EXPECT_EQ(numbers_of(TUFF_F32, sums.read()), (std::vector<double>{5, 0, 0, 0}));
 }
 
 TEST_P(SparseOnce, WrongProducts) {
@@ -678,11 +648,11 @@ TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
           s.stray && coo && e % 11 == 5 ? (e % 2 == 0 ? -1 : INT32_MAX) : static_cast<int64_t>(i);
     }
   }
-  const TypedTensor place_rows(context(), s.index_type, stored(s.index_type, coo ? rows_of : places.offsets), s.shift),
-      place_columns(context(), s.index_type, stored(s.index_type, places.indices), s.shift + 1),
-      left(context(), s.dtype, stored(s.dtype, x), 1), right(context(), s.dtype, stored(s.dtype, y), s.shift),
-      factors(context(), s.dtype, stored(s.dtype, scales), 3);
-  const Bytes before = stored(s.dtype, old);
+  const TypedTensor place_rows(context(), s.index_type, as_type(s.index_type, coo ? rows_of : places.offsets), s.shift),
+      place_columns(context(), s.index_type, as_type(s.index_type, places.indices), s.shift + 1),
+      left(context(), s.dtype, as_type(s.dtype, x), 1), right(context(), s.dtype, as_type(s.dtype, y), s.shift),
+      factors(context(), s.dtype, as_type(s.dtype, scales), 3);
+  const Bytes before = as_type(s.dtype, old);
   const TypedTensor result(context(), s.dtype, before, s.shift);
   tuff_sddmm_desc desc{};
   desc.struct_size = sizeof desc, desc.dtype = s.dtype, desc.index_type = s.index_type, desc.place_format = s.format;
@@ -694,7 +664,7 @@ TEST_P(SampledProduct, IsThatOfTheDenseMatrices) {
   desc.batch_count = s.batch;
   ASSERT_OK(tuff_sddmm(context(), &desc));
   const Bytes after = result.read();
-  const std::vector<double> got = read(s.dtype, after);
+  const std::vector<double> got = numbers_of(s.dtype, after);
   // A sum of k products, a scale, alpha, beta * C and their sum.
   const double steps = static_cast<double>(s.k) + 5;
   for (uint64_t m = 0; m < s.batch && nnz != 0; ++m) {
@@ -730,11 +700,11 @@ class SampledOnce : public OnBackend {};
 // Four places in CSR of a 3 x 2 product with k = 2, of which each is the sum of a row's numbers times 10 or 100.
 struct Sampled {
   explicit Sampled(tuff_context context, const std::vector<int32_t>& rows = {0, 1, 3, 4})
-      : offsets(context, TUFF_I32, stored(TUFF_I32, rows)),
-        indices(context, TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{0, 1, 0, 1})),
-        a(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{1, 2, 3, 4, 5, 6})),
-        b(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{10, 100, 10, 100})),
-        values(context, TUFF_F32, stored(TUFF_F32, std::vector<float>{-7, -7, -7, -7})) {
+      : offsets(context, TUFF_I32, as_type(TUFF_I32, rows)),
+        indices(context, TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{0, 1, 0, 1})),
+        a(context, TUFF_F32, as_type(TUFF_F32, std::vector<float>{1, 2, 3, 4, 5, 6})),
+        b(context, TUFF_F32, as_type(TUFF_F32, std::vector<float>{10, 100, 10, 100})),
+        values(context, TUFF_F32, as_type(TUFF_F32, std::vector<float>{-7, -7, -7, -7})) {
     desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
     desc.place_format = TUFF_SPARSE_CSR, desc.rows = 3, desc.columns = 2, desc.nnz = 4, desc.k = 2, desc.alpha = 1;
     desc.place_rows = offsets, desc.place_columns = indices, desc.a = a, desc.b = b, desc.values = values;
@@ -748,7 +718,7 @@ TEST_P(SampledOnce, AnyContentIsHarmless) {
   const auto got = [&](const std::vector<int32_t>& rows) {
     Sampled p(context(), rows);
     EXPECT_OK(tuff_sddmm(context(), &p.desc));
-    return read(TUFF_F32, p.values.read());
+    return numbers_of(TUFF_F32, p.values.read());
   };
   EXPECT_EQ(got({0, 1, 3, 4}), (std::vector<double>{30, 700, 70, 1100}));
   EXPECT_EQ(got({0, 0, 4, 4}), (std::vector<double>{70, 700, 70, 700}));
@@ -763,10 +733,10 @@ TEST_P(SampledOnce, NothingToAdd) {
   Sampled p(context());
   p.desc.k = 0, p.desc.a = p.desc.b = 0, p.desc.beta = 2;
   EXPECT_OK(tuff_sddmm(context(), &p.desc));
-  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{-14, -14, -14, -14}));
+  EXPECT_EQ(numbers_of(TUFF_F32, p.values.read()), (std::vector<double>{-14, -14, -14, -14}));
   p.desc.beta = 0;
   EXPECT_OK(tuff_sddmm(context(), &p.desc));
-  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{0, 0, 0, 0}));
+  EXPECT_EQ(numbers_of(TUFF_F32, p.values.read()), (std::vector<double>{0, 0, 0, 0}));
   Sampled q(context());
   q.desc.nnz = 0, q.desc.place_rows = q.desc.place_columns = q.desc.a = q.desc.b = q.desc.values = 0;
   EXPECT_OK(tuff_sddmm(context(), &q.desc));
@@ -776,11 +746,11 @@ TEST_P(SampledOnce, NothingToAdd) {
 
 TEST_P(SampledOnce, InfinitiesOfOthersAreNotMultiplied) {
   Sampled p(context());
-  const TypedTensor b(context(), TUFF_F32, stored(TUFF_F32, std::vector<float>{INFINITY, 100, 10, 100})),
-      stray(context(), TUFF_I32, stored(TUFF_I32, std::vector<int32_t>{-1, 1, 2, 1}));
+  const TypedTensor b(context(), TUFF_F32, as_type(TUFF_F32, std::vector<float>{INFINITY, 100, 10, 100})),
+      stray(context(), TUFF_I32, as_type(TUFF_I32, std::vector<int32_t>{-1, 1, 2, 1}));
   p.desc.b = b, p.desc.place_columns = stray;
   EXPECT_OK(tuff_sddmm(context(), &p.desc));
-  EXPECT_EQ(read(TUFF_F32, p.values.read()), (std::vector<double>{0, 700, 0, 1100}));
+  EXPECT_EQ(numbers_of(TUFF_F32, p.values.read()), (std::vector<double>{0, 700, 0, 1100}));
 }
 
 TEST_P(SampledOnce, WrongCalls) {

@@ -133,6 +133,7 @@ double element(int32_t dtype, const Bytes& bytes, uint64_t i) {
     case TUFF_U32: return at<uint32_t>(bytes, i);
     case TUFF_I8: return at<int8_t>(bytes, i);
     case TUFF_U8: return at<uint8_t>(bytes, i);
+    case TUFF_I64: return static_cast<double>(at<int64_t>(bytes, i));
     case TUFF_F32: return double{at<float>(bytes, i)};
     case TUFF_F8_E4M3:
     case TUFF_F8_E5M2: return element8(dtype, at<uint8_t>(bytes, i));
@@ -157,11 +158,18 @@ void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value) {
     case TUFF_U32: return put(bytes, i, static_cast<uint32_t>(value));
     case TUFF_I8: return put(bytes, i, static_cast<int8_t>(value));
     case TUFF_U8: return put(bytes, i, static_cast<uint8_t>(value));
+    case TUFF_I64: return put(bytes, i, static_cast<int64_t>(value));
     case TUFF_F32: return put(bytes, i, static_cast<float>(value));
     case TUFF_F8_E4M3:
     case TUFF_F8_E5M2: return put(bytes, i, encoded8(dtype, value));
     default: return put(bytes, i, encoded16(dtype, value));
   }
+}
+
+std::vector<double> numbers_of(int32_t dtype, const Bytes& bytes) {
+  std::vector<double> numbers(bytes.size() / size_of(dtype));
+  for (uint64_t i = 0; i < numbers.size(); ++i) numbers[i] = element(dtype, bytes, i);
+  return numbers;
 }
 
 void set_poison(int32_t dtype, Bytes& bytes, uint64_t i) {

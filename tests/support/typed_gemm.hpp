@@ -20,6 +20,7 @@ inline constexpr int32_t kAllTypes[] = {TUFF_F32,  TUFF_F16,     TUFF_BF16,    T
 inline constexpr std::span<const int32_t> kRealTypes(kAllTypes, std::size(kAllTypes) - 2);  // the last two are complex
 
 // Reads an element, or writes the one nearest to a value (ties to even), without the library's own conversions.
+// Integers of 64 bits are those that f64 holds.
 uint64_t size_of(int32_t dtype);
 const char* name_of(int32_t dtype);
 inline bool is_complex(int32_t dtype) { return dtype == TUFF_C64 || dtype == TUFF_C128; }
@@ -28,8 +29,18 @@ inline int32_t part_of(int32_t dtype) { return dtype == TUFF_C64 ? TUFF_F32 : dt
 inline bool is_float8(int32_t dtype) { return dtype == TUFF_F8_E4M3 || dtype == TUFF_F8_E5M2; }
 double element(int32_t dtype, const Bytes& bytes, uint64_t i);
 void set_element(int32_t dtype, Bytes& bytes, uint64_t i, double value);
+// The same of all elements.
+template <typename Number>
+Bytes as_type(int32_t dtype, const std::vector<Number>& numbers) {
+  Bytes bytes(numbers.size() * size_of(dtype));
+  for (uint64_t i = 0; i < numbers.size(); ++i) set_element(dtype, bytes, i, static_cast<double>(numbers[i]));
+  return bytes;
+}
+std::vector<double> numbers_of(int32_t dtype, const Bytes& bytes);
 float rounded(int32_t dtype, double value);  // to a floating-point type of 32, 16 or 8 bits
-double unit_roundoff(int32_t dtype);         // 0 for integers
+// A number as a floating-point type holds it.
+inline double held(int32_t dtype, double value) { return dtype == TUFF_F64 ? value : double{rounded(dtype, value)}; }
+double unit_roundoff(int32_t dtype);  // 0 for integers
 // A pattern that no result has, a quiet NaN for floating-point types: the initial contents of outputs and gaps.
 void set_poison(int32_t dtype, Bytes& bytes, uint64_t i);
 void poison_all(int32_t dtype, Bytes& bytes);
