@@ -42,6 +42,16 @@ uint64_t offset_of(const OperandLayout& layout, const std::vector<uint64_t>& ind
   return static_cast<uint64_t>(at);
 }
 
+// The next index along the axes whose bit is set, the last one first; false, and zeros there, after the last.
+bool next(std::vector<uint64_t>& index, const std::vector<uint64_t>& shape, uint32_t axes) {
+  for (size_t d = shape.size(); d-- > 0;) {
+    if ((axes >> d & 1) == 0) continue;
+    if (++index[d] < shape[d]) return true;
+    index[d] = 0;
+  }
+  return false;
+}
+
 // Of i32 values a * 3 + b, in any of the shapes that a seed gives.
 void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uint32_t reduced, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -60,14 +70,6 @@ void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uin
 
   std::vector<uint8_t> expected(ly.elements * size, 77);
   std::vector<uint64_t> index(shape.size());
-  const auto next = [&](uint32_t axes) {
-    for (size_t d = shape.size(); d-- > 0;) {
-      if ((axes >> d & 1) == 0) continue;
-      if (++index[d] < shape[d]) return true;
-      index[d] = 0;
-    }
-    return false;
-  };
   do {
     uint32_t value = name == "prod" || name == "all" ? 1 : 0;
     bool first = true;
@@ -85,9 +87,9 @@ void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uin
       if (name == "sum_squares") value += x * x;
       if (name == "l1") value += whole < 0 ? 0 - x : x;
       first = false;
-    } while (next(reduced));
+    } while (next(index, shape, reduced));
     std::memcpy(expected.data() + offset_of(ly, index) * size, &value, size);
-  } while (next(all & ~reduced));
+  } while (next(index, shape, all & ~reduced));
 
   const OwnBuffer x = uploaded(context, a), z = uploaded(context, b),
                   y = uploaded(context, std::vector<uint8_t>(expected.size(), 77));
@@ -316,14 +318,6 @@ void test_places(tuff_context context, const std::vector<uint64_t>& shape, uint3
   const uint64_t size = wide ? 8 : 4;
   std::vector<uint8_t> expected(ly.elements * size, 77);
   std::vector<uint64_t> index(shape.size());
-  const auto next = [&](uint32_t axes) {
-    for (size_t d = shape.size(); d-- > 0;) {
-      if ((axes >> d & 1) == 0) continue;
-      if (++index[d] < shape[d]) return true;
-      index[d] = 0;
-    }
-    return false;
-  };
   do {
     uint64_t place = 0, count = 0;
     T best{};
@@ -332,9 +326,9 @@ void test_places(tuff_context context, const std::vector<uint64_t>& shape, uint3
       const bool better = !(best != best) && (x != x || (largest ? x > best : x < best));
       if (count == 0 || better) best = x, place = count;
       ++count;
-    } while (next(reduced));
+    } while (next(index, shape, reduced));
     std::memcpy(expected.data() + offset_of(ly, index) * size, &place, size);
-  } while (next(all & ~reduced));
+  } while (next(index, shape, all & ~reduced));
   const OwnBuffer x = uploaded(context, a), y = uploaded(context, std::vector<uint8_t>(expected.size(), 77));
   ASSERT_OK(expr.run(context, shape, {strided(x, la.first, la.strides)}, {strided(y, ly.first, ly.strides)}));
   ASSERT_EQ(downloaded<uint8_t>(context, y, expected.size()), expected) << formula << " seed " << seed;
