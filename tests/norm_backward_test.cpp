@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "support/bounds.hpp"
+#include "support/norm_problem.hpp"
 #include "support/stored.hpp"
 
 namespace tuff_test::norm_backward_test {
@@ -140,17 +141,6 @@ std::vector<std::vector<uint64_t>> sets_of(const BackwardCase& s) {
   return sets;
 }
 
-// What a device may be off by in 1 / sqrt(v + epsilon), relatively, and in a mean (solve_norm() has the reasons).
-struct Errors {
-  double shift, scale;
-};
-Errors errors_of(bool centred, uint64_t n, double largest, double variance, double with_epsilon) {
-  const double roundings = 4 * sum_depth(n) + 16, shift = centred ? gamma(roundings) * largest : 0;
-  const double off = gamma(roundings) * variance + 12 * shift * std::sqrt(variance) + 12 * shift * shift;
-  const double ratio = off / with_epsilon;
-  return {shift, (ratio < 1 ? 1 / std::sqrt(1 - ratio) - 1 : INFINITY) + 8 * kU};
-}
-
 struct Solved {
   Expected of_input, of_weight, of_bias;
 };
@@ -178,15 +168,12 @@ Solved solve(const BackwardCase& s, const std::vector<float>& x, const std::vect
     v = given ? variance[set_number] : v / n;
     ++set_number;
     const double scale = 1 / std::sqrt(v + epsilon);
-    const Errors off = given ? Errors{0, 8 * kU} : errors_of(centred, set.size(), largest, v, v + epsilon);
+    const NormErrors off = given ? NormErrors{0, 8 * kU} : norm_errors(centred, set.size(), largest, v, v + epsilon);
     const double sum_off = gamma(4 * sum_depth(set.size()) + 24);
     const auto channel = [&](uint64_t i) { return i / s.inner % s.channels; };
     const auto h = [&](uint64_t i) { return static_cast<double>(dy[i]) * (s.weight ? weight[channel(i)] : 1); };
     const auto normal = [&](uint64_t i) { return (x[i] - m) * scale; };
-    const auto normal_off = [&](uint64_t i) {
-      const double d = std::fabs(x[i] - m);
-      return scale * (off.shift * (1 + off.scale) + d * off.scale + 6 * kU * (d + off.shift) * (1 + off.scale));
-    };
+    const auto normal_off = [&](uint64_t i) { return off.normal(std::fabs(x[i] - m), scale); };
     double level = 0, along = 0, level_sizes = 0, along_sizes = 0, offs = 0;
     for (const uint64_t i : set) {
       level += h(i), level_sizes += std::fabs(h(i));
@@ -601,22 +588,21 @@ TEST_P(NormTraining, WithinBound) {
     for (const uint64_t i : sets[c]) v += (x[i] - m) * (x[i] - m);
     v /= count;
     const double with_epsilon = v + static_cast<float>(kEpsilon), scale = 1 / std::sqrt(with_epsilon);
-    const Errors off = errors_of(true, sets[c].size(), largest, v, with_epsilon);
-    const double variance_off = gamma(4 * sum_depth(sets[c].size()) + 20) * v + 12 * off.shift * std::sqrt(v) +
-                                12 * off.shift * off.shift + FLT_MIN;
-    of_mean.value.push_back(m), of_mean.bound.push_back(off.shift + FLT_MIN);
+    const NormErrors off = norm_errors(true, sets[c].size(), largest, v, with_epsilon);
+    const double variance_off = gamma(4 * sum_depth(sets[c].size()) + 20) * v + 12 * off.mean * std::sqrt(v) +
+                                12 * off.mean * off.mean + FLT_MIN;
+    of_mean.value.push_back(m), of_mean.bound.push_back(off.mean + FLT_MIN);
     of_variance.value.push_back(v), of_variance.bound.push_back(variance_off);
     const double unbiased = v * (count / (count - 1)), by = count / (count - 1);
     of_running_mean.value.push_back(old_mean[c] + momentum * (m - old_mean[c]));
-    of_running_mean.bound.push_back(momentum * off.shift + 4 * kU * (std::fabs(old_mean[c]) + std::fabs(m)) + FLT_MIN);
+    of_running_mean.bound.push_back(momentum * off.mean + 4 * kU * (std::fabs(old_mean[c]) + std::fabs(m)) + FLT_MIN);
     of_running_variance.value.push_back(old_variance[c] + momentum * (unbiased - old_variance[c]));
     of_running_variance.bound.push_back(momentum * variance_off * by + 6 * kU * (old_variance[c] + unbiased) + FLT_MIN);
     for (const uint64_t i : sets[c]) {
-      const double wc = s.weight ? weight[c] : 1, bc = s.bias ? bias[c] : 0, d = std::fabs(x[i] - m);
+      const double wc = s.weight ? weight[c] : 1, bc = s.bias ? bias[c] : 0;
       const double normal = (x[i] - m) * scale * wc;
       of_output.value[i] = normal + bc;
-      of_output.bound[i] = std::fabs(wc) * scale * (off.shift * (1 + off.scale) + d * off.scale) +
-                           6 * kU * std::fabs(wc) * scale * (d + off.shift) * (1 + off.scale) +
+      of_output.bound[i] = std::fabs(wc) * off.normal(std::fabs(x[i] - m), scale) +
                            2 * kU * (std::fabs(bc) + std::fabs(normal + bc)) + FLT_MIN;
     }
   }

@@ -8,6 +8,15 @@
 
 namespace tuff_test {
 
+// How far a device's numbers may be off.
+struct NormErrors {
+  double mean, scale;  // scale: of 1 / sqrt(variance + epsilon), relatively
+  // (x - mean) * scale, for an x at this distance from the mean.
+  double normal(double distance, double exact_scale) const;
+};
+// For n elements of at most this magnitude. Without centring, the mean is 0.
+NormErrors norm_errors(bool centred, uint64_t n, double largest, double variance, double with_epsilon);
+
 // Solves elements first … first + n - 1 as one row, into the same elements of expected: y = (x - mean) / sqrt(variance
 // + epsilon) * weight + bias. Without centring, mean is 0. Element j uses weight and bias channel + j / inner; 1 and 0
 // if there are none.
