@@ -297,6 +297,18 @@ void draw_softmax(Call& call) {
 
 // --- normalisation -----------------------------------------------------------------------------------------------
 
+namespace {
+
+// Groups, and channels that they divide.
+void draw_groups(Call& call, uint64_t& groups, uint64_t& channels) {
+  Numbers& n = call.numbers;
+  groups = n.coin() ? 1 + n.below(8) : std::max<uint64_t>(call.size(), 1);
+  channels = times(groups, 1 + n.below(9));
+  if (n.coin(4)) groups = channels;
+}
+
+}  // namespace
+
 void draw_norm(Call& call) {
   Numbers& n = call.numbers;
   tuff::NormArgs& args = call.keep(tuff::NormArgs{});
@@ -306,11 +318,7 @@ void draw_norm(Call& call) {
   args.centred = args.grouped || n.coin();
   args.rows = call.size(), args.channels = call.size(), args.inner = args.grouped ? call.size() : 1;
   args.groups = 1;
-  if (args.grouped && n.coin()) {
-    args.groups = n.coin() ? 1 + n.below(8) : std::max<uint64_t>(call.size(), 1);
-    args.channels = times(args.groups, 1 + n.below(9));
-    if (n.coin(4)) args.groups = args.channels;
-  }
+  if (args.grouped && n.coin()) draw_groups(call, args.groups, args.channels);
   args.epsilon = 1e-5;
   const uint64_t count = product(std::array{args.rows, args.channels, args.inner}), size = dtype_size(args.dtype);
   const uint64_t weight = dtype_size(args.weight_type);
@@ -359,11 +367,7 @@ void draw_norm_backward(Call& call) {
   args.statistics_type = n.coin() ? args.weight_type : static_cast<int32_t>(TUFF_F32);
   const bool of_rows = args.kind == TUFF_NORM_LAYER || args.kind == TUFF_NORM_RMS;
   args.batch = call.size(), args.channels = call.size(), args.inner = of_rows || n.coin(4) ? 1 : call.size();
-  if (args.kind == TUFF_NORM_GROUP) {
-    args.groups = n.coin() ? 1 + n.below(8) : std::max<uint64_t>(call.size(), 1);
-    args.channels = times(args.groups, 1 + n.below(9));
-    if (n.coin(4)) args.groups = args.channels;
-  }
+  if (args.kind == TUFF_NORM_GROUP) draw_groups(call, args.groups, args.channels);
   args.epsilon = 1e-5;
   const uint64_t count = product(std::array{args.batch, args.channels, args.inner}), size = dtype_size(args.dtype);
   const uint64_t weight = dtype_size(args.weight_type), used = count == 0 ? 0 : args.channels;

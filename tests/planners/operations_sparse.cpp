@@ -16,9 +16,9 @@ uint64_t draw_numbered(Call& call, int32_t index_type) {
   return index_type == TUFF_I32 ? std::min(call.size(), kMost32) : call.size();
 }
 
-// The elements that a dense matrix reaches over.
-uint64_t span(uint64_t rows, uint64_t columns, uint64_t ld) {
-  return rows == 0 || columns == 0 ? 0 : plus(times(rows - 1, ld), columns);
+// The elements that so many rows, or parts of a batch, reach over, which begin at multiples of a stride.
+uint64_t span(uint64_t count, uint64_t one, uint64_t stride) {
+  return count == 0 || one == 0 ? 0 : plus(times(count - 1, stride), one);
 }
 
 const tuff::Buffer* read_partly(Call& call, const char* name, uint64_t elements, uint64_t element, bool partly) {
@@ -52,9 +52,7 @@ void draw_spmm(Call& call) {
       args.on_right() ? span(args.n, args.op_columns(), args.ldc) : span(args.op_rows(), args.n, args.ldc);
   args.stride_b = n.coin(3) ? 0 : one_b, args.stride_values = n.coin() ? 0 : args.nnz;
   args.stride_c = plus(one_c, padded ? n.below(30) : 0);
-  const auto all = [&](uint64_t one, uint64_t stride) {
-    return one == 0 || args.batch_count == 0 ? 0 : plus(times(args.batch_count - 1, stride), one);
-  };
+  const auto all = [&](uint64_t one, uint64_t stride) { return span(args.batch_count, one, stride); };
   const uint64_t results = all(one_c, args.stride_c);
   const bool reads = results != 0 && args.nnz != 0;
   // Nothing is added where alpha is 0, or a sum has no terms.
@@ -130,9 +128,7 @@ void draw_sddmm(Call& call) {
       args.transposed() ? span(args.columns, args.k, args.ldb) : span(args.k, args.columns, args.ldb);
   args.stride_a = n.coin(3) ? 0 : one_a, args.stride_b = n.coin(3) ? 0 : one_b;
   args.stride_scales = n.coin() ? 0 : args.nnz, args.stride_values = plus(args.nnz, padded ? n.below(30) : 0);
-  const auto all = [&](uint64_t one, uint64_t stride) {
-    return one == 0 || args.batch_count == 0 ? 0 : plus(times(args.batch_count - 1, stride), one);
-  };
+  const auto all = [&](uint64_t one, uint64_t stride) { return span(args.batch_count, one, stride); };
   const uint64_t results = all(args.nnz, args.stride_values);
   const bool writes = results != 0, unused = !args.reads();
   const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
