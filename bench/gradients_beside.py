@@ -10,16 +10,11 @@ Each round computes every way once; the table shows the fastest call of each, in
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-import time
-from pathlib import Path
-
 import numpy as np
+from rounds import command_line, pytorch, show
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-import tuff  # noqa: E402
+import tuff
+import tuff.grad
 
 # Name, images, filters, stride, padding, groups: layers of ResNet-50 and MobileNet, a first layer, and a volume.
 LAYERS = [
@@ -62,41 +57,11 @@ def composed_avg(g, shape, kernel, stride):
     return tuff.conv_transpose2d(g * (1 / kernel**2), ones, stride=stride, groups=shape[1])
 
 
-def timed(ways: dict, rounds: int, wait) -> dict:
-    best = dict.fromkeys(ways, float("inf"))
-    for way in ways.values():  # kernels are compiled
-        way()
-    wait()
-    for _ in range(rounds):
-        for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            wait()
-            best[name] = min(best[name], time.perf_counter() - begin)
-    return best
-
-
-def show(name: str, best: dict) -> None:
-    others = "".join(f"{best[key] * 1e3:10.2f} {best[key] / best['tuff']:6.2f}x" if key in best else f"{'-':>18}" for key in ("composed", "torch"))
-    print(f"{name:42}{best['tuff'] * 1e3:9.2f}{others}", flush=True)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    arguments = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        torch = None
-    else:
-        torch.set_num_threads(arguments.threads)
-    import tuff.grad  # noqa: F401
+    arguments = command_line(__doc__).parse_args()
+    torch = pytorch(arguments.threads)
     ctx = tuff.Context()
     rng = np.random.default_rng(1)
-    print(f"load {os.getloadavg()[0]:.1f}, PyTorch {torch.__version__ if torch else 'not installed'}; ms, and times as long as Tuff")
-    print(f"{'':42}{'Tuff':>9}{'composed':>18}{'PyTorch':>18}")
     for name, shape, filters, stride, padding, groups in LAYERS:
         rank = len(shape) - 2
         out = [(n + 2 * padding - r) // stride + 1 for n, r in zip(shape[2:], filters[2:])]
@@ -117,8 +82,8 @@ def main() -> None:
             grads = lambda mask: torch.ops.aten.convolution_backward(r, p, q, None, [stride] * rank, [padding] * rank, ones, False, [0] * rank, groups, mask)  # noqa: E731
             data["torch"] = lambda: grads([True, False, False])
             of_filter["torch"] = lambda: grads([False, True, False])
-        show(f"{name}, by images", timed(data, arguments.rounds, ctx.synchronize))
-        show(f"{name}, by filters", timed(of_filter, arguments.rounds, ctx.synchronize))
+        show(f"{name}, by images", data, arguments.rounds, ctx.synchronize)
+        show(f"{name}, by filters", of_filter, arguments.rounds, ctx.synchronize)
     shape = (8, 64, 112, 112)
     for name, kind, kernel, stride, padding in POOLS:
         x = rng.standard_normal(shape).astype(np.float32)
@@ -140,7 +105,7 @@ def main() -> None:
             t, r = torch.from_numpy(x).requires_grad_(), torch.from_numpy(g)
             z = getattr(torch.nn.functional, f"{kind}_pool2d")(t, kernel, stride, padding)
             ways["torch"] = lambda: torch.autograd.grad(z, t, r, retain_graph=True)
-        show(name, timed(ways, arguments.rounds, ctx.synchronize))
+        show(name, ways, arguments.rounds, ctx.synchronize)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,12 @@ and its ratio to Tuff's. Gradients are compared first.
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-import time
-from pathlib import Path
-
 import numpy as np
+from rounds import command_line, pytorch, show
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
-import tuff  # noqa: E402
-from tuff._norms import norm_gradients  # noqa: E402
+import tuff
+import tuff.grad
+from tuff._norms import norm_gradients
 
 # Name, kind, shape, groups.
 ROWS = [
@@ -73,35 +68,13 @@ def of_torch(torch, kind: str, x, g, w, groups: int):
     return lambda: torch.autograd.grad(y, leaves[:2] if kind == "rms" else leaves, slope, retain_graph=True)
 
 
-def timed(ways: dict, rounds: int, wait) -> dict:
-    best = dict.fromkeys(ways, float("inf"))
-    for _ in range(rounds):
-        for name, way in ways.items():
-            begin = time.perf_counter()
-            way()
-            wait()
-            best[name] = min(best[name], time.perf_counter() - begin)
-    return best
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
+    parser = command_line(__doc__)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        torch = None
-    else:
-        torch.set_num_threads(arguments.threads)
-    import tuff.grad  # noqa: F401
-
+    torch = pytorch(arguments.threads)
     ctx = tuff.Context()
     rng = np.random.default_rng(1)
-    print(f"load {os.getloadavg()[0]:.1f}, PyTorch {torch.__version__ if torch else 'not installed'}; ms, and times as long as Tuff")
-    print(f"{'':38}{'Tuff':>9}{'composed':>18}{'PyTorch':>18}")
     for name, kind, shape, groups in ROWS:
         if arguments.only not in name:
             continue
@@ -119,9 +92,7 @@ def main() -> None:
         for key, others in found.items():
             for one, other in zip(found["tuff"], others):
                 assert np.allclose(one, other, rtol=1e-3, atol=1e-4 * np.abs(other).max()), (name, key)
-        best = timed(ways, arguments.rounds, ctx.synchronize)
-        others = "".join(f"{best[key] * 1e3:10.2f} {best[key] / best['tuff']:6.2f}x" if key in best else f"{'-':>18}" for key in ("composed", "torch"))
-        print(f"{name:38}{best['tuff'] * 1e3:9.2f}{others}", flush=True)
+        show(name, ways, arguments.rounds, ctx.synchronize)
 
 
 if __name__ == "__main__":
