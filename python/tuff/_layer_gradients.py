@@ -74,21 +74,18 @@ def _added(x: Array, residual: Optional[Array], sum_out: object, out: object) ->
     return x if residual is None else x + residual
 
 
-def _normalised(
-    kind: str, x: Any, weight: Any, bias: Any, forward: Callable[..., Array], composed: Callable[..., Array], **options: Any
-) -> Array:  # fmt: skip
-    """A normalisation by its own kernels, and its gradients by tuff_norm_backward; `composed` is the same of operations that
-    have rules, for gradients of gradients and for float64. Both functions take x, weight and bias."""
-    tape = tape_of(x, weight, bias)
-    operands = {"x": x, "weight": weight, "bias": bias}
+def _by_one_call(
+    tape: Tape,
+    y: Array,
+    operands: Dict[str, Any],
+    gradients: Callable[[Array, List[str]], Dict[str, Array]],
+    composed: Callable[..., Array],
+) -> Array:
+    """Notes y, whose gradients by all operands one call computes, given that by y and the names of those that are wanted.
+    `composed` is the same function of the operands, of operations that have rules, for gradients of gradients."""
     values = {name: value_in(tape, one) for name, one in operands.items()}
-    if any_traced(values.values()) or x.dtype == np.float64:
-        return composed(x, weight, bias)
-    y = forward(*values.values())
-    given = [one for one in (values["weight"], values["bias"]) if one is not None]
-    options.update(weight=values["weight"], weight_dtype=given[0].dtype if given else x.dtype)
     wanted = [name for name, one in operands.items() if isinstance(one, Traced) and one.tape is tape]
-    last: List[Any] = []  # a gradient, and those by all operands, which one call computes
+    last: List[Any] = []  # a gradient, and those by the operands
 
     def pull(name: str, g: Array) -> Array:
         if any_traced((g,)):  # the gradients are linear in this one, which is being differentiated by
@@ -96,11 +93,29 @@ def _normalised(
             leaves = {key: None if one is None else inner.add(one) for key, one in values.items()}
             return inner.gradients(composed(*leaves.values()).place, g)[leaves[name].place]
         if not last or last[0] is not g:
-            last[:] = [g, _norms.norm_gradients(kind, values["x"], dense(g), wanted, **options)]
+            last[:] = [g, gradients(dense(g), wanted)]
         return last[1][name]
 
     pulls = [(operands[name].place, lambda g, name=name: pull(name, g)) for name in wanted]
     return tape.add(y, forgetting(pulls, last))
+
+
+def _normalised(
+    kind: str, x: Any, weight: Any, bias: Any, forward: Callable[..., Array], composed: Callable[..., Array], **options: Any
+) -> Array:  # fmt: skip
+    """A normalisation by its own kernels, and its gradients by tuff_norm_backward; `composed` is the same of operations that
+    have rules, for gradients of gradients and for float64. Both functions take x, weight and bias."""
+    tape = tape_of(x, weight, bias)
+    v, w, b = (value_in(tape, one) for one in (x, weight, bias))
+    if any_traced((v, w, b)) or x.dtype == np.float64:
+        return composed(x, weight, bias)
+    given = [one for one in (w, b) if one is not None]
+    options.update(weight=w, weight_dtype=given[0].dtype if given else x.dtype)
+
+    def gradients(g: Array, wanted: List[str]) -> Dict[str, Array]:
+        return _norms.norm_gradients(kind, v, g, wanted, **options)
+
+    return _by_one_call(tape, forward(v, w, b), {"x": x, "weight": weight, "bias": bias}, gradients, composed)
 
 
 def _mean_and_variance(x: Array) -> Dict[str, Array]:
@@ -221,22 +236,11 @@ def _attention_rule(
         return by_definition(q, k, v)
     options: Dict[str, Any] = dict(scale=scale, causal=causal, layout=layout, mask=mask, bias=bias, softcap=softcap, **others)
     o, sums = _attention.attention(x, y, z, return_lse=True, **options)
-    operands = {"q": q, "k": k, "v": v}
-    wanted = [name for name, one in operands.items() if isinstance(one, Traced) and one.tape is tape]
-    last: List[Any] = []  # a gradient, and those by all operands, which one call computes
 
-    def pull(name: str, g: Array) -> Array:
-        if any_traced((g,)):  # the gradients are linear in this one, which is being differentiated by
-            inner = Tape()
-            leaves = [inner.add(one) for one in (x, y, z)]
-            found = inner.gradients(by_definition(*leaves).place, g)
-            return found[leaves["qkv".index(name)].place]
-        if not last or last[0] is not g:
-            last[:] = [g, _attention.attention_gradients(x, y, z, o, sums, dense(g), wanted, **options)]
-        return last[1][name]
+    def gradients(g: Array, wanted: List[str]) -> Dict[str, Array]:
+        return _attention.attention_gradients(x, y, z, o, sums, g, wanted, **options)
 
-    pulls = [(operands[name].place, lambda g, name=name: pull(name, g)) for name in wanted]
-    return tape.add(o, forgetting(pulls, last))
+    return _by_one_call(tape, o, {"q": q, "k": k, "v": v}, gradients, by_definition)
 
 
 def _attention_by_definition(

@@ -272,13 +272,14 @@ class SGD(_Optimiser):
     ) -> None:
         super().__init__(parameters, rate, weight_decay)
         self.momentum, self.nesterov = real(momentum, "momentum"), bool(nesterov)
-        if self.nesterov and not self.momentum > 0:
-            raise ValueError(f"nesterov needs a momentum above 0, not {self.momentum}")
-        self._add_moments(1 if momentum else 0)
+        self._check_momentum()
 
     def _check(self) -> None:
         super()._check()
         _natural(self.momentum, "momentum")
+        self._check_momentum()
+
+    def _check_momentum(self) -> None:
         if self.nesterov and not self.momentum > 0:
             raise ValueError(f"nesterov needs a momentum above 0, not {self.momentum}")
         if self.momentum and not self._moments:

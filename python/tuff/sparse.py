@@ -420,12 +420,16 @@ def _convert(
     return csc_array._made(to_values, to_rows, to_columns, (rows, columns))
 
 
+def _require_same(a: _Matrix, b: Union[_Matrix, Array]) -> None:
+    if a.dtype != b.dtype:
+        raise TypeError(f"operands of {a.dtype} and {b.dtype}")
+    if a.context is not b.context:
+        raise ValueError("operands are of different contexts")
+
+
 def _product(a: _Matrix, x: object, right: bool) -> Array:
     require_array(x, "the dense operand")
-    if x.dtype != a.dtype:
-        raise TypeError(f"operands of {a.dtype} and {x.dtype}")
-    if x.context is not a.context:
-        raise ValueError("operands are of different contexts")
+    _require_same(a, x)
     rows, columns = a.shape
     inner, outer = (rows, columns) if right else (columns, rows)
     if x.ndim == 0 or x.shape[-1 if right or x.ndim == 1 else -2] != inner:
@@ -434,7 +438,7 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     a = a.tocsr() if isinstance(a, coo_array) else a
     transposed = isinstance(a, csc_array)  # the buffers are those of the transposed matrix in CSR
     desc = raw.SpmmDesc(dtype=dtype_of(x), alpha=1.0, beta=0.0, batch_count=1)
-    desc.index_type = raw.I64 if a.indptr.dtype == np.int64 else raw.I32
+    desc.index_type = dtype_of(a.indptr)
     desc.transpose = raw.TRANS if transposed else raw.NO_TRANS
     desc.side = raw.SIDE_RIGHT if right else raw.SIDE_LEFT
     desc.rows, desc.columns = (columns, rows) if transposed else (rows, columns)
@@ -456,13 +460,6 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     return result
 
 
-def _require_same(a: _Matrix, b: Union[_Matrix, Array]) -> None:
-    if a.dtype != b.dtype:
-        raise TypeError(f"operands of {a.dtype} and {b.dtype}")
-    if a.context is not b.context:
-        raise ValueError("operands are of different contexts")
-
-
 def _with_index(a: csr_array, index: np.dtype) -> csr_array:
     return a if a.indptr.dtype == index else csr_array._made(a.data, a.indices.astype(index), a.indptr.astype(index), a.shape)
 
@@ -477,7 +474,7 @@ def _multiplied(a: _Matrix, b: _Matrix) -> _Matrix:
     index = np.promote_types(left.indptr.dtype, right.indptr.dtype)
     left, right = _with_index(left, index), _with_index(right, index)
     shape = (a.shape[0], b.shape[1])
-    desc = raw.SpgemmDesc(dtype=dtype_of(a.data), index_type=raw.I64 if index == np.int64 else raw.I32)
+    desc = raw.SpgemmDesc(dtype=dtype_of(a.data), index_type=dtype_of(left.indptr))
     desc.rows, desc.inner, desc.columns = *a.shape, b.shape[1]
     desc.a_nnz, desc.b_nnz = left.data.size, right.data.size
     desc.a_offsets, desc.a_indices, desc.a_values = _handle(left.indptr), _handle(left.indices), _handle(left.data)
@@ -522,7 +519,7 @@ class TriangularSolver:
     def _desc(self) -> raw.SparseTriangularSolveDesc:
         a = self._matrix
         desc = raw.SparseTriangularSolveDesc(dtype=dtype_of(a.data), rows=a.shape[0], nnz=a.data.size, alpha=1.0)
-        desc.index_type = raw.I64 if a.indptr.dtype == np.int64 else raw.I32
+        desc.index_type = dtype_of(a.indptr)
         desc.triangle = raw.TRIANGLE_LOWER if self._lower else raw.TRIANGLE_UPPER
         desc.unit_diagonal, desc.levels = int(self._unit), _handle(self._levels)
         desc.offsets, desc.indices, desc.values = _handle(a.indptr), _handle(a.indices), _handle(a.data)
@@ -566,10 +563,7 @@ def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = F
         require_array(x, name)
         if x.ndim != 2:
             raise ValueError(f"{name} has shape {x.shape}, needs two axes")
-        if x.context is not places.context:
-            raise ValueError("operands are of different contexts")
-        if x.dtype != places.dtype:
-            raise TypeError(f"operands of {places.dtype} and {x.dtype}")
+        _require_same(places, x)
     k = a.shape[1]
     wanted = ((places.shape[0], k), (places.shape[1], k) if transposed else (k, places.shape[1]))
     if (a.shape, b.shape) != wanted:
@@ -583,7 +577,7 @@ def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = F
     if values.size == 0:
         return places._with(values)
     desc = raw.SddmmDesc(dtype=dtype_of(values), alpha=1.0, beta=0.0, batch_count=1)
-    desc.index_type = raw.I64 if place_rows.dtype == np.int64 else raw.I32
+    desc.index_type = dtype_of(place_rows)
     desc.place_format = raw.SPARSE_COO if coo else raw.SPARSE_CSR
     desc.transpose = raw.TRANS if transposed else raw.NO_TRANS
     desc.rows, desc.columns, desc.nnz, desc.k = rows, columns, values.size, k
