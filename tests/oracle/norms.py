@@ -26,25 +26,33 @@ def _epsilon(draw: Draw) -> float:
     return draw.pick([1e-5, 1e-5, 1e-3, 1e-12, 0.5])
 
 
-def _mean_bound(x, w, b, axes, n: int, epsilon: float, centred: bool, y):
-    """A device's mean is off by E = gamma of its roundings times the largest |x| (docs/accuracy.md: four roundings for
-    each step of the sum and its merges). Its variance has as many roundings, and is taken about means that are off
-    themselves: by Cauchy's inequality gamma Var + 12 E sigma + 12 E^2 (ibid.). 1 / sqrt is off by half of that, plus 8
-    u. The difference, the product with the weight and the bias round too. Where the variance's own error may dominate,
-    |x - mean| / sigma <= sqrt(n) bounds the result."""
-    keep = {"axis": axes, "keepdims": True}
-    mean = np.mean(x, **keep) if centred else 0.0
+def _statistics(x, axis: int, epsilon: float, centred: bool):
+    """Means and variances, and how far a device's means and, relatively, its 1 / sqrt(variance + epsilon) are off. A mean is
+    off by E = gamma of its roundings times the largest |x| (docs/accuracy.md: four roundings for each step of the sum and
+    its merges). A variance has as many roundings, and is taken about means that are off themselves: by Cauchy's inequality
+    gamma Var + 12 E sigma + 12 E^2 (ibid.). 1 / sqrt is off by half of that, plus 8 u."""
+    keep = {"axis": axis, "keepdims": True}
+    mean = np.mean(x, **keep) if centred else np.zeros_like(np.sum(x, **keep))
     variance = np.mean((x - mean) ** 2, **keep)
-    e = gamma(4 * sum_depth(n) + 16)
-    shift = e * np.max(np.abs(x), **keep) if centred else np.zeros_like(variance)
+    e = gamma(4 * sum_depth(x.shape[axis]) + 16)
+    shift = e * np.max(np.abs(x), **keep, initial=0) if centred else np.zeros_like(variance)
     off = e * variance + 12 * shift * np.sqrt(variance) + 12 * shift**2
-    scale = 1 / np.sqrt(variance + epsilon)
     ratio = np.where(variance + epsilon > 0, off / (variance + epsilon), 1.0)
-    scale_error = np.where(ratio < 1, 1 / np.sqrt(1 - np.minimum(ratio, 0.999999)) - 1, np.inf) + 8 * U32
-    d = np.abs(x - mean)
-    normal = np.abs(w) * scale * (d + shift) * (1 + scale_error)
-    bound = np.abs(w) * scale * (shift * (1 + scale_error) + d * scale_error) + 6 * U32 * normal
-    bound = np.minimum(bound, np.abs(w) * 2 * (np.sqrt(n) + 1)) + 2 * U32 * (np.abs(b) + np.abs(y)) + FLT_MIN
+    slack = np.where(ratio < 1, 1 / np.sqrt(1 - np.minimum(ratio, 0.999999)) - 1, np.inf) + 8 * U32
+    return mean, variance, shift, slack
+
+
+def _normal_bound(distance, scale, shift, slack):
+    """How far (x - mean) * scale is off, for an x at this distance from the mean: it is rounded too."""
+    return scale * (shift * (1 + slack) + distance * slack + 6 * U32 * (distance + shift) * (1 + slack))
+
+
+def _mean_bound(x, w, b, axis: int, epsilon: float, centred: bool, y):
+    """Of y, where (x - mean) * scale is multiplied by the weight, and the bias added. Where the variance's own error may
+    dominate, |x - mean| / sigma <= sqrt(n) bounds the result."""
+    mean, variance, shift, slack = _statistics(x, axis, epsilon, centred)
+    bound = np.abs(w) * _normal_bound(np.abs(x - mean), 1 / np.sqrt(variance + epsilon), shift, slack)
+    bound = np.minimum(bound, np.abs(w) * 2 * (np.sqrt(x.shape[axis]) + 1)) + 2 * U32 * (np.abs(b) + np.abs(y)) + FLT_MIN
     return np.where(np.isfinite(y), np.nan_to_num(bound, nan=0.0), 0.0)
 
 
@@ -97,7 +105,7 @@ def _row_norm(draw: Draw, kind: str, rms: bool) -> Case:
                 y = x / np.sqrt(np.mean(np.square(x), axis=1, keepdims=True) + used) * w
             else:
                 y = (x - np.mean(x, axis=1, keepdims=True)) / np.sqrt(np.var(x, axis=1, keepdims=True) + used) * w + b
-            bound = _mean_bound(x, w, b, 1, cols, used, not rms, y)
+            bound = _mean_bound(x, w, b, 1, used, not rms, y)
             result = {out: Near(y, bound)}
             if sum_way != "none":
                 result["sum" if sum_way == "apart" else sum_way] = Near(total)
@@ -188,7 +196,6 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
                 bound = 16 * U32 * normal + 2 * U32 * (np.abs(wide_b) + np.abs(y)) + FLT_MIN + slack
                 return {out: Near(y, np.where(np.isfinite(y), bound, 0.0))}
             rows = x.reshape(batch, groups, channels // groups * inner)
-            n = rows.shape[2]
             wide_w = np.broadcast_to(wide_w, shape).reshape(rows.shape)
             wide_b = np.broadcast_to(wide_b, shape).reshape(rows.shape)
             if library == "torch":
@@ -198,7 +205,7 @@ def _channel_norm(draw: Draw, kind: str, stored: bool) -> Case:
             else:
                 mean_, var = np.mean(rows, axis=2, keepdims=True), np.var(rows, axis=2, keepdims=True)
                 y = (rows - mean_) / np.sqrt(var + used) * wide_w + wide_b
-            bound = _mean_bound(rows, wide_w, wide_b, 2, n, used, True, y)
+            bound = _mean_bound(rows, wide_w, wide_b, 2, used, True, y)
             return {out: Near(y.reshape(shape), bound.reshape(shape))}
 
     references = {"numpy": lambda: reference("numpy")}
@@ -246,19 +253,6 @@ def _back(kind: str, rows: np.ndarray, shape) -> np.ndarray:
     if kind == "batch":
         return np.swapaxes(rows.reshape(channels, batch, inner), 0, 1)
     return rows.reshape(shape)
-
-
-def _statistics(rows, n: int, epsilon: float, centred: bool):
-    """Means, 1 / sqrt(variance + epsilon), and how far a device's are off (_mean_bound() has the reasons)."""
-    keep = {"axis": 1, "keepdims": True}
-    mean = np.mean(rows, **keep) if centred else np.zeros((len(rows), 1))
-    variance = np.mean((rows - mean) ** 2, **keep)
-    e = gamma(4 * sum_depth(n) + 16)
-    shift = e * np.max(np.abs(rows), **keep, initial=0) if centred else np.zeros_like(variance)
-    off = e * variance + 12 * shift * np.sqrt(variance) + 12 * shift**2
-    ratio = np.where(variance + epsilon > 0, off / (variance + epsilon), 1.0)
-    slack = np.where(ratio < 1, 1 / np.sqrt(1 - np.minimum(ratio, 0.999999)) - 1, np.inf) + 8 * U32
-    return mean, variance, shift, slack
 
 
 def _finite(bound, value):
@@ -325,11 +319,10 @@ def norm_backward(draw: Draw, kind: str, form: str) -> Case:
                 mean, variance = (operands[name].values.astype(np.float64)[:, None] for name in ("mean", "variance"))
                 shift, slack = np.zeros_like(mean), np.full_like(mean, 8 * U32)
             else:
-                mean, variance, shift, slack = _statistics(rows, n, used, norm != "rms") if rows.size else (np.zeros((len(rows), 1)),) * 4
+                mean, variance, shift, slack = _statistics(rows, 1, used, norm != "rms") if rows.size else (np.zeros((len(rows), 1)),) * 4
             scale = 1 / np.sqrt(variance + used)
-            d = np.abs(rows - mean)
             normal = (rows - mean) * scale
-            normal_off = scale * (shift * (1 + slack) + d * slack + 6 * U32 * (d + shift) * (1 + slack))
+            normal_off = _normal_bound(np.abs(rows - mean), scale, shift, slack)
             sums = gamma(4 * sum_depth(size) + 24)
             level = h.sum(1, keepdims=True) / size if norm != "rms" and not frozen else np.zeros((len(rows), 1))
             along = (h * normal).sum(1, keepdims=True) / size if not frozen else np.zeros((len(rows), 1))
@@ -423,13 +416,12 @@ def batch_norm_training(draw: Draw, kind: str, form: str) -> Case:
         with np.errstate(all="ignore"):
             rows = _sets("batch", x, 1)
             n = rows.shape[1]
-            mean, variance, shift, slack = _statistics(rows, n, used, True)
+            mean, variance, shift, slack = _statistics(rows, 1, used, True)
             off = gamma(4 * sum_depth(n) + 20) * variance + 12 * shift * np.sqrt(variance) + 12 * shift**2 + FLT_MIN
             scale, by = 1 / np.sqrt(variance + used), n / (n - 1)
-            d, size = np.abs(rows - mean), np.abs(w)[:, None]
             normal = (rows - mean) * scale * w[:, None]
             y = normal + b[:, None]
-            bound = size * scale * (shift * (1 + slack) + d * slack) + 6 * U32 * size * scale * (d + shift) * (1 + slack)
+            bound = np.abs(w)[:, None] * _normal_bound(np.abs(rows - mean), scale, shift, slack)
             bound = bound + 2 * U32 * (np.abs(b)[:, None] + np.abs(y)) + FLT_MIN
             y, bound = _back("batch", y, shape), _back("batch", bound, shape)
             mean, variance, shift, off = (one[:, 0] for one in (mean, variance, shift, off))
