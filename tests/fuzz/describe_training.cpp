@@ -97,7 +97,7 @@ void draw_optimizer_step(Draft& d) {
             lamb ? 32 * kU * most.w + step * std::sqrt(n) * (most.w + u) * (gamma(600) + 64 * kU * (1 + root / epsilon))
                  : 32 * kU * (most.w * (1 + step * decay) + step * u) + step * of_u;
       }
-      return error + (type == TUFF_F32 ? 0 : spacing(type, std::fabs(value) + error));
+      return with_storage(type, value, error);
     };
   };
   const auto in_out = [&](const char* name, int32_t type, Fill fill, const Allowed& allowed, bool read) {
@@ -204,7 +204,7 @@ void draw_cross_entropy(Draft& d) {
     output.allowed = [&d, relative, scale, dtype](uint64_t, double value) {
       const double error =
           2 * relative * std::fabs(scale) * most_of(d, "gradient_factor", 1) * most_of(d, "loss_gradient", 1);
-      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+      return with_storage(dtype, value, error);
     };
     if (d.free.one_in(4)) output.same = d.index_of("logits");
   }
@@ -228,7 +228,7 @@ void draw_softmax_backward(Draft& d) {
   output.allowed = [&d, logarithm, scale, extent, dtype](uint64_t, double value) {
     const double y = most_of(d, "output"), dy = most_of(d, "output_gradient"), p = logarithm ? std::exp(y) : y;
     const double error = std::fabs(scale) * (dy + p * extent * dy * (logarithm ? 1 : y)) * gamma(80);
-    return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+    return with_storage(dtype, value, error);
   };
   if (d.free.one_in(3)) output.same = d.index_of(d.free.one_in(2) ? "output" : "output_gradient");
   d.suits = [&d] { return integral(d, 8); };
@@ -286,7 +286,7 @@ void draw_norm_backward(Draft& d) {
       const double terms = h * (2 + n * n) * (sums + 12 * kU) + h * off * (2 * n + off);
       const double relative = off / n + 16 * kU;  // of 1 / sqrt(variance + epsilon)
       const double error = (terms + h * (2 + n * n) * relative) / std::sqrt(epsilon);
-      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+      return with_storage(dtype, value, error);
     };
     const uint64_t way = d.free.below(4);
     if (way == 1 || way == 2) output.same = d.index_of(way == 1 ? "input" : "output_gradient");
@@ -296,13 +296,13 @@ void draw_norm_backward(Draft& d) {
     d.output("weight_gradient", weights, channels).allowed = [&d, normal, terms, weights](uint64_t, double value) {
       const auto [n, off] = normal();
       const double error = terms * most_of(d, "output_gradient") * (n * gamma(terms + 300) + off);
-      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+      return with_storage(weights, value, error);
     };
   }
   if ((wanted & 4) != 0 && kind != TUFF_NORM_RMS) {
     d.output("bias_gradient", weights, channels).allowed = [&d, terms, weights](uint64_t, double value) {
       const double error = terms * most_of(d, "output_gradient") * gamma(terms + 300);
-      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+      return with_storage(weights, value, error);
     };
   }
   d.suits = [&d] {
@@ -335,7 +335,7 @@ void draw_batch_norm_training(Draft& d) {
       const double weight = most_of(d, "weight", 1);
       const double error = weight * normal_error(together, most(), epsilon) +
                            4 * kU * (weight * 2 * most() / std::sqrt(epsilon) + most_of(d, "bias"));
-      return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+      return with_storage(dtype, value, error);
     };
     if (d.free.one_in(4)) output.same = d.index_of("input");
   }
@@ -352,13 +352,13 @@ void draw_batch_norm_training(Draft& d) {
     mean.read = true;
     mean.allowed = [&d, most, mean_error, weights](uint64_t, double value) {
       const double error = mean_error() + 4 * kU * (most() + most_of(d, "running_mean"));
-      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+      return with_storage(weights, value, error);
     };
     Operand& variance = d.output("running_variance", weights, channels);
     variance.read = true;
     variance.allowed = [&d, most, variance_error, weights](uint64_t, double value) {
       const double error = 2 * variance_error() + 8 * kU * (2 * most() * most() + most_of(d, "running_variance"));
-      return error + (weights == TUFF_F32 ? 0 : spacing(weights, std::fabs(value) + error));
+      return with_storage(weights, value, error);
     };
   }
   d.suits = [&d] { return integral(d, 32); };

@@ -82,7 +82,7 @@ double promised_ulps(int32_t op, double argument) {
 double rounded(int32_t dtype, double ulps, double value) {
   const double wide = (ulps + 1) * spacing(TUFF_F32, value);
   // Two values this close may round to neighbouring numbers. Denormal results may be flushed to zero.
-  return wide + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + wide)) + 0x1p-126;
+  return with_storage(dtype, value, wide) + 0x1p-126;
 }
 
 Allowed Epilogue::allowed(int32_t dtype) const {

@@ -150,4 +150,8 @@ double spacing(int32_t dtype, double value) {
   return std::ldexp(1.0, std::max(exponent - digits, least));
 }
 
+double with_storage(int32_t dtype, double value, double error) {
+  return error + (dtype == TUFF_F32 ? 0 : spacing(dtype, std::fabs(value) + error));
+}
+
 }  // namespace tuff_fuzz

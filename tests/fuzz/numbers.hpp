@@ -14,5 +14,8 @@ double decode(int32_t dtype, const uint8_t* element);  // of a complex element t
 void encode(int32_t dtype, double value, uint8_t* element);
 // The distance from a number of the type to the next, at `value`; 0 for integers.
 double spacing(int32_t dtype, double value);
+// How far two numbers may be apart that were at most `error` apart, near a value in f32, before each was rounded to a
+// type.
+double with_storage(int32_t dtype, double value, double error);
 
 }  // namespace tuff_fuzz

@@ -215,7 +215,6 @@ std::string text_of(const gemm::Narrow& kernel) {
          std::to_string(kernel.activation);
 }
 
-// 8-bit floats, also beside 16 bits.
 std::string text_of(const quant::Mma& kernel) {
   return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " bits " +
          std::to_string(kernel.bits) + (kernel.negative ? " signed" : "") + " scales " + std::to_string(kernel.scales) +
@@ -253,6 +252,7 @@ std::vector<quant::Mma> all_qgemm_options() {
   return all;
 }
 
+// 8-bit floats, also beside 16 bits.
 void add_narrow_float8(std::vector<gemm::Narrow>& all) {
   constexpr int32_t kFloats8[] = {TUFF_F8_E4M3, TUFF_F8_E5M2};
   for (const int32_t type : kFloats8) {
