@@ -385,6 +385,24 @@ struct System {
   std::vector<double> result() const { return numbers_of(TUFF_F32, x.read()); }
 };
 
+// The product of a square matrix with itself, of f32 with indices of i32.
+struct Square {
+  TypedTensor c_offsets, c_indices, c_values;
+  tuff_spgemm_desc desc{};
+  Square(tuff_context context, uint64_t rows, uint64_t nnz, tuff_buffer offsets, tuff_buffer indices,
+         tuff_buffer values, uint64_t max_terms, uint64_t capacity)
+      : c_offsets(context, TUFF_I32, Bytes(4 * (rows + 1), 0x6b)),
+        c_indices(context, TUFF_I32, Bytes(4 * capacity, 0x6b)),
+        c_values(context, TUFF_F32, Bytes(4 * capacity, 0x6b)) {
+    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+    desc.rows = desc.inner = desc.columns = rows, desc.a_nnz = desc.b_nnz = nnz;
+    desc.max_terms = max_terms, desc.capacity = capacity;
+    desc.a_offsets = desc.b_offsets = offsets, desc.a_indices = desc.b_indices = indices;
+    desc.a_values = desc.b_values = values;
+    desc.c_offsets = c_offsets, desc.c_indices = c_indices, desc.c_values = c_values;
+  }
+};
+
 TEST_P(SparseProductsOnce, MissingAndZeroDiagonals) {
   // Row 0 has none, row 1 a zero, row 2 depends on neither, row 3 on row 0.
   System s(context(), {0, 0, 1, 2, 4}, {1, 2, 0, 3}, {0, 4, 1, 1}, {1, -1, 8, 1});
@@ -440,17 +458,9 @@ TEST_P(SparseProductsOnce, AnyContentIsHarmless) {
     s.desc.levels_ready = 0;
     ASSERT_OK(tuff_sparse_triangular_solve(context(), &s.desc));
     s.x.read(), s.b.read(), s.values.read(), levels.read();  // their guards
-    const TypedTensor c_offsets(context(), TUFF_I32, Bytes(4 * (rows + 1))),
-        c_indices(context(), TUFF_I32, Bytes(4 * nnz)), c_values(context(), TUFF_F32, Bytes(4 * nnz));
-    tuff_spgemm_desc product{};
-    product.struct_size = sizeof product, product.dtype = TUFF_F32, product.index_type = TUFF_I32;
-    product.rows = product.inner = product.columns = rows, product.a_nnz = product.b_nnz = nnz;
-    product.max_terms = random.next() % 20'000, product.capacity = nnz;
-    product.a_offsets = product.b_offsets = s.offsets, product.a_indices = product.b_indices = s.indices;
-    product.a_values = product.b_values = s.values, product.c_offsets = c_offsets;
-    product.c_indices = c_indices, product.c_values = c_values;
-    ASSERT_OK(tuff_spgemm(context(), &product));
-    c_offsets.read(), c_indices.read(), c_values.read();
+    const Square product(context(), rows, nnz, s.offsets, s.indices, s.values, random.next() % 20'000, nnz);
+    ASSERT_OK(tuff_spgemm(context(), &product.desc));
+    product.c_offsets.read(), product.c_indices.read(), product.c_values.read();
   }
 }
 
@@ -460,18 +470,11 @@ TEST_P(SparseProductsOnce, OffsetsNeedNotBeginAtZero) {
   ASSERT_OK(tuff_sparse_triangular_solve(context(), &s.desc));
   EXPECT_EQ(s.result(), (std::vector<double>{3, 2}));
   // The same two rows, [2 0; 1 4], squared: [4 0; 6 16], with -1 behind.
-  const TypedTensor c_offsets(context(), TUFF_I32, Bytes(12)), c_indices(context(), TUFF_I32, Bytes(16)),
-      c_values(context(), TUFF_F32, Bytes(16));
-  tuff_spgemm_desc product{};
-  product.struct_size = sizeof product, product.dtype = TUFF_F32, product.index_type = TUFF_I32;
-  product.rows = product.inner = product.columns = 2, product.a_nnz = product.b_nnz = 6, product.max_terms = 9;
-  product.capacity = 4, product.a_offsets = product.b_offsets = s.offsets;
-  product.a_indices = product.b_indices = s.indices, product.a_values = product.b_values = s.values;
-  product.c_offsets = c_offsets, product.c_indices = c_indices, product.c_values = c_values;
-  ASSERT_OK(tuff_spgemm(context(), &product));
-  EXPECT_EQ(numbers_of(TUFF_I32, c_offsets.read()), (std::vector<double>{0, 1, 3}));
-  EXPECT_EQ(numbers_of(TUFF_I32, c_indices.read()), (std::vector<double>{0, 0, 1, -1}));
-  EXPECT_EQ(numbers_of(TUFF_F32, c_values.read()), (std::vector<double>{4, 6, 16, 0}));
+  const Square product(context(), 2, 6, s.offsets, s.indices, s.values, 9, 4);
+  ASSERT_OK(tuff_spgemm(context(), &product.desc));
+  EXPECT_EQ(numbers_of(TUFF_I32, product.c_offsets.read()), (std::vector<double>{0, 1, 3}));
+  EXPECT_EQ(numbers_of(TUFF_I32, product.c_indices.read()), (std::vector<double>{0, 0, 1, -1}));
+  EXPECT_EQ(numbers_of(TUFF_F32, product.c_values.read()), (std::vector<double>{4, 6, 16, 0}));
 }
 
 // More terms than numbers of 32 bits count: 70,000 entries of A in one column meet 70,000 of B in one row.
@@ -506,23 +509,16 @@ TEST_P(SparseProductsOnce, TheSameBitsEveryTime) {
   Bytes product, solution;
   for (int round = 0; round < 3; ++round) {
     constexpr uint64_t kRoom = 200'000;
-    const TypedTensor c_offsets(context(), TUFF_I32, Bytes(4 * 701)), c_indices(context(), TUFF_I32, Bytes(4 * kRoom)),
-        c_values(context(), TUFF_F32, Bytes(4 * kRoom)), b(context(), TUFF_F32, Bytes(4 * 700, 0x3f)),
-        x(context(), TUFF_F32, Bytes(4 * 700));
-    tuff_spgemm_desc desc{};
-    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
-    desc.rows = desc.inner = desc.columns = 700, desc.a_nnz = desc.b_nnz = a.nnz();
-    desc.max_terms = desc.capacity = kRoom, desc.a_offsets = desc.b_offsets = matrix.offsets;
-    desc.a_indices = desc.b_indices = matrix.indices, desc.a_values = desc.b_values = matrix.values;
-    desc.c_offsets = c_offsets, desc.c_indices = c_indices, desc.c_values = c_values;
-    ASSERT_OK(tuff_spgemm(context(), &desc));
+    const Square square(context(), 700, a.nnz(), matrix.offsets, matrix.indices, matrix.values, kRoom, kRoom);
+    ASSERT_OK(tuff_spgemm(context(), &square.desc));
+    const TypedTensor b(context(), TUFF_F32, Bytes(4 * 700, 0x3f)), x(context(), TUFF_F32, Bytes(4 * 700));
     tuff_sparse_triangular_solve_desc solve{};
     solve.struct_size = sizeof solve, solve.dtype = TUFF_F32, solve.index_type = TUFF_I32, solve.unit_diagonal = 1;
     solve.rows = 700, solve.nnz = a.nnz(), solve.n = 1, solve.alpha = 1, solve.offsets = matrix.offsets;
     solve.indices = matrix.indices, solve.values = matrix.values, solve.b = b, solve.x = x;
     ASSERT_OK(tuff_sparse_triangular_solve(context(), &solve));
-    if (round == 0) product = c_values.read(), solution = x.read();
-    EXPECT_TRUE(c_values.read() == product);
+    if (round == 0) product = square.c_values.read(), solution = x.read();
+    EXPECT_TRUE(square.c_values.read() == product);
     EXPECT_TRUE(x.read() == solution);
   }
   EXPECT_NE(numbers_of(TUFF_F32, product)[0], 0);
@@ -531,15 +527,9 @@ TEST_P(SparseProductsOnce, TheSameBitsEveryTime) {
 TEST_P(SparseProductsOnce, WrongProducts) {
   const char* const f = "tuff_spgemm";
   System s(context(), {0, 1, 2}, {0, 1}, {1, 2}, {1, 1});
-  const TypedTensor c_offsets(context(), TUFF_I32, Bytes(12, 0x6b)), c_indices(context(), TUFF_I32, Bytes(8, 0x6b)),
-      c_values(context(), TUFF_F32, Bytes(8, 0x6b));
+  const Square square(context(), 2, 2, s.offsets, s.indices, s.values, 4, 2);
   const auto with = [&](auto change) {
-    tuff_spgemm_desc desc{};
-    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
-    desc.rows = desc.inner = desc.columns = 2, desc.a_nnz = desc.b_nnz = 2, desc.max_terms = 4, desc.capacity = 2;
-    desc.a_offsets = desc.b_offsets = s.offsets, desc.a_indices = desc.b_indices = s.indices;
-    desc.a_values = desc.b_values = s.values, desc.c_offsets = c_offsets, desc.c_indices = c_indices;
-    desc.c_values = c_values;
+    tuff_spgemm_desc desc = square.desc;
     change(desc);
     return tuff_spgemm(context(), &desc);
   };
@@ -564,9 +554,9 @@ TEST_P(SparseProductsOnce, WrongProducts) {
   EXPECT_FAILS(with([](Desc& d) { d.count = d.terms = d.c_values, d.capacity = 0; }), kArgument, f, "terms");
   EXPECT_FAILS(with([](Desc& d) { d.c_offsets = 0; }), TUFF_ERROR_INVALID_HANDLE, f, "c_offsets");
   EXPECT_FAILS(with([](Desc& d) { d.reserved = 1; }), kArgument, f, "reserved");
-  EXPECT_EQ(c_offsets.read(), Bytes(12, 0x6b));
+  EXPECT_EQ(square.c_offsets.read(), Bytes(12, 0x6b));
   EXPECT_OK(with([](Desc&) {}));
-  EXPECT_EQ(numbers_of(TUFF_F32, c_values.read()), (std::vector<double>{1, 4}));
+  EXPECT_EQ(numbers_of(TUFF_F32, square.c_values.read()), (std::vector<double>{1, 4}));
 }
 
 TEST_P(SparseProductsOnce, WrongSystems) {
