@@ -299,10 +299,7 @@ TEST_P(Buffer, StatisticsCount) {
 
 TEST_P(Buffer, LimitsAreKept) {
   const OwnContext own(GetParam());
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = 1'000'000;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, 1'000'000);
   OwnBuffer first(own, 600'000);
   tuff_buffer second = 77;
   EXPECT_FAILS(tuff_alloc(own, 600'000, &second), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_alloc", "bytes");
@@ -310,8 +307,7 @@ TEST_P(Buffer, LimitsAreKept) {
   first.free();
   ASSERT_OK(tuff_synchronize(own));
   const OwnBuffer third(own, 600'000);
-  limits.memory_bytes = 0;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, 0);
   const OwnBuffer fourth(own, 600'000);
 }
 

@@ -326,14 +326,10 @@ TEST_F(GraphBind, AfterACallThatFailed) {
   desc.m = desc.n = desc.k = 8;
   desc.alpha = 1;
   desc.a_array = as, desc.b_array = as, desc.c_array = cs, desc.batch_count = 2;
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
   const OwnGraph graph = capture(own, [&] {
-    limits.memory_bytes = 1;
-    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    set_limit(own, 1);
     EXPECT_FAILS(tuff_batched_gemm_ex(own, &desc), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_batched_gemm_ex", "limit");
-    limits.memory_bytes = 0;
-    ASSERT_OK(tuff_context_set_limits(own, &limits));
+    set_limit(own, 0);
     add(own, x, x, y, kCount);
   });
   ASSERT_OK(tuff_graph_bind(graph, x, z));

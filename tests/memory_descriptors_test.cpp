@@ -106,10 +106,7 @@ class MemoryDescriptors : public testing::Test {
     const OwnBuffer x(context(), 64);
     EXPECT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, x, x, 16));
     EXPECT_OK(tuff_synchronize(context()));
-    tuff_memory_stats memory{};
-    memory.struct_size = sizeof memory;
-    EXPECT_OK(tuff_context_memory(context(), &memory));
-    EXPECT_EQ(memory.bytes_imported, 0u);
+    EXPECT_EQ(memory_of(context()).bytes_imported, 0u);
   }
   // A memory file of `bytes` bytes that starts with the first `copied` bytes of the driver's.
   Descriptor copy_of_header(uint64_t bytes, uint64_t copied, unsigned flags = MFD_ALLOW_SEALING) {

@@ -421,10 +421,7 @@ TEST_P(Profile, TellsWhatTheDeviceReaches) {
 
 TEST_P(Profile, KeepsToTheMemoryLimit) {
   OwnContext own(GetParam());
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = 1 << 20;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, 1 << 20);
   ASSERT_OK(tuff_profile_begin(own));  // with fewer timestamps, or none
   OwnBuffer x(own, 4096);
   EXPECT_OK(tuff_unary(own, F, TUFF_UNARY_NEG, x, x, 1000));

@@ -44,12 +44,6 @@ class Transfer : public testing::TestWithParam<std::string> {
   static bool staged() { return GetParam() == "staged"; }
   tuff_context context() const { return *own_; }
   uint64_t bytes_staged() const { return stats_of(context()).bytes_staged; }
-  tuff_memory_stats memory() const {
-    tuff_memory_stats memory{};
-    memory.struct_size = sizeof memory;
-    EXPECT_OK(tuff_context_memory(context(), &memory));
-    return memory;
-  }
   void upload(tuff_buffer buffer, uint64_t offset, const Bytes& values) const {
     ASSERT_OK(tuff_copy_htod(context(), buffer, offset, values.data(), values.size()));
   }
@@ -180,7 +174,7 @@ TEST_P(Transfer, SteadyState) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     for (int i = 0; i < rounds; ++i) round();
     const tuff_stats after = stats_of(context());
-    const uint64_t missed = memory().misses;
+    const uint64_t missed = memory_of(context()).misses;
     const bool same = after.vulkan_objects_created == objects && after.bytes_reserved == reserved && missed == misses;
     objects = after.vulkan_objects_created, reserved = after.bytes_reserved, misses = missed;
     if (same) break;
@@ -194,7 +188,7 @@ TEST_P(Transfer, TrimGivesStagingBack) {
   const OwnBuffer buffer(context(), 5 * kMiB);
   ASSERT_OK(tuff_synchronize(context()));
   ASSERT_OK(tuff_context_trim(context()));
-  const uint64_t before = memory().bytes_reserved;
+  const uint64_t before = memory_of(context()).bytes_reserved;
   const Bytes values = scrambled(5 * kMiB, 4);
   const uint64_t staged_before = stats_of(context()).bytes_staged;
   upload(buffer, 0, values);
@@ -203,10 +197,10 @@ TEST_P(Transfer, TrimGivesStagingBack) {
   if (staged()) {
     EXPECT_TRUE(was_staged);
   }
-  EXPECT_EQ(memory().bytes_reserved > before, was_staged);
+  EXPECT_EQ(memory_of(context()).bytes_reserved > before, was_staged);
   ASSERT_OK(tuff_synchronize(context()));
   ASSERT_OK(tuff_context_trim(context()));
-  EXPECT_EQ(memory().bytes_reserved, before);
+  EXPECT_EQ(memory_of(context()).bytes_reserved, before);
   EXPECT_TRUE(download(buffer, 0, values.size()) == values);
 }
 

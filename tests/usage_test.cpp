@@ -50,9 +50,7 @@ TEST_P(Usage, CountsCalls) {
 TEST_P(Usage, AgreesWithTheMemoryStatistics) {
   const OwnContext own(GetParam());
   const auto compare = [&] {
-    tuff_memory_stats memory{};
-    memory.struct_size = sizeof memory;
-    ASSERT_OK(tuff_context_memory(own, &memory));
+    const tuff_memory_stats memory = memory_of(own);
     const tuff_usage usage = usage_of(own);
     EXPECT_EQ(usage.bytes_in_use, memory.bytes_in_use);
     EXPECT_EQ(usage.bytes_reserved, memory.bytes_reserved);
@@ -64,10 +62,7 @@ TEST_P(Usage, AgreesWithTheMemoryStatistics) {
   compare();
   large.free();
   compare();
-  tuff_limits limits{};
-  limits.struct_size = sizeof limits;
-  limits.memory_bytes = 100 << 20;
-  ASSERT_OK(tuff_context_set_limits(own, &limits));
+  set_limit(own, 100 << 20);
   tuff_buffer beyond = 0;
   EXPECT_EQ(tuff_alloc(own, 200 << 20, &beyond), TUFF_ERROR_LIMIT_EXCEEDED);
   compare();

@@ -101,12 +101,9 @@ TEST_F(Faults, OutOfDeviceMemoryLeavesEverythingElseUsable) {
 TEST_F(Faults, OutOfDeviceMemorySaysWhatIsThere) {
   const OwnBuffer kept(context(), 1000);  // from a block whose rest is free
   vk_->vkAllocateMemory = no_memory;
-  tuff_memory_stats memory{};
-  memory.struct_size = sizeof memory;
-  ASSERT_OK(tuff_context_memory(context(), &memory));
   tuff_buffer buffer = 0;
   EXPECT_FAILS(tuff_alloc(context(), 200 << 20, &buffer), TUFF_ERROR_OUT_OF_DEVICE_MEMORY, "tuff_alloc", "209715200");
-  ASSERT_OK(tuff_context_memory(context(), &memory));  // empty blocks have been returned to the driver
+  const tuff_memory_stats memory = memory_of(context());  // empty blocks have been returned to the driver
   for (uint64_t number : {memory.bytes_free, memory.bytes_largest_free, memory.bytes_reserved, memory.heap_bytes}) {
     EXPECT_NE(last_error().find(std::to_string(number)), std::string::npos) << number << ": " << last_error();
   }
@@ -147,9 +144,7 @@ TEST_F(Faults, BeyondTheBudgetTheDriverIsNotAsked) {
   EXPECT_EQ(buffer, 77u);
   EXPECT_EQ(calls, 0) << "the driver was asked";
   before.expect_unchanged(std::vector<float>(50, 3.0f));
-  tuff_memory_stats memory{};
-  memory.struct_size = sizeof memory;
-  ASSERT_OK(tuff_context_memory(context(), &memory));
+  const tuff_memory_stats memory = memory_of(context());
   EXPECT_EQ(memory.heap_budget_bytes, 1'000'000'000u);
   EXPECT_EQ(memory.heap_used_bytes, 999'000'000u);
   budget.used = 0;
@@ -184,12 +179,7 @@ TEST_F(Faults, AFailedImportLeavesTheDescriptor) {
   tuff_memory_fd info{};
   info.struct_size = sizeof info;
   ASSERT_OK(tuff_buffer_export_fd(shared, &info));
-  const auto imported = [&] {
-    tuff_memory_stats memory{};
-    memory.struct_size = sizeof memory;
-    EXPECT_OK(tuff_context_memory(context(), &memory));
-    return memory.bytes_imported;
-  };
+  const auto imported = [&] { return memory_of(context()).bytes_imported; };
   const auto fails_with = [&](tuff_status status) {
     made = 77;
     EXPECT_EQ(tuff_buffer_import_fd(context(), &info, &made), status) << last_error();
