@@ -3,7 +3,7 @@
 #define EXPR_ALONG_REDUCED 0
 #include "kernels/expression/expression_reduce.glsl"
 
-EXPR_ELEMENTS expr_four(uint n) {
+Loaded expr_four(uint n) {
   expr_find(EXPR_PLACE(n));
   return expr_values();
 }
@@ -24,7 +24,7 @@ void main() {
     expr_begin(n);
 #endif
     expr_choose_origin(true);
-    EXPR_TOTAL total = expr_nothing();
+    Partial total = empty_partial();
     uint place = segment;
     TUFF_GATHER(total, rows, place, push.segments, expr_four)
     if (segment < longer) gather(total, expr_four(place));
@@ -33,8 +33,8 @@ void main() {
 #define RESULT(c) result[c]
 #define FINAL scaled(result, TUFF_VALUE4(TUFF_ZERO))
 #else
-#define RESULT(c) state_at(total, c)
-#define FINAL expr_finals(total)
+#define RESULT(c) state_at(total.part[0], c)
+#define FINAL expr_finals(total.part[0])
 #endif
 #if TUFF_CUT
     for (uint c = 0; c < min(push.kept - n, 4u); ++c) {

@@ -93,46 +93,11 @@ void expr_find(EXPR_PLACE n) {
   expr_walk(n, REDUCED, EXPR_REDUCED_SIZES, EXPR_REDUCED_STRIDES);
 }
 
-// How results are combined, and what is stored of them.
+// What is stored of a result.
 #if TUFF_STATE == 0
-#define EXPR_RESULT TUFF_VALUE
-#define EXPR_ELEMENTS TuffBlock
-#define EXPR_TOTAL Partial
-#define expr_nothing empty_partial
-#define expr_result_of(total) combine_block(finish(total))
-#define expr_shuffled(result, mask) TUFF_SHUFFLE_XOR(result, mask)
 #define expr_final(result) scaled(TUFF_VALUE4(result), TUFF_VALUE4(TUFF_ZERO))
-
-// The formula's values at four elements from the chosen places on.
-TuffBlock expr_values() {
-  expr_load(0u);
-  expr_compute();
-  TuffBlock block;
-  block.part[0] = y0;
-  return block;
-}
-// The value at one element, with the identity in the other places.
-TuffBlock expr_value() {
-  expr_load_one(0u);
-  expr_compute();
-  TuffBlock block = tuff_block(TUFF_IDENTITY);
-  block.part[0].x = y0.x;
-  return block;
-}
 #else
-#define EXPR_RESULT State
-#define EXPR_TOTAL State4
-#define expr_nothing empty_state
-#define expr_result_of(total) combine_four(total)
-#define expr_shuffled(result, mask) shuffled(result, mask)
 #define expr_final(result) expr_finals(state4(result))
-#undef Chain
-#undef empty_chain
-#undef Loaded
-#define Chain State4
-#define empty_chain empty_state
-#define Loaded EXPR_ELEMENTS
-
 #if TUFF_STATE == 2
 #define expr_finals(s) s.c
 #elif TUFF_STATE == 3
@@ -140,67 +105,58 @@ TuffBlock expr_value() {
 #else
 #define expr_finals(s) scaled(s.b, TUFF_VALUE4(TUFF_ZERO))
 #endif
-
-#if TUFF_MERGES
-#define EXPR_ELEMENTS State4
-#define EXPR_STATES_OF(elements) elements
-void gather(inout State4 total, State4 s) { merge(total, s); }
-State4 expr_elements(bool one) {
-  expr_compute();
-#if TUFF_STATE == 1
-  return State4(y0, y1, y2);
-#elif TUFF_STATE == 3
-  return State4(y0, y1, TUFF_VALUE4(TUFF_ZERO));
-#elif TUFF_VALUE_TYPE == 4 || TUFF_VALUE_TYPE >= 9
-  return State4(y0, y1, y2);
-#else
-  return State4(y0, uvec4(0u), y1);
 #endif
-}
-#else
+
 // The element from which the means of moments count.
 TUFF_VALUE4 expr_origin = TUFF_VALUE4(TUFF_ZERO);
-struct ExprElements {
-  TUFF_VALUE4 x;
-#if TUFF_STATE == 2
-  uvec4 place;
-#endif
-};
-#define EXPR_ELEMENTS ExprElements
-#if TUFF_STATE == 1
-#define EXPR_STATES_OF(elements) state_of(elements.x - expr_origin)
-void gather(inout State4 total, ExprElements e) { gather(total, e.x - expr_origin); }
-#elif TUFF_STATE == 2
-#define EXPR_STATES_OF(elements) state_of(elements.x, elements.place)
-void gather(inout State4 total, ExprElements e) { gather(total, e.x, e.place); }
-#else
-#define EXPR_STATES_OF(elements) state_of(elements.x)
-void gather(inout State4 total, ExprElements e) { gather(total, e.x); }
-#endif
-ExprElements expr_elements(bool one) {
+
+// What is gathered of the elements that are loaded; one: only the first is.
+Loaded expr_elements(bool one) {
   expr_compute();
-  ExprElements e;
+  Loaded e;
+#if TUFF_MERGES && TUFF_STATE == 3
+  e.part[0] = State4(y0, y1, TUFF_VALUE4(TUFF_ZERO));
+#elif TUFF_MERGES && TUFF_STATE == 2 && TUFF_VALUE_TYPE != 4 && TUFF_VALUE_TYPE < 9
+  e.part[0] = State4(y0, uvec4(0u), y1);
+#elif TUFF_MERGES
+  e.part[0] = State4(y0, y1, y2);
+#elif TUFF_STATE == 2
   e.x = y0;
-#if TUFF_STATE == 2
-#if TUFF_GATHERED
-  e.place = expr_places[TUFF_OPERANDS];
-#elif EXPR_ALONG_REDUCED
   e.place = uvec4(expr_places[TUFF_OPERANDS]);
+#if EXPR_ALONG_REDUCED && !TUFF_GATHERED
   if (!one) e.place += uvec4(0, 1, 2, 3) * EXPR_STEP(TUFF_OPERANDS);
-#else
-  e.place = uvec4(expr_places[TUFF_OPERANDS]);
 #endif
+#elif TUFF_STATE == 1
+  e.part[0] = y0 - expr_origin;
+#else
+  e.part[0] = y0;
 #endif
   return e;
 }
-#endif
-EXPR_ELEMENTS expr_values() {
+// Four elements from the chosen places on.
+Loaded expr_values() {
   expr_load(0u);
   return expr_elements(false);
 }
-State4 expr_value() {
+// One element, and nothing in the other places.
+#if TUFF_STATE == 0
+TuffBlock expr_value() {
   expr_load_one(0u);
-  return first_of(EXPR_STATES_OF(expr_elements(true)), empty_state());
+  TuffBlock block = tuff_block(TUFF_IDENTITY);
+  block.part[0].x = expr_elements(true).part[0].x;
+  return block;
+}
+#else
+Partial expr_value() {
+  expr_load_one(0u);
+  const Loaded e = expr_elements(true);
+#if TUFF_MERGES
+  return single_partial(e.part[0]);
+#elif TUFF_STATE == 2
+  return single_partial(state_of(e));
+#else
+  return single_partial(state_of(e.part[0]));
+#endif
 }
 #endif
 
@@ -221,7 +177,7 @@ void expr_choose_origin(bool four) {
 }
 
 #if TUFF_CUT
-void expr_store_partial(uint i, EXPR_RESULT result) {
+void expr_store_partial(uint i, TUFF_RESULT result) {
 #if TUFF_STATE == 0
   Partials_store(i, result);
 #elif TUFF_STATE == 2

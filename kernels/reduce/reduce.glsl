@@ -60,8 +60,7 @@ TUFF_VALUE center_at(TUFF_INDEX i) {
 }
 #endif
 
-#if TUFF_STATE == 1 && !EXPR_REDUCES
-// Moments.
+#if TUFF_STATE != 0
 struct Partial {
   State4 part[TUFF_PARTS];
 };
@@ -70,18 +69,35 @@ Partial empty_partial() {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) p.part[i] = empty_state();
   return p;
 }
-void gather(inout Partial p, TuffBlock x) {
-  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) gather(p.part[i], x.part[i]);
+// s in the first place, nothing in the others.
+Partial single_partial(State4 s) {
+  Partial p = empty_partial();
+  p.part[0].a.x = s.a.x, p.part[0].b.x = s.b.x, p.part[0].c.x = s.c.x;
+  return p;
 }
 void merge(inout Partial p, Partial q) {
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) merge(p.part[i], q.part[i]);
 }
 void gather(inout Partial p, Partial q) { merge(p, q); }
+#if TUFF_STATE == 1
+void gather(inout Partial p, TuffBlock x) {
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) gather(p.part[i], x.part[i]);
+}
+Partial partial_of(TuffBlock a, TuffBlock b, TuffBlock c) {
+  Partial p;
+  [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) p.part[i] = State4(a.part[i], b.part[i], c.part[i]);
+  return p;
+}
 TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) block.part[i] = p.part[i].b;
   return block;
 }
+#elif TUFF_STATE == 2
+void gather(inout Partial p, Placed x) { merge(p.part[0], state_of(x)); }
+#elif TUFF_STATE == 3
+void gather(inout Partial p, TuffBlock x) { gather(p.part[0], x.part[0]); }
+#endif
 #define TUFF_RESULT State
 State result_of(Partial p) {
   [[unroll]] for (uint i = 1; i < TUFF_PARTS; ++i) merge(p.part[0], p.part[i]);
@@ -258,6 +274,8 @@ Loaded load_block(TUFF_INDEX i) { return Loaded(tuff_words(TUFF_AT(X_memory, i))
 #else
 #if TUFF_MERGES
 #define Loaded Partial
+#elif TUFF_STATE == 2
+#define Loaded Placed
 #else
 #define Loaded TuffBlock
 #endif
@@ -265,7 +283,7 @@ Loaded load_block(TUFF_INDEX i) { return Loaded(tuff_words(TUFF_AT(X_memory, i))
 #define empty_chain empty_partial
 #endif
 
-#if TUFF_STATE != 1 || EXPR_REDUCES
+#if TUFF_STATE == 0
 TuffBlock finish(Partial p) {
   TuffBlock block;
   [[unroll]] for (uint i = 0; i < TUFF_PARTS; ++i) {

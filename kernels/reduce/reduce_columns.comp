@@ -49,13 +49,7 @@ TUFF_READ(2, Center, TUFF_VALUE, TUFF_VALUE_BYTES)  // [outer][inner]
 #else
 #define LOAD_VALUE(i, k) X_load_block(i + k * TUFF_INDEX(push.from_plane / TUFF_WIDTH))
 #endif
-Partial load_partial(TUFF_INDEX i) {
-  const TuffBlock a = LOAD_VALUE(i, 0), b = LOAD_VALUE(i, 1), c = LOAD_VALUE(i, 2);
-  Partial p;
-  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) p.part[k] = State4(a.part[k], b.part[k], c.part[k]);
-  return p;
-}
-#define LOAD_ROW(i, center) load_partial(i)
+#define LOAD_ROW(i, center) partial_of(LOAD_VALUE(i, 0), LOAD_VALUE(i, 1), LOAD_VALUE(i, 2))
 #elif TUFF_SPLIT
 #define LOAD_ROW(i, center) load_block(i)
 #elif TUFF_WIDTH == 1

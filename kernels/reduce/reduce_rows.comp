@@ -7,8 +7,6 @@
 //
 //   piece  | 0 1 2 … LANES-1 | 0 1 2 … LANES-1 | …        the lane of each block
 //
-//# TUFF_LANES : 1..1024 : lanes of a piece: a power of two up to the subgroup's size, or the whole workgroup
-//# TUFF_SHARED : 0|1 : 1: LANES is the workgroup and larger than a subgroup
 //# TUFF_SINGLE : 0|1 : 1: LANES is the workgroup
 //# TUFF_CUT : 0|1 : 1: segments > 1
 //# TUFF_PEEL : 0|1 : 1: pieces may start anywhere, so up to W - 1 elements before and after the blocks are read singly
@@ -46,10 +44,7 @@ TUFF_READ(2, Base, TUFF_STORED(TUFF_X_TYPE), TUFF_BYTES(TUFF_X_TYPE))
 #endif
 
 #include "kernels/reduce/reduce.glsl"
-
-#if TUFF_SHARED
-shared TUFF_RESULT parts[TUFF_LANES];
-#endif
+#include "kernels/reduce/rows.glsl"
 
 #if TUFF_STATE != 0
 // One element, and nothing in the other places.
@@ -59,9 +54,7 @@ Partial single(uint i, TuffBlock center) {
 #else
   const State4 s = state_of(TUFF_PREPARED(TUFF_VALUE4(X_load(i)), center.part[0]));
 #endif
-  Partial p = empty_partial();
-  p.part[0] = first_of(s, p.part[0]);
-  return p;
+  return single_partial(s);
 }
 #else
 // A block of one element, with the identity in the other places.
@@ -74,10 +67,7 @@ TuffBlock single(uint i, TuffBlock center) {
 #if TUFF_MERGES
 Partial load_partial(uint i) {
   const uint plane = push.from_plane / TUFF_ELEMENTS;
-  const TuffBlock a = X_load_block(i), b = X_load_block(i + plane), c = X_load_block(i + 2 * plane);
-  Partial p;
-  [[unroll]] for (uint k = 0; k < TUFF_PARTS; ++k) p.part[k] = State4(a.part[k], b.part[k], c.part[k]);
-  return p;
+  return partial_of(X_load_block(i), X_load_block(i + plane), X_load_block(i + 2 * plane));
 }
 #define LOAD(i) load_partial(i)
 #elif TUFF_SPLIT
@@ -87,8 +77,7 @@ Partial load_partial(uint i) {
 #endif
 
 void main() {
-  // Computed from the subgroup's own numbering, because shuffles use it.
-  uint thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
+  uint thread = tuff_thread();
   uint lane = thread % TUFF_LANES;
   for (uint repeat = 0; repeat < RUN; ++repeat) {
     // Lanes without a piece repeat the last one: this avoids a branch, and every lane takes part in the shuffles.
@@ -150,21 +139,7 @@ void main() {
 #if TUFF_STATE != 0 && TUFF_PEEL
     merge(total, singles);
 #endif
-    TUFF_RESULT result = result_of(total);
-#if TUFF_SHARED
-    for (uint mask = 1; mask < gl_SubgroupSize; mask *= 2) result = combine(result, TUFF_RESULT_XOR(result, mask));
-    if (gl_SubgroupInvocationID == 0) parts[gl_SubgroupID] = result;
-    barrier();
-    for (uint width = gl_NumSubgroups / 2; width > 0; width /= 2) {
-      if (thread < width) parts[thread] = combine(parts[thread], parts[thread + width]);
-      barrier();
-    }
-    result = parts[0];
-#else
-    [[unroll]] for (uint mask = 1; mask < TUFF_LANES; mask *= 2) {
-      result = combine(result, TUFF_RESULT_XOR(result, mask));
-    }
-#endif
+    const TUFF_RESULT result = result_of_lanes(result_of(total));
 #if TUFF_STATE != 0 && TUFF_CUT
     if (lane == 0) {
       Y_store(piece, result.a);

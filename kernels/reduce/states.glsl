@@ -45,11 +45,6 @@ State state_at(State4 s, uint i) { return State(s.a[i], s.b[i], s.c[i]); }
 State shuffled(State s, uint mask) {
   return State(TUFF_A_SHUFFLE_XOR(s.a, mask), TUFF_C_SHUFFLE_XOR(s.b, mask), TUFF_C_SHUFFLE_XOR(s.c, mask));
 }
-// s in the first place, nothing in the others.
-State4 first_of(State4 s, State4 nothing) {
-  nothing.a.x = s.a.x, nothing.b.x = s.b.x, nothing.c.x = s.c.x;
-  return nothing;
-}
 
 #if TUFF_STATE == 1
 // The base of elements of which x is one. From one near the end of the range, differences would leave it.
@@ -141,9 +136,13 @@ State4 key_of(TUFF_VALUE4 x) {
   return State4(key, uvec4(0u), uvec4(0u));
 }
 #endif
-State4 state_of(TUFF_VALUE4 x, uvec4 place) {
-  State4 s = key_of(x);
-  s.c = place;
+struct Placed {
+  TUFF_VALUE4 x;
+  uvec4 place;
+};
+State4 state_of(Placed e) {
+  State4 s = key_of(e.x);
+  s.c = e.place;
   return s;
 }
 void merge(inout State4 s, State4 t) {
@@ -154,7 +153,6 @@ void merge(inout State4 s, State4 t) {
     s.c[i] = first ? s.c[i] : t.c[i];
   }
 }
-void gather(inout State4 s, TUFF_VALUE4 x, uvec4 place) { merge(s, state_of(x, place)); }
 
 #elif TUFF_STATE == 3
 State4 empty_state() { return State4(TUFF_VALUE4(TUFF_LOWEST), TUFF_VALUE4(TUFF_ZERO), TUFF_VALUE4(TUFF_ZERO)); }
