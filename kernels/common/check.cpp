@@ -30,6 +30,16 @@ void check_float_type(int32_t dtype, std::string_view name) {
   fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, needs f32, f16 or bf16", name, dtype_name(dtype));
 }
 
+void check_transpose(int32_t transpose, std::string_view name) {
+  require(transpose == TUFF_NO_TRANS || transpose == TUFF_TRANS || transpose == TUFF_CONJ_TRANS,
+          "{} is {}, must be TUFF_NO_TRANS, TUFF_TRANS or TUFF_CONJ_TRANS", name, transpose);
+}
+
+void check_triangle(int32_t triangle) {
+  require(triangle == TUFF_TRIANGLE_LOWER || triangle == TUFF_TRIANGLE_UPPER,
+          "triangle is {}, must be TUFF_TRIANGLE_LOWER or _UPPER", triangle);
+}
+
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what) {
   uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) [[unlikely]] {

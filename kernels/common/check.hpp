@@ -28,6 +28,10 @@ void check_type(int32_t dtype, ElementTypes types, std::string_view what);
 // INVALID_ARGUMENT if unknown, UNSUPPORTED unless it is TUFF_F32, TUFF_F16 or TUFF_BF16.
 void check_float_type(int32_t dtype, std::string_view name = "dtype");
 
+// INVALID_ARGUMENT unless one of TUFF_NO_TRANS, TUFF_TRANS, TUFF_CONJ_TRANS, or of TUFF_TRIANGLE_*.
+void check_transpose(int32_t transpose, std::string_view name);
+void check_triangle(int32_t triangle);
+
 // Overflow-checked arithmetic on sizes: INVALID_ARGUMENT beyond 2^64, naming `what`.
 uint64_t checked_mul(uint64_t a, uint64_t b, std::string_view what);
 uint64_t checked_add(uint64_t a, uint64_t b, std::string_view what);

@@ -14,11 +14,6 @@
 namespace tuff {
 namespace {
 
-void check_transpose(int32_t transpose, const char* name) {
-  require(transpose == TUFF_NO_TRANS || transpose == TUFF_TRANS || transpose == TUFF_CONJ_TRANS,
-          "{} is {}, must be TUFF_NO_TRANS, TUFF_TRANS or TUFF_CONJ_TRANS", name, transpose);
-}
-
 bool is_float(int32_t type) { return (kFloatTypes | kFloat8Types).has(type); }
 
 void check_types(const GemmArgs& args) {

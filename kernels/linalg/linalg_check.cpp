@@ -21,16 +21,6 @@ void check_apart(const Checked& written, const Checked& other) {
   check_overlap(written.buffer, written.name, written.bytes, other.buffer, other.name, other.bytes, false);
 }
 
-void check_triangle(int32_t triangle) {
-  require(triangle == TUFF_TRIANGLE_LOWER || triangle == TUFF_TRIANGLE_UPPER,
-          "triangle is {}, must be TUFF_TRIANGLE_LOWER or _UPPER", triangle);
-}
-
-void check_transpose(int32_t transpose) {
-  require(transpose == TUFF_NO_TRANS || transpose == TUFF_TRANS || transpose == TUFF_CONJ_TRANS,
-          "transpose is {}, must be TUFF_NO_TRANS, TUFF_TRANS or TUFF_CONJ_TRANS", transpose);
-}
-
 // Names of a matrix and of its arguments.
 struct Names {
   const char *matrix, *rows, *columns, *ld, *stride;
@@ -125,7 +115,7 @@ void check_triangular_solve(const TriangularSolveArgs& args) {
   require(args.side == TUFF_SIDE_LEFT || args.side == TUFF_SIDE_RIGHT, "side is {}, must be TUFF_SIDE_LEFT or _RIGHT",
           args.side);
   check_triangle(args.triangle);
-  check_transpose(args.transpose);
+  check_transpose(args.transpose, "transpose");
   const char* const extent = args.side == TUFF_SIDE_RIGHT ? "n" : "m";
   const bool empty = args.m == 0 || args.n == 0;
   const uint64_t count = empty ? 0 : args.batch_count;
@@ -138,7 +128,7 @@ void check_triangular_solve(const TriangularSolveArgs& args) {
 void check_lu_solve(const LuSolveArgs& args) {
   check_known_type(args.dtype, "dtype");
   check_type(args.dtype, linalg::kTypes, "lu_solve");
-  check_transpose(args.transpose);
+  check_transpose(args.transpose, "transpose");
   const uint64_t count = args.n == 0 || args.nrhs == 0 ? 0 : args.batch_count;
   const Checked a = check_matrix(args.a, kSquare, args.n, args.n, args.dtype, count, false);
   const Checked pivots = check_pivots(args.pivots, args.n, args.stride_pivots, count, false);

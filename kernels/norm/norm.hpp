@@ -17,6 +17,9 @@ namespace norm {
 inline constexpr ElementTypes kTypes = {
 #include "kernels/norm/norm.def"
 };
+// UNSUPPORTED unless the type is `usual` or f32.
+void check_type_or_f32(int32_t type, const char* name, int32_t usual);
+void check_epsilon(double epsilon);
 }  // namespace norm
 
 // input is [rows][channels][inner]. Each row has `groups` parts, which are normalised separately.

@@ -1,5 +1,4 @@
 #include <array>
-#include <cmath>
 
 #include "kernels/common/check.hpp"
 #include "kernels/norm/norm.hpp"
@@ -37,25 +36,14 @@ void check_apart(const Part& output, const std::array<Part, N>& parts, const Exa
   }
 }
 
-void check_other_type(int32_t type, const char* name, int32_t usual) {
-  if (type == usual || type == TUFF_F32) return;
-  check_known_type(type, name);
-  fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, needs {} or f32", name, dtype_name(type), dtype_name(usual));
-}
-
-void check_epsilon(double epsilon) {
-  require(epsilon >= 0 && std::isfinite(static_cast<float>(epsilon)),
-          "epsilon is {}, needs to be finite and at least 0", epsilon);
-}
-
 }  // namespace
 
 void check_norm_backward(const NormBackwardArgs& args) {
   check_type(args.dtype, norm::kTypes, "norm_backward");
   require(args.kind >= TUFF_NORM_LAYER && args.kind <= TUFF_NORM_BATCH, "kind is {}, needs a TUFF_NORM_*", args.kind);
-  check_other_type(args.weight_type, "weight_type", args.dtype);
-  check_other_type(args.statistics_type, "statistics_type", args.weight_type);
-  check_epsilon(args.epsilon);
+  norm::check_type_or_f32(args.weight_type, "weight_type", args.dtype);
+  norm::check_type_or_f32(args.statistics_type, "statistics_type", args.weight_type);
+  norm::check_epsilon(args.epsilon);
   require_flag(args.frozen, "frozen");
   const bool of_rows = args.kind == TUFF_NORM_LAYER || args.kind == TUFF_NORM_RMS;
   const bool of_batch = args.kind == TUFF_NORM_BATCH, of_groups = args.kind == TUFF_NORM_GROUP;
@@ -104,8 +92,8 @@ void check_norm_backward(const NormBackwardArgs& args) {
 
 void check_batch_norm_training(const BatchNormTrainingArgs& args) {
   check_type(args.dtype, norm::kTypes, "batch_norm_training");
-  check_other_type(args.weight_type, "weight_type", args.dtype);
-  check_epsilon(args.epsilon);
+  norm::check_type_or_f32(args.weight_type, "weight_type", args.dtype);
+  norm::check_epsilon(args.epsilon);
   require(args.momentum >= 0 && args.momentum <= 1, "momentum is {}, needs 0 to 1", args.momentum);
   const uint64_t count = checked_mul(args.batch, args.inner, "batch");
   const uint64_t elements = checked_mul(count, args.channels, "batch");

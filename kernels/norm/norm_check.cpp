@@ -9,14 +9,7 @@ namespace {
 
 void check_types(int32_t dtype, int32_t weight_type) {
   check_type(dtype, norm::kTypes, "a normalisation");
-  if (weight_type == dtype || weight_type == TUFF_F32) return;
-  check_known_type(weight_type, "weight_type");
-  fail(TUFF_ERROR_UNSUPPORTED, "weight_type is {}, needs {} or f32", dtype_name(weight_type), dtype_name(dtype));
-}
-
-void check_epsilon(double epsilon) {
-  require(epsilon >= 0 && std::isfinite(static_cast<float>(epsilon)),
-          "epsilon is {}, needs to be finite and at least 0", epsilon);
+  norm::check_type_or_f32(weight_type, "weight_type", dtype);
 }
 
 // Checks an operand that may be null and must not overlap the output.
@@ -30,9 +23,20 @@ void check_optional(const Buffer* buffer, const char* name, uint64_t elements, i
 
 }  // namespace
 
+void norm::check_type_or_f32(int32_t type, const char* name, int32_t usual) {
+  if (type == usual || type == TUFF_F32) return;
+  check_known_type(type, name);
+  fail(TUFF_ERROR_UNSUPPORTED, "{} is {}, needs {} or f32", name, dtype_name(type), dtype_name(usual));
+}
+
+void norm::check_epsilon(double epsilon) {
+  require(epsilon >= 0 && std::isfinite(static_cast<float>(epsilon)),
+          "epsilon is {}, needs to be finite and at least 0", epsilon);
+}
+
 void check_norm(const NormArgs& args) {
   check_types(args.dtype, args.weight_type);
-  check_epsilon(args.epsilon);
+  norm::check_epsilon(args.epsilon);
   const char* const channels_name = args.grouped ? "channels" : "cols";
   require(args.channels > 0, "{} is 0: there is nothing to take a mean of", channels_name);
   require(args.inner > 0, "inner is 0: there is nothing to take a mean of");
@@ -67,7 +71,7 @@ void check_norm(const NormArgs& args) {
 
 void check_batch_norm(const BatchNormArgs& args) {
   check_types(args.dtype, args.weight_type);
-  check_epsilon(args.epsilon);
+  norm::check_epsilon(args.epsilon);
   const uint64_t image = checked_mul(args.channels, args.inner, "channels");
   const uint64_t elements = checked_mul(args.batch, image, "batch");
   if (elements == 0) return;

@@ -12,6 +12,8 @@
 namespace tuff {
 namespace {
 
+constexpr uint64_t kMaxOffset = (uint64_t{1} << 31) - 1;  // of type i32
+
 // An operand as far as the call uses it.
 struct Used {
   const char* name;
@@ -75,12 +77,11 @@ sparse::Dense sparse::dense_c(const SpmmArgs& args) {
 
 void check_spmm(const SpmmArgs& args) {
   check_types(args.dtype, args.index_type, "spmm");
-  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
-          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  check_transpose(args.transpose, "transpose");
   require(args.side == TUFF_SIDE_LEFT || args.side == TUFF_SIDE_RIGHT, "side is {}, must be TUFF_SIDE_LEFT or _RIGHT",
           args.side);
   check_extent(args.columns, "columns", args.index_type);
-  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  check_extent(args.nnz, "nnz", args.index_type, kMaxOffset);
   const sparse::Dense b = sparse::dense_b(args), c = sparse::dense_c(args);
   check_ld(args.ldb, b.columns, "ldb");
   check_ld(args.ldc, c.columns, "ldc");
@@ -113,11 +114,10 @@ void check_sddmm(const SddmmArgs& args) {
   check_types(args.dtype, args.index_type, "sddmm");
   require(args.format == TUFF_SPARSE_COO || args.format == TUFF_SPARSE_CSR,
           "place_format is {}, needs TUFF_SPARSE_COO or TUFF_SPARSE_CSR", args.format);
-  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
-          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  check_transpose(args.transpose, "transpose");
   if (!args.offsets()) check_extent(args.rows, "rows", args.index_type);
   check_extent(args.columns, "columns", args.index_type);
-  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  check_extent(args.nnz, "nnz", args.index_type, kMaxOffset);
   const sparse::Dense a = sparse::dense_a(args), b = sparse::dense_b(args);
   check_ld(args.lda, a.columns, "lda");
   check_ld(args.ldb, b.columns, "ldb");
@@ -151,8 +151,8 @@ void check_sparse_convert(const SparseConvertArgs& args) {
   check_extent(args.columns, "columns", args.index_type);
   const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
   const uint64_t most = from_dense ? checked_mul(args.rows, args.columns, "rows") : args.nnz;
-  check_extent(most, from_dense ? "rows * columns" : "nnz", args.index_type, (uint64_t{1} << 31) - 1);
-  if (!to_dense) check_extent(args.capacity, "capacity", args.index_type, (uint64_t{1} << 31) - 1);
+  check_extent(most, from_dense ? "rows * columns" : "nnz", args.index_type, kMaxOffset);
+  if (!to_dense) check_extent(args.capacity, "capacity", args.index_type, kMaxOffset);
   const auto detail = [&] {
     return fmt::format("rows={} columns={} nnz={} capacity={}", args.rows, args.columns, args.nnz, args.capacity);
   };
@@ -190,14 +190,13 @@ void check_sparse_convert(const SparseConvertArgs& args) {
 
 void check_spgemm(const SpgemmArgs& args) {
   check_types(args.dtype, args.index_type, "spgemm");
-  constexpr uint64_t kMostOffset = (uint64_t{1} << 31) - 1;
   check_extent(args.inner, "inner", args.index_type);
   check_extent(args.columns, "columns", args.index_type);
-  check_extent(args.a_nnz, "a_nnz", args.index_type, kMostOffset);
-  check_extent(args.b_nnz, "b_nnz", args.index_type, kMostOffset);
-  check_extent(args.capacity, "capacity", args.index_type, kMostOffset);
+  check_extent(args.a_nnz, "a_nnz", args.index_type, kMaxOffset);
+  check_extent(args.b_nnz, "b_nnz", args.index_type, kMaxOffset);
+  check_extent(args.capacity, "capacity", args.index_type, kMaxOffset);
   // No more entries than terms, which offsets count.
-  check_extent(args.max_terms, "max_terms", args.index_type, kMostOffset);
+  check_extent(args.max_terms, "max_terms", args.index_type, kMaxOffset);
   const auto detail = [&] {
     return fmt::format("rows={} inner={} columns={} a_nnz={} b_nnz={} max_terms={} capacity={}", args.rows, args.inner,
                        args.columns, args.a_nnz, args.b_nnz, args.max_terms, args.capacity);
@@ -228,12 +227,10 @@ void check_spgemm(const SpgemmArgs& args) {
 
 void check_sparse_triangular_solve(const SparseTriangularSolveArgs& args) {
   check_types(args.dtype, args.index_type, "sparse_triangular_solve");
-  require(args.triangle == TUFF_TRIANGLE_LOWER || args.triangle == TUFF_TRIANGLE_UPPER,
-          "triangle is {}, must be TUFF_TRIANGLE_LOWER or _UPPER", args.triangle);
-  require(args.transpose >= TUFF_NO_TRANS && args.transpose <= TUFF_CONJ_TRANS,
-          "transpose is {}, must be TUFF_NO_TRANS, _TRANS or _CONJ_TRANS", args.transpose);
+  check_triangle(args.triangle);
+  check_transpose(args.transpose, "transpose");
   check_extent(args.rows, "rows", args.index_type);
-  check_extent(args.nnz, "nnz", args.index_type, (uint64_t{1} << 31) - 1);
+  check_extent(args.nnz, "nnz", args.index_type, kMaxOffset);
   check_ld(args.ldb, args.n, "ldb");
   check_ld(args.ldx, args.n, "ldx");
   require(!args.levels_ready || args.levels != nullptr || args.rows == 0,
