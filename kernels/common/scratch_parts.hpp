@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "planning/arithmetic.hpp"
 #include "planning/buffer.hpp"
+#include "planning/recorder.hpp"
 
 namespace tuff {
 
@@ -27,6 +29,18 @@ inline Buffer part_of(const Buffer& memory, uint64_t offset, uint64_t bytes) {
   part.offset += offset;
   part.bytes = bytes;
   return part;
+}
+
+// Scratch memory for all parts, one behind the other.
+struct ScratchPart {
+  Buffer* buffer;
+  uint64_t bytes;
+};
+inline void take_scratch(Recorder& recorder, std::initializer_list<ScratchPart> parts, Scratch place = Scratch::inner) {
+  ScratchLayout all, before;
+  for (const ScratchPart& part : parts) all.add(part.bytes);
+  const Buffer& memory = recorder.scratch(all.bytes(), place);
+  for (const ScratchPart& part : parts) *part.buffer = part_of(memory, before.add(part.bytes), part.bytes);
 }
 
 }  // namespace tuff

@@ -32,7 +32,7 @@ constexpr const char* kLabel = "sparse_triangular_solve";
 // Iterations of a dispatch. On a CPU device a batch of one iteration counts as three: one of the loop over batches, and
 // one of the loop within, which is entered twice.
 constexpr uint64_t kBudgetCpu = kMaxLoopIterationsCpu / 3, kBudgetGpu = 1u << 18;
-constexpr uint64_t kMostDispatches = 1u << 16, kMostSolved = 1u << 28;  // bytes of the columns in hand
+constexpr uint64_t kMaxDispatches = 1u << 16, kMaxSolvedBytes = 1u << 28;  // of the columns in hand
 
 // How a workgroup goes through rows (steps.glsl).
 struct Steps {
@@ -54,17 +54,25 @@ uint64_t dispatches_of(const Steps& steps, uint64_t batches, uint64_t entries) {
   return ceil_div(batches + entries / kUnroll + 1, steps.budget);
 }
 
+// Sizes, and lists in scratch memory. There is a row at least.
 struct System {
   Recorder& recorder;
   const SparseTriangularSolveArgs& args;
-  Steps steps;
-  bool empty, finds, sorts;
-  uint64_t columns;  // of X at once
-  uint64_t list, line_bytes, offset_bytes, level_bytes, solved_bytes, state_bytes, held_bytes;
+  const Steps steps = steps_of(recorder);
+  const bool empty = args.nnz == 0, finds = !args.levels_ready, sorts = !empty && (finds || args.transposed());
+  const uint64_t value = std::max<uint64_t>(dtype_size(args.dtype), 4);  // bytes of what is computed with
+  // Of X at once.
+  const uint64_t columns =
+      std::min<uint64_t>(args.n, std::clamp<uint64_t>(kMaxSolvedBytes / (args.rows * value), 1, 1u << 16));
+  const uint64_t state_words = static_cast<uint64_t>(shaders::SparseTriangular::state({}));
+  const uint64_t list = args.nnz * 4, line_bytes = args.rows * 4, offset_bytes = line_bytes + 4,
+                 level_bytes = offset_bytes + line_bytes, solved_bytes = columns * args.rows * value,
+                 state_bytes = std::max<uint64_t>(columns, 1) * state_words * 4,
+                 held_bytes = columns * 2 * steps.workgroup * value;
   // Entries: rows and columns, by column. Rows: offsets as they are stored and by column.
-  Buffer rows, across, sorted, order, row_offsets, column_offsets;
-  Buffer degrees, queue, level, by_level, levels;
-  Buffer solved, state, held;
+  Buffer rows{}, across{}, sorted{}, order{}, row_offsets{}, column_offsets{};
+  Buffer degrees{}, queue{}, level{}, by_level{}, levels{};
+  Buffer solved{}, state{}, held{};
 };
 
 // The offsets of rows in 32 bits. Should they decrease, each is at least the one before, so that rows share no entries
@@ -203,74 +211,33 @@ void record_columns(const System& s, uint64_t first, uint64_t count) {
   }
 }
 
-// Sizes, and the places of all lists in scratch memory.
 System system_of(Recorder& recorder, const SparseTriangularSolveArgs& args) {
-  System s{.recorder = recorder,
-           .args = args,
-           .steps = steps_of(recorder),
-           .empty = args.nnz == 0,
-           .finds = !args.levels_ready,
-           .sorts = args.nnz != 0 && (!args.levels_ready || args.transposed()),
-           .columns = 0,
-           .list = 0,
-           .line_bytes = args.rows * 4,
-           .offset_bytes = (args.rows + 1) * 4,
-           .level_bytes = (2 * args.rows + 1) * 4,
-           .solved_bytes = 0,
-           .state_bytes = 0,
-           .held_bytes = 0,
-           .rows = {},
-           .across = {},
-           .sorted = {},
-           .order = {},
-           .row_offsets = {},
-           .column_offsets = {},
-           .degrees = {},
-           .queue = {},
-           .level = {},
-           .by_level = {},
-           .levels = {},
-           .solved = {},
-           .state = {},
-           .held = {}};
-  const uint64_t value = std::max<uint64_t>(dtype_size(args.dtype), 4);
-  const auto kState = static_cast<uint64_t>(shaders::SparseTriangular::state({}));
-  s.columns = std::min<uint64_t>(args.n, std::clamp<uint64_t>(kMostSolved / (args.rows * value), 1, 1u << 16));
-  s.list = args.nnz * 4;
-  s.solved_bytes = s.columns * args.rows * value;
-  s.state_bytes = std::max<uint64_t>(s.columns, 1) * kState * 4;
-  s.held_bytes = s.columns * 2 * s.steps.workgroup * value;
+  System s{.recorder = recorder, .args = args};
   const uint64_t solves =
       s.columns == 0 ? 0 : checked_mul(ceil_div(args.n, s.columns), dispatches_of(s.steps, args.rows, args.nnz), "n");
   const uint64_t times = std::max(solves, s.finds ? level_dispatches(s) : 0);
-  if (times > kMostDispatches) {
+  if (times > kMaxDispatches) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries for {} columns take {} dispatches, at most {}", args.rows,
-         args.nnz, args.n, times, kMostDispatches);
+         args.nnz, args.n, times, kMaxDispatches);
   }
 
-  struct Part {
-    Buffer* buffer;
-    uint64_t bytes, at;
-  };
   const uint64_t sorted = s.sorts ? s.list : 0, found = s.finds ? s.line_bytes : 0;
-  Part parts[] = {{&s.rows, sorted, 0},
-                  {&s.across, sorted, 0},
-                  {&s.sorted, sorted, 0},
-                  {&s.order, sorted, 0},
-                  {&s.row_offsets, s.offset_bytes, 0},
-                  {&s.column_offsets, s.sorts ? s.offset_bytes : 0, 0},
-                  {&s.degrees, found, 0},
-                  {&s.queue, found, 0},
-                  {&s.level, found, 0},
-                  {&s.by_level, found, 0},
-                  {&s.levels, args.levels == nullptr ? s.level_bytes : 0, 0},
-                  {&s.solved, s.solved_bytes, 0},
-                  {&s.state, s.state_bytes, 0},
-                  {&s.held, s.held_bytes, 0}};
-  ScratchLayout layout;
-  for (Part& part : parts) part.at = layout.add(part.bytes);
-  const Buffer memory = recorder.scratch(layout.bytes(), Scratch::outermost);
-  for (const Part& part : parts) *part.buffer = part_of(memory, part.at, part.bytes);
+  take_scratch(recorder,
+               {{&s.rows, sorted},
+                {&s.across, sorted},
+                {&s.sorted, sorted},
+                {&s.order, sorted},
+                {&s.row_offsets, s.offset_bytes},
+                {&s.column_offsets, s.sorts ? s.offset_bytes : 0},
+                {&s.degrees, found},
+                {&s.queue, found},
+                {&s.level, found},
+                {&s.by_level, found},
+                {&s.levels, args.levels == nullptr ? s.level_bytes : 0},
+                {&s.solved, s.solved_bytes},
+                {&s.state, s.state_bytes},
+                {&s.held, s.held_bytes}},
+               Scratch::outermost);
   if (args.levels != nullptr) s.levels = *args.levels;
   return s;
 }
