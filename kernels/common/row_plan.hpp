@@ -55,4 +55,28 @@ inline RowSegments cut_rows(const StreamDevice& device, uint64_t rows, uint64_t 
   return {ceil_div(extent, size), size};
 }
 
+// What one dispatch takes of rows: whole ones, or some segments of one. `part` is the number of the first segment.
+struct RowPiece {
+  uint64_t row, rows, begin, extent, segments, part;
+};
+
+template <typename Visit>
+void for_each_piece(uint64_t most, uint64_t rows, uint64_t extent, const RowSegments& cut, const Visit& visit) {
+  if (extent <= most) {
+    uint64_t step = most / extent;
+    if (step >= 8) step -= step % 8;  // keeps pieces as aligned as the whole
+    for (uint64_t row = 0; row < rows; row += step) {
+      visit(RowPiece{row, std::min(step, rows - row), 0, extent, cut.count, row * cut.count});
+    }
+    return;
+  }
+  const uint64_t step = most / cut.size;
+  for (uint64_t row = 0; row < rows; ++row) {
+    for (uint64_t s = 0; s < cut.count; s += step) {
+      const uint64_t count = std::min(step, cut.count - s), begin = s * cut.size;
+      visit(RowPiece{row, 1, begin, std::min(count * cut.size, extent - begin), count, row * cut.count + s});
+    }
+  }
+}
+
 }  // namespace tuff

@@ -148,7 +148,6 @@ void dispatch_split(const Task& task, int mode, uint64_t first, const shaders::N
 void record_split_rows(const Task& task) {
   const NormArgs& args = task.args;
   const RowSegments segments = cut_rows(task.device, task.rows, task.extent);
-  const uint64_t piece = task.device.piece;
   const bool two = segments.count > 1 || task.residual != nullptr;
   const Buffer* partials = two ? &task.recorder.scratch(task.rows * segments.count * partial_bytes(task)) : nullptr;
 
@@ -163,34 +162,17 @@ void record_split_rows(const Task& task) {
                                       .inner = narrow(args.inner),
                                       .channels = narrow(task.channels),
                                       .groups = narrow(args.groups)};
-    if (task.extent <= piece) {
-      uint64_t step = piece / task.extent;
-      if (step >= 8) step -= step % 8;
-      for (uint64_t row = 0; row < task.rows; row += step) {
-        const uint64_t rows = std::min(step, task.rows - row);
-        push.rows = narrow(rows);
-        push.extent = narrow(task.extent);
-        push.segments = narrow(segments.count);
-        push.first_row = narrow(row % args.groups);
-        dispatch_split(pass, mode, row * task.extent, push, partials, row * segments.count,
-                       two ? rows * segments.count : 0);
-      }
-      continue;
-    }
-    const uint64_t step = piece / segments.size;
-    for (uint64_t row = 0; row < task.rows; ++row) {
-      for (uint64_t s = 0; s < segments.count; s += step) {
-        const uint64_t count = std::min(step, segments.count - s), begin = s * segments.size;
-        push.rows = 1;
-        push.extent = narrow(std::min(count * segments.size, task.extent - begin));
-        push.segments = narrow(count);
-        push.begin = narrow(begin);
-        push.first_row = narrow(row % args.groups);
-        // The first pass writes the partial results of its own segments; the second reads those of the whole row.
-        dispatch_split(pass, mode, row * task.extent + begin, push, partials,
-                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count);
-      }
-    }
+    for_each_piece(task.device.piece, task.rows, task.extent, segments, [&](const RowPiece& piece) {
+      push.rows = narrow(piece.rows);
+      push.extent = narrow(piece.extent);
+      push.segments = narrow(piece.segments);
+      push.begin = narrow(piece.begin);
+      push.first_row = narrow(piece.row % args.groups);
+      // The first pass writes the partial results of its own segments; the second reads those of whole rows.
+      const uint64_t first = mode == 2 ? piece.row * segments.count : piece.part;
+      const uint64_t partial = mode == 0 ? 0 : piece.rows * (mode == 2 ? segments.count : piece.segments);
+      dispatch_split(pass, mode, piece.row * task.extent + piece.begin, push, partials, first, partial);
+    });
   }
 }
 

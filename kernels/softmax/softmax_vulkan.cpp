@@ -166,44 +166,24 @@ void record_split_rows(const Task& task) {
   const uint32_t lanes = alone ? task.device.largest : task.device.workgroup;
   const RowSegments segments =
       alone ? RowSegments{1, (task.extent + 7) / 8 * 8} : cut_rows(task.device, task.outer, task.extent);
-  const uint64_t piece = task.device.piece;
   const Buffer* partials =
       segments.count > 1 ? &task.recorder.scratch(task.outer * segments.count * 2 * task.value_bytes()) : nullptr;
-  const auto narrow = [](uint64_t value) { return static_cast<uint32_t>(value); };
   shaders::SoftmaxSplitRows::Push push{.segment = narrow(segments.size),
                                        .total_segments = narrow(segments.count),
                                        .mask_extent = task.mask.buffer != nullptr ? narrow(task.extent) : 0};
 
   for (int mode = partials ? 1 : 0; mode <= (partials ? 2 : 0); ++mode) {
-    if (task.extent <= piece) {
-      uint64_t step = piece / task.extent;
-      if (step >= 8) step -= step % 8;
-      for (uint64_t row = 0; row < task.outer; row += step) {
-        const uint64_t rows = std::min(step, task.outer - row);
-        push.rows = narrow(rows);
-        push.extent = narrow(task.extent);
-        push.segments = narrow(segments.count);
-        push_input(task, row, push);
-        dispatch_split(task, mode, row * task.extent, push, partials, row * segments.count,
-                       partials ? rows * segments.count : 0, lanes);
-      }
-      continue;
-    }
-    const uint64_t step = piece / segments.size;
-    for (uint64_t row = 0; row < task.outer; ++row) {
-      for (uint64_t s = 0; s < segments.count; s += step) {
-        const uint64_t count = std::min(step, segments.count - s);
-        const uint64_t begin = s * segments.size;
-        push.rows = 1;
-        push.extent = narrow(std::min(count * segments.size, task.extent - begin));
-        push.segments = narrow(count);
-        push.mask_begin = task.mask.buffer != nullptr ? narrow(begin) : 0;
-        push_input(task, row, push);
-        // The first pass writes the partial results of its own segments; the second reads those of the whole row.
-        dispatch_split(task, mode, row * task.extent + begin, push, partials,
-                       row * segments.count + (mode == 1 ? s : 0), mode == 1 ? count : segments.count, lanes);
-      }
-    }
+    for_each_piece(task.device.piece, task.outer, task.extent, segments, [&](const RowPiece& piece) {
+      push.rows = narrow(piece.rows);
+      push.extent = narrow(piece.extent);
+      push.segments = narrow(piece.segments);
+      push.mask_begin = task.mask.buffer != nullptr ? narrow(piece.begin) : 0;
+      push_input(task, piece.row, push);
+      // The first pass writes the partial results of its own segments; the second reads those of whole rows.
+      const uint64_t first = mode == 2 ? piece.row * segments.count : piece.part;
+      const uint64_t partial = mode == 0 ? 0 : piece.rows * (mode == 2 ? segments.count : piece.segments);
+      dispatch_split(task, mode, piece.row * task.extent + piece.begin, push, partials, first, partial, lanes);
+    });
   }
 }
 
