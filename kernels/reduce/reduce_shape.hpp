@@ -56,7 +56,7 @@ inline RowShape row_shape(const StreamDevice& device, uint64_t pieces, uint64_t 
     const uint32_t lanes = narrow ? 1 : device.subgroup;
     const uint64_t taken = pieces * lanes / device.subgroup;  // workgroups, if each processed its rows in one step
     const uint64_t run = few_values(std::min(taken / (8 * device.cores), 4096 / blocks), 1, 64);
-    return {lanes, device.subgroup, blocks >= 4 ? 4u : 1u, static_cast<uint32_t>(run), false};
+    return {lanes, device.subgroup, blocks >= 4 && most > 1 ? 4u : 1u, static_cast<uint32_t>(run), false};
   }
   const auto unroll_of = [most](uint64_t each) {
     each = std::min(each, most);

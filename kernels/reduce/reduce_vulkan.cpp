@@ -19,7 +19,7 @@
 // every 32 steps, are at most 32 + count / (32 UNROLL) + 2 UNROLL for a lane with `count` blocks:
 //   rows, GPU      count <= 4096 (2^22 elements, 256 lanes, UNROLL 8)        c <= 64
 //                  count <= 32768 (a subgroup of 32 where rows are many)     c <= 176
-//   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72
+//   rows, CPU      count <= 4096 (2^17 elements, 8 lanes, UNROLL 4)          c <= 72; var and std (UNROLL 1) c <= 162
 //   columns        count <= 4096 (one chain for each column with TUFF_SPAN)   c <= 162
 // The trees of the stages add log2 of the lanes. argmax and argmin: reduce_arg_vulkan.cpp.
 #include <algorithm>
@@ -112,7 +112,8 @@ int split_of(const Reduction& reduction, int32_t dtype, Ends ends, uint32_t widt
 uint32_t most_in_flight(const Reduction& reduction, uint32_t parts, int split) {
   if (split == 2) return 4;
   const auto words = static_cast<uint32_t>(dtype_size(reduction.value) / 4);
-  // Mean, squares and count of each.
+  // Mean, squares and count of each. On a CPU a second chain spills: 0.2 to 0.6 of the rate.
+  if (has_moments(reduction.op) && reduction.device.cpu) return 1;
   if (has_moments(reduction.op)) return std::bit_floor(std::max(4 / (words * parts), 1u));
   const bool keeps_nan = reduction.op.selects && (reduction.value == TUFF_F32 || reduction.value == TUFF_F64);
   return keeps_nan ? std::bit_floor(5 / (words * parts)) : std::bit_floor(32 / ((split == 1 ? 3 : 2 * words) * parts));
@@ -228,6 +229,7 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
   const DeviceTraits& traits = reduction.recorder.traits();
   const uint32_t width = column_width(stage.inner, from.dtype), parts = std::max(width / 4, 1u);
   const int vector = vector_mode(traits, width > 1 && from.aligned() && to.aligned());
+  const int split = split_of(reduction, from.dtype, ends, width, vector != 0);
   const uint64_t results = outer * stage.segments * (stage.inner / width);
   const uint64_t rows = ceil_div(stage.length, stage.segments);
   const uint32_t workgroup =
@@ -251,9 +253,9 @@ void dispatch_columns(const Reduction& reduction, const Stage& stage, uint64_t o
                                        .prepare = ends.prepare,
                                        .run = reduction.device.fixed_run(run),
                                        .span = span,
-                                       .split = split_of(reduction, from.dtype, ends, width, vector != 0),
+                                       .split = split,
                                        .state = has_moments(reduction.op),
-                                       .unroll = rows >= 4 ? 4 : 1,
+                                       .unroll = rows >= 4 && most_in_flight(reduction, parts, split) > 1 ? 4 : 1,
                                        .v_type = reduction.value,
                                        .vector = vector,
                                        .width = width,
