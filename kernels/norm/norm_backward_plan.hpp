@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/prepared_recording.hpp"
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "planning/forced_variant.hpp"
@@ -28,8 +29,7 @@ inline Parts parts_of(uint64_t images, uint64_t of_image, uint64_t sets, uint64_
   return {images * of_image, of_image, sets * of_image, cuts, size, last, images * sets * of_image};
 }
 
-struct Task {
-  Recorder& recorder;
+struct Task : PreparedRecording {
   const char* name;
   int32_t dtype, weight_type;
   bool centred, by_channel;                 // by_channel: batch norm
@@ -37,29 +37,13 @@ struct Task {
   double epsilon;
   const Buffer *input, *slope, *weight;
   StreamDevice device;
-  bool prepares = false;  // makes what the dispatches need only
 
   Task(Recorder& to, const char* label, int32_t type, int32_t of_weights)
-      : recorder(to),
+      : PreparedRecording(to),
         name(label),
         dtype(type),
         weight_type(of_weights),
         device(stream_device(to.traits(), forced_variant<"TUFF_NORM_VARIANT">(), dtype_size(computed_type(type)))) {}
-
-  void send(const KernelRequest& kernel, const Dispatch& dispatch) const {
-    prepares ? recorder.prepare(kernel, dispatch) : recorder.dispatch(kernel, dispatch);
-  }
-  // Records by visit(). Where `several` dispatches change operands, what all of them need is there before the first: a
-  // call that fails has no effect, and running statistics do not follow twice because a call is repeated.
-  template <typename Visit>
-  void record(bool several, const Visit& visit) {
-    if (several && recorder.prepares()) {
-      prepares = true;
-      visit();
-      prepares = false;
-    }
-    visit();
-  }
 
   uint64_t element() const { return dtype_size(dtype); }
   uint64_t block() const { return 4 * block_parts(dtype); }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/prepared_recording.hpp"
 #include "kernels/common/scratch_parts.hpp"
 #include "kernels/optimizer/optimizer.hpp"
 #include "kernels/optimizer/tensor_list.hpp"
@@ -44,19 +45,13 @@ Numbers numbers_of(const OptimizerArgs& args) {
   return numbers;
 }
 
-struct Task {
-  Recorder& recorder;
+struct Task : PreparedRecording {
   const OptimizerArgs& args;
   StreamDevice device;
   TensorList list;
   Numbers numbers;
   bool has_state;
-  Buffer state, sums, ratios;  // parts of scratch memory
-  bool prepares = false;       // compiles the kernels only
-
-  void send(const KernelRequest& kernel, const Dispatch& dispatch) const {
-    prepares ? recorder.prepare(kernel, dispatch) : recorder.dispatch(kernel, dispatch);
-  }
+  Buffer state = {}, sums = {}, ratios = {};  // parts of scratch memory
 };
 
 void record_state(const Task& task) {
@@ -151,7 +146,7 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
       .groups_linear(piece.groups, task.recorder.traits())
       .work(elements * static_cast<double>(moved), elements * kFlops);
   define_each(kernel, dispatch);
-  if (!task.prepares)
+  if (!task.prepares())
     log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
         dtype_name(args.dtype), part.count, task.list.elements(piece), piece.groups, task.device.workgroup,
         task.list.run());
@@ -190,7 +185,7 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
   };
   const bool has_state =
       args.steps != nullptr || args.rate_factor != nullptr || args.gradient_factor != nullptr || args.skip != nullptr;
-  Task task{recorder,
+  Task task{PreparedRecording(recorder),
             args,
             device,
             TensorList(traits, device, args.sizes, 4 * block_parts(args.dtype),
@@ -200,10 +195,7 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
                                 aligned_in(args.second_moments, i);
                        }),
             numbers_of(args),
-            has_state,
-            {},
-            {},
-            {}};
+            has_state};
   if (task.list.parts().empty()) return;
   const bool lamb = args.algorithm == TUFF_OPTIMIZER_LAMB;
   if (has_state || lamb) {
@@ -216,20 +208,16 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
     task.sums = part_of(scratch, sums, sum_bytes);
     task.ratios = part_of(scratch, ratios, ratio_bytes);
   }
-  // A step that ends in the middle could not be repeated, so all kernels are there before the first changes anything.
-  const bool several = has_state || lamb || task.list.pieces() > 1;
-  for (const bool prepares : {true, false}) {
-    if (prepares && !(several && recorder.prepares())) continue;
-    task.prepares = prepares;
+  task.record(has_state || lamb || task.list.pieces() > 1, [&] {
     if (has_state) record_state(task);
     if (!lamb) {
       task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::all); });
-      continue;
+      return;
     }
     task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::moments); });
     for (const Part& part : task.list.parts()) record_ratio(task, part);
     task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::parameters); });
-  }
+  });
 }
 
 }  // namespace tuff
