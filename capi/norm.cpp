@@ -157,7 +157,7 @@ tuff_status tuff_norm_backward(tuff_stream stream, const tuff_norm_backward_desc
     const int32_t of_weights = weight_type(desc);
     const bool by_channel = desc.kind == TUFF_NORM_GROUP && desc.groups == 0;
     target->run(tuff::operations::norm_backward(
-        {desc.dtype, desc.kind, of_weights, desc.statistics_type != 0 ? desc.statistics_type : of_weights, desc.frozen,
+        {desc.dtype, desc.kind, of_weights, desc.statistics_type != 0 ? desc.statistics_type : TUFF_F32, desc.frozen,
          desc.batch, desc.channels, desc.inner, by_channel ? desc.channels : desc.groups, desc.epsilon, input, weight,
          output_gradient, mean, variance, input_gradient, weight_gradient, bias_gradient}));
   });

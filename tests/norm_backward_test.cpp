@@ -235,7 +235,7 @@ void expect_right(tuff_context context, const BackwardCase& s, const std::vector
       of_weight(context, s.weights(), s.channels, s.shift), of_bias(context, s.weights(), s.channels, s.shift);
   const StoredTensor& of_input = s.place == Place::onto_input ? input : s.place == Place::onto_slope ? slope : apart;
   tuff_norm_backward_desc desc = describe(s);
-  if (statistics_in_f32) desc.statistics_type = TUFF_F32;
+  if (!statistics_in_f32) desc.statistics_type = s.weights();
   desc.input = input, desc.output_gradient = slope;
   if (s.weight) desc.weight = w;
   if (s.given != Given::no) desc.mean = m, desc.variance = v;
@@ -463,6 +463,12 @@ TEST_P(NormBackwardOnce, BadArguments) {
   expect_bad(kUnsupported, "weight_type", [](Desc& d) { d.weight_type = TUFF_F16; });
   expect_bad(kArgument, "weight_type", [](Desc& d) { d.weight_type = 77; });
   expect_bad(kUnsupported, "statistics_type", [](Desc& d) { d.statistics_type = TUFF_BF16; });
+  // Statistics of 16 bits that are not said to be so are too short.
+  const TypedTensor statistics(context(), TUFF_F16, Bytes(48)), halves(context(), TUFF_F16, Bytes(480));
+  expect_bad(kArgument, "mean", [&](Desc& d) {
+    d.dtype = d.weight_type = TUFF_F16, d.kind = TUFF_NORM_BATCH, d.mean = d.variance = statistics;
+    d.input = d.output_gradient = halves, d.weight_gradient = d.bias_gradient = 0;
+  });
   expect_bad(kArgument, "epsilon", [](Desc& d) { d.epsilon = -1; });
   expect_bad(kArgument, "epsilon", [](Desc& d) { d.epsilon = NAN; });
   expect_bad(kArgument, "frozen", [](Desc& d) { d.kind = TUFF_NORM_BATCH, d.frozen = 2; });

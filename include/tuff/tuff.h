@@ -1710,7 +1710,7 @@ typedef struct tuff_norm_backward_desc {
   int32_t dtype;           /* of input and both its gradients: TUFF_F32, TUFF_F16 or TUFF_BF16 */
   int32_t kind;            /* TUFF_NORM_* */
   int32_t weight_type;     /* of weight, weight_gradient and bias_gradient: dtype (or 0) or TUFF_F32 */
-  int32_t statistics_type; /* of mean and variance: weight_type (or 0) or TUFF_F32 */
+  int32_t statistics_type; /* of mean and variance: TUFF_F32 (or 0) or weight_type */
   int32_t frozen;          /* BATCH: 1: mean and variance are constants */
   uint64_t batch, channels, inner; /* input is [batch][channels][inner]. LAYER, RMS: rows, cols and 1 */
   uint64_t groups;                 /* GROUP: 0: channels, which is instance norm. Otherwise 0 */

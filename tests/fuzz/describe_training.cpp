@@ -267,8 +267,8 @@ void draw_norm_backward(Draft& d) {
   if (draw.one_in(2)) d.input("weight", weights, used);
   if (given) {
     const bool in_f32 = draw.one_in(2);
-    if (in_f32) d.set("statistics_type", TUFF_F32);
     const int32_t type = in_f32 ? static_cast<int32_t>(TUFF_F32) : weights;
+    d.set("statistics_type", in_f32 && draw.one_in(2) ? 0 : type);
     d.input("mean", type, used), d.input("variance", type, used, Fill::positive);
   }
   const double together = static_cast<double>(of_batch ? batch * inner : channels / groups * inner);
