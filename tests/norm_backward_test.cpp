@@ -464,7 +464,7 @@ TEST_P(NormBackwardOnce, BadArguments) {
   expect_bad(kArgument, "weight_type", [](Desc& d) { d.weight_type = 77; });
   expect_bad(kUnsupported, "statistics_type", [](Desc& d) { d.statistics_type = TUFF_BF16; });
   // Statistics of 16 bits that are not said to be so are too short.
-  const TypedTensor statistics(context(), TUFF_F16, Bytes(48)), halves(context(), TUFF_F16, Bytes(480));
+  const OwnBuffer statistics(context(), 48), halves(context(), 480);
   expect_bad(kArgument, "mean", [&](Desc& d) {
     d.dtype = d.weight_type = TUFF_F16, d.kind = TUFF_NORM_BATCH, d.mean = d.variance = statistics;
     d.input = d.output_gradient = halves, d.weight_gradient = d.bias_gradient = 0;
