@@ -205,293 +205,252 @@ TEST_P(Structures, MemoryStructures) {
   close(info.fd);
 }
 
-// Operations without elements: valid descriptors that change nothing.
-TEST_P(Structures, OperationStructures) {
-  const auto operation = []<typename T>(T desc) {
-    desc.struct_size = sizeof(T);
-    desc.dtype = F;
-    return desc;
-  };
-  expect_checked("tuff_gemm_ex", operation(tuff_gemm_desc{}), false,
-                 [&](const tuff_gemm_desc* d) { return tuff_gemm_ex(context(), d); }, {104, 160});
-  expect_checked("tuff_batched_gemm_ex", operation(tuff_batched_gemm_desc{}), false,
-                 [&](const tuff_batched_gemm_desc* d) { return tuff_batched_gemm_ex(context(), d); }, {136, 232});
-  auto product = operation(tuff_gemm_desc{});
-  product.reserved = 1;
-  EXPECT_FAILS(tuff_gemm_ex(context(), &product), kArgument, "tuff_gemm_ex", "reserved");
-  auto batch = operation(tuff_batched_gemm_desc{});
-  batch.reserved = -1;
-  EXPECT_FAILS(tuff_batched_gemm_ex(context(), &batch), kArgument, "tuff_batched_gemm_ex", "reserved");
+// The valid descriptors that change nothing below, each without elements. A function and its name:
+#define NAMED(function) #function, function
+
+template <typename T>
+T operation(T desc) {
+  desc.struct_size = sizeof(T);
+  desc.dtype = F;
+  return desc;
+}
+
+class StructuresOfOperations : public OnBackend {
+ protected:
+  template <typename T>
+  void expect_taken(const char* name, tuff_status (*call)(tuff_context, const T*), const T& desc,
+                    const std::vector<size_t>& earlier = {}) {
+    expect_checked(
+        name, desc, false, [&](const T* d) { return call(context(), d); }, earlier);
+  }
+  template <typename T>
+  void expect_reserved_refused(const char* name, tuff_status (*call)(tuff_context, const T*), T desc) {
+    desc.reserved = 1;
+    EXPECT_FAILS(call(context(), &desc), kArgument, name, "reserved");
+  }
+};
+
+TEST_P(StructuresOfOperations, Products) {
+  expect_taken(NAMED(tuff_gemm_ex), operation(tuff_gemm_desc{}), {104, 160});
+  expect_taken(NAMED(tuff_batched_gemm_ex), operation(tuff_batched_gemm_desc{}), {136, 232});
+  expect_reserved_refused(NAMED(tuff_gemm_ex), operation(tuff_gemm_desc{}));
+  expect_reserved_refused(NAMED(tuff_batched_gemm_ex), operation(tuff_batched_gemm_desc{}));
+  auto quantize = operation(tuff_quantize_desc{});
+  quantize.format = TUFF_QUANT_I8, quantize.rank = 2, quantize.shape[1] = 1;
+  expect_taken(NAMED(tuff_quantize), quantize);
+  auto dequantize = operation(tuff_dequantize_desc{});
+  dequantize.format = TUFF_QUANT_I8, dequantize.rank = 2, dequantize.shape[1] = 1;
+  expect_taken(NAMED(tuff_dequantize), dequantize);
+  auto qgemm = sized<tuff_qgemm_desc>();
+  qgemm.format = TUFF_QUANT_I8, qgemm.a_type = TUFF_F32;
+  expect_taken(NAMED(tuff_qgemm), qgemm);
+}
+
+TEST_P(StructuresOfOperations, Windows) {
   auto conv = operation(tuff_conv2d_desc{});
   for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
   conv.filter_shape[0] = 1;
-  expect_checked("tuff_conv2d_ex", conv, false, [&](const tuff_conv2d_desc* d) { return tuff_conv2d_ex(context(), d); },
-                 {176});
+  expect_taken(NAMED(tuff_conv2d_ex), conv, {176});
   conv.precision = 4;
   EXPECT_FAILS(tuff_conv2d_ex(context(), &conv), kArgument, "tuff_conv2d_ex", "precision");
   auto line = operation(tuff_conv1d_desc{});
   for (int i = 1; i < 3; ++i) line.in_shape[i] = line.filter_shape[i] = line.out_shape[i] = 1;
   line.filter_shape[0] = 1;
-  line.reserved = 1;
-  EXPECT_FAILS(tuff_conv1d_ex(context(), &line), kArgument, "tuff_conv1d_ex", "reserved");
-  line.reserved = 0;
-  expect_checked("tuff_conv1d_ex", line, false,
-                 [&](const tuff_conv1d_desc* d) { return tuff_conv1d_ex(context(), d); });
+  expect_taken(NAMED(tuff_conv1d_ex), line);
+  expect_reserved_refused(NAMED(tuff_conv1d_ex), line);
   auto volume = operation(tuff_conv3d_desc{});
   for (int i = 1; i < 5; ++i) volume.in_shape[i] = volume.filter_shape[i] = volume.out_shape[i] = 1;
   volume.filter_shape[0] = 1;
-  expect_checked("tuff_conv3d_ex", volume, false,
-                 [&](const tuff_conv3d_desc* d) { return tuff_conv3d_ex(context(), d); });
+  expect_taken(NAMED(tuff_conv3d_ex), volume);
   auto back = operation(tuff_conv_transpose2d_desc{});
   for (int i = 1; i < 4; ++i) back.in_shape[i] = back.filter_shape[i] = back.out_shape[i] = 1;
   back.filter_shape[0] = 1;
-  expect_checked("tuff_conv_transpose2d_ex", back, false,
-                 [&](const tuff_conv_transpose2d_desc* d) { return tuff_conv_transpose2d_ex(context(), d); });
+  expect_taken(NAMED(tuff_conv_transpose2d_ex), back);
   auto gradient = operation(tuff_conv_backward_desc{});  // of no images by no filters
   gradient.spatial = 1, gradient.in_shape[2] = gradient.filter_shape[2] = gradient.out_shape[2] = 1;
-  expect_checked("tuff_conv_backward_data", gradient, false,
-                 [&](const tuff_conv_backward_desc* d) { return tuff_conv_backward_data(context(), d); });
-  expect_checked("tuff_conv_backward_filter", gradient, false,
-                 [&](const tuff_conv_backward_desc* d) { return tuff_conv_backward_filter(context(), d); });
-  gradient.reserved = 1;
-  EXPECT_FAILS(tuff_conv_backward_data(context(), &gradient), kArgument, "tuff_conv_backward_data", "reserved");
+  expect_taken(NAMED(tuff_conv_backward_data), gradient);
+  expect_taken(NAMED(tuff_conv_backward_filter), gradient);
+  expect_reserved_refused(NAMED(tuff_conv_backward_data), gradient);
+  auto pool = operation(tuff_pool_desc{});
+  pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
+  expect_taken(NAMED(tuff_max_pool), pool);
+  expect_taken(NAMED(tuff_avg_pool), pool);
+  auto pool_backward = operation(tuff_pool_backward_desc{});
+  pool_backward.spatial = 1, pool_backward.in_shape[0] = pool_backward.out_shape[0] = pool_backward.kernel[0] = 1;
+  expect_taken(NAMED(tuff_pool_backward), pool_backward);
+  expect_reserved_refused(NAMED(tuff_pool_backward), pool_backward);
+  auto resize = operation(tuff_resize_desc{});
+  resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
+  expect_taken(NAMED(tuff_resize), resize);
+}
+
+TEST_P(StructuresOfOperations, Attention) {
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
-  expect_checked("tuff_attention_ex", attend, false,
-                 [&](const tuff_attention_desc* d) { return tuff_attention_ex(context(), d); }, {96});
-  attend.reserved = 1;
-  EXPECT_FAILS(tuff_attention_ex(context(), &attend), kArgument, "tuff_attention_ex", "reserved");
+  expect_taken(NAMED(tuff_attention_ex), attend, {96});
+  expect_reserved_refused(NAMED(tuff_attention_ex), attend);
   auto attend_backward = operation(tuff_attention_backward_desc{});
   attend_backward.seq_q = attend_backward.seq_kv = attend_backward.head_dim = 1;
-  expect_checked("tuff_attention_backward", attend_backward, false,
-                 [&](const tuff_attention_backward_desc* d) { return tuff_attention_backward(context(), d); });
+  expect_taken(NAMED(tuff_attention_backward), attend_backward);
+  auto rope = operation(tuff_rope_desc{});
+  rope.head_dim = 4;
+  expect_taken(NAMED(tuff_rope_ex), rope);
+  expect_reserved_refused(NAMED(tuff_rope_ex), rope);
+  auto rnn = operation(tuff_rnn_desc{});
+  rnn.input_size = rnn.hidden_size = 1;
+  expect_taken(NAMED(tuff_rnn), rnn);
+  auto rnn_backward = operation(tuff_rnn_backward_desc{});
+  rnn_backward.input_size = rnn_backward.hidden_size = 1;
+  expect_taken(NAMED(tuff_rnn_backward), rnn_backward);
+}
+
+TEST_P(StructuresOfOperations, Rows) {
   auto reduction = operation(tuff_reduce_desc{});
   reduction.op = TUFF_REDUCE_SUM, reduction.rank = 2, reduction.axis = 1, reduction.shape[1] = 5;
-  expect_checked("tuff_reduce_ex", reduction, false,
-                 [&](const tuff_reduce_desc* d) { return tuff_reduce_ex(context(), d); }, {104});
-  reduction.reserved = 1;
-  EXPECT_FAILS(tuff_reduce_ex(context(), &reduction), kArgument, "tuff_reduce_ex", "reserved");
-  auto unary = operation(tuff_unary_desc{});
-  unary.op = TUFF_UNARY_NEG;
-  expect_checked("tuff_unary_ex", unary, false, [&](const tuff_unary_desc* d) { return tuff_unary_ex(context(), d); },
-                 {40});
-  unary.reserved = 1;
-  EXPECT_FAILS(tuff_unary_ex(context(), &unary), kArgument, "tuff_unary_ex", "reserved");
-  auto binary = operation(tuff_binary_desc{});
-  binary.op = TUFF_BINARY_ADD;
-  expect_checked("tuff_binary_ex", binary, false,
-                 [&](const tuff_binary_desc* d) { return tuff_binary_ex(context(), d); }, {48});
-  binary.reserved = 1;
-  EXPECT_FAILS(tuff_binary_ex(context(), &binary), kArgument, "tuff_binary_ex", "reserved");
+  expect_taken(NAMED(tuff_reduce_ex), reduction, {104});
+  expect_reserved_refused(NAMED(tuff_reduce_ex), reduction);
   auto normalise = operation(tuff_softmax_desc{});
   normalise.rank = 2, normalise.axis = 1, normalise.shape[1] = 5;
-  expect_checked("tuff_softmax_ex", normalise, false,
-                 [&](const tuff_softmax_desc* d) { return tuff_softmax_ex(context(), d); }, {96});
+  expect_taken(NAMED(tuff_softmax_ex), normalise, {96});
   auto layer = operation(tuff_layer_norm_desc{});
   layer.cols = 1;
-  expect_checked("tuff_layer_norm_ex", layer, false,
-                 [&](const tuff_layer_norm_desc* d) { return tuff_layer_norm_ex(context(), d); });
-  layer.reserved = 1;
-  EXPECT_FAILS(tuff_layer_norm_ex(context(), &layer), kArgument, "tuff_layer_norm_ex", "reserved");
+  expect_taken(NAMED(tuff_layer_norm_ex), layer);
+  expect_reserved_refused(NAMED(tuff_layer_norm_ex), layer);
   auto rms = operation(tuff_rms_norm_desc{});
   rms.cols = 1;
-  expect_checked("tuff_rms_norm_ex", rms, false,
-                 [&](const tuff_rms_norm_desc* d) { return tuff_rms_norm_ex(context(), d); });
-  rms.reserved = 1;
-  EXPECT_FAILS(tuff_rms_norm_ex(context(), &rms), kArgument, "tuff_rms_norm_ex", "reserved");
+  expect_taken(NAMED(tuff_rms_norm_ex), rms);
+  expect_reserved_refused(NAMED(tuff_rms_norm_ex), rms);
   auto group = operation(tuff_group_norm_desc{});
   group.channels = group.inner = 1;
-  expect_checked("tuff_group_norm_ex", group, false,
-                 [&](const tuff_group_norm_desc* d) { return tuff_group_norm_ex(context(), d); });
-  group.reserved = 1;
-  EXPECT_FAILS(tuff_group_norm_ex(context(), &group), kArgument, "tuff_group_norm_ex", "reserved");
+  expect_taken(NAMED(tuff_group_norm_ex), group);
+  expect_reserved_refused(NAMED(tuff_group_norm_ex), group);
   auto stored = operation(tuff_batch_norm_desc{});
-  expect_checked("tuff_batch_norm_ex", stored, false,
-                 [&](const tuff_batch_norm_desc* d) { return tuff_batch_norm_ex(context(), d); });
-  stored.reserved = 1;
-  EXPECT_FAILS(tuff_batch_norm_ex(context(), &stored), kArgument, "tuff_batch_norm_ex", "reserved");
+  expect_taken(NAMED(tuff_batch_norm_ex), stored);
+  expect_reserved_refused(NAMED(tuff_batch_norm_ex), stored);
+  auto scan = operation(tuff_scan_desc{});
+  scan.rank = 1;
+  expect_taken(NAMED(tuff_cumsum), scan);
+  expect_taken(NAMED(tuff_cumprod), scan);
+  expect_taken(NAMED(tuff_cummax), scan);
+  expect_taken(NAMED(tuff_cummin), scan);
+  expect_taken(NAMED(tuff_cumlogsumexp), scan);
+  auto sort = operation(tuff_sort_desc{});
+  sort.rank = 1;
+  expect_taken(NAMED(tuff_sort), sort);
+  auto fft = operation(tuff_fft_desc{});
+  fft.kind = TUFF_FFT_COMPLEX, fft.rank = 2, fft.shape[1] = 1;
+  expect_taken(NAMED(tuff_fft), fft);
+  expect_reserved_refused(NAMED(tuff_fft), fft);
+}
+
+TEST_P(StructuresOfOperations, Elements) {
+  auto unary = operation(tuff_unary_desc{});
+  unary.op = TUFF_UNARY_NEG;
+  expect_taken(NAMED(tuff_unary_ex), unary, {40});
+  expect_reserved_refused(NAMED(tuff_unary_ex), unary);
+  auto binary = operation(tuff_binary_desc{});
+  binary.op = TUFF_BINARY_ADD;
+  expect_taken(NAMED(tuff_binary_ex), binary, {48});
+  expect_reserved_refused(NAMED(tuff_binary_ex), binary);
+  auto cast = sized<tuff_cast_desc>();
+  cast.input_type = F, cast.output_type = TUFF_I8;
+  expect_taken(NAMED(tuff_cast_ex), cast);
+  expect_reserved_refused(NAMED(tuff_cast_ex), cast);
+  auto random = operation(tuff_random_desc{});
+  random.distribution = TUFF_RANDOM_NORMAL;
+  expect_taken(NAMED(tuff_random), random);
+  expect_reserved_refused(NAMED(tuff_random), random);
+  expect_taken(NAMED(tuff_dropout), operation(tuff_dropout_desc{}));
+}
+
+TEST_P(StructuresOfOperations, Shapes) {
   auto permuted = operation(tuff_permute_desc{});
   permuted.rank = 2, permuted.order[0] = 1, permuted.shape[1] = 5;
-  expect_checked("tuff_permute_ex", permuted, false,
-                 [&](const tuff_permute_desc* d) { return tuff_permute_ex(context(), d); });
-  permuted.reserved = 1;
-  EXPECT_FAILS(tuff_permute_ex(context(), &permuted), kArgument, "tuff_permute_ex", "reserved");
-  auto cast = tuff_cast_desc{};
-  cast.struct_size = sizeof cast, cast.input_type = F, cast.output_type = TUFF_I8;
-  expect_checked("tuff_cast_ex", cast, false, [&](const tuff_cast_desc* d) { return tuff_cast_ex(context(), d); });
-  cast.reserved = 1;
-  EXPECT_FAILS(tuff_cast_ex(context(), &cast), kArgument, "tuff_cast_ex", "reserved");
+  expect_taken(NAMED(tuff_permute_ex), permuted);
+  expect_reserved_refused(NAMED(tuff_permute_ex), permuted);
   auto slice = operation(tuff_slice_desc{});
   slice.rank = 2, slice.shape[1] = 5;
-  expect_checked("tuff_slice_ex", slice, false, [&](const tuff_slice_desc* d) { return tuff_slice_ex(context(), d); });
-  slice.reserved = 1;
-  EXPECT_FAILS(tuff_slice_ex(context(), &slice), kArgument, "tuff_slice_ex", "reserved");
+  expect_taken(NAMED(tuff_slice_ex), slice);
+  expect_reserved_refused(NAMED(tuff_slice_ex), slice);
   auto concat = operation(tuff_concat_desc{});
   concat.rank = 2, concat.axis = 1, concat.shape[0] = 5;
-  expect_checked("tuff_concat_ex", concat, false,
-                 [&](const tuff_concat_desc* d) { return tuff_concat_ex(context(), d); });
-  concat.reserved = 1;
-  EXPECT_FAILS(tuff_concat_ex(context(), &concat), kArgument, "tuff_concat_ex", "reserved");
+  expect_taken(NAMED(tuff_concat_ex), concat);
+  expect_reserved_refused(NAMED(tuff_concat_ex), concat);
   auto gather = operation(tuff_gather_desc{});
   gather.rank = 2, gather.index_type = TUFF_U32, gather.shape[1] = 5;
-  expect_checked("tuff_gather_ex", gather, false,
-                 [&](const tuff_gather_desc* d) { return tuff_gather_ex(context(), d); }, {184});
+  expect_taken(NAMED(tuff_gather_ex), gather, {184});
   gather.elementwise = 2;
   EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "elementwise");
   gather.elementwise = 0, gather.negative = 2;
   EXPECT_FAILS(tuff_gather_ex(context(), &gather), kArgument, "tuff_gather_ex", "negative");
   auto scatter = operation(tuff_scatter_desc{});
   scatter.rank = 2, scatter.index_type = TUFF_U32, scatter.op = TUFF_SCATTER_ADD, scatter.shape[1] = 5;
-  expect_checked("tuff_scatter", scatter, false,
-                 [&](const tuff_scatter_desc* d) { return tuff_scatter(context(), d); });
-  scatter.reserved = 1;
-  EXPECT_FAILS(tuff_scatter(context(), &scatter), kArgument, "tuff_scatter", "reserved");
+  expect_taken(NAMED(tuff_scatter), scatter);
+  expect_reserved_refused(NAMED(tuff_scatter), scatter);
   auto pad = operation(tuff_pad_desc{});
   pad.rank = 2, pad.shape[1] = 5;
-  expect_checked("tuff_pad", pad, false, [&](const tuff_pad_desc* d) { return tuff_pad(context(), d); });
+  expect_taken(NAMED(tuff_pad), pad);
   auto strided = operation(tuff_copy_strided_desc{});
   strided.rank = 2, strided.shape[1] = 5;
-  expect_checked("tuff_copy_strided", strided, false,
-                 [&](const tuff_copy_strided_desc* d) { return tuff_copy_strided(context(), d); });
-  strided.reserved = 1;
-  EXPECT_FAILS(tuff_copy_strided(context(), &strided), kArgument, "tuff_copy_strided", "reserved");
-  auto rope = operation(tuff_rope_desc{});
-  rope.head_dim = 4;
-  expect_checked("tuff_rope_ex", rope, false, [&](const tuff_rope_desc* d) { return tuff_rope_ex(context(), d); });
-  rope.reserved = 1;
-  EXPECT_FAILS(tuff_rope_ex(context(), &rope), kArgument, "tuff_rope_ex", "reserved");
-  auto pool = operation(tuff_pool_desc{});
-  pool.spatial = 1, pool.in_shape[0] = pool.out_shape[0] = pool.kernel[0] = 1;
-  expect_checked("tuff_max_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_max_pool(context(), d); });
-  expect_checked("tuff_avg_pool", pool, false, [&](const tuff_pool_desc* d) { return tuff_avg_pool(context(), d); });
-  auto pool_backward = operation(tuff_pool_backward_desc{});
-  pool_backward.spatial = 1, pool_backward.in_shape[0] = pool_backward.out_shape[0] = pool_backward.kernel[0] = 1;
-  expect_checked("tuff_pool_backward", pool_backward, false,
-                 [&](const tuff_pool_backward_desc* d) { return tuff_pool_backward(context(), d); });
-  pool_backward.reserved = 1;
-  EXPECT_FAILS(tuff_pool_backward(context(), &pool_backward), kArgument, "tuff_pool_backward", "reserved");
-  auto scan = operation(tuff_scan_desc{});
-  scan.rank = 1;
-  expect_checked("tuff_cumsum", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumsum(context(), d); });
-  expect_checked("tuff_cumprod", scan, false, [&](const tuff_scan_desc* d) { return tuff_cumprod(context(), d); });
-  expect_checked("tuff_cummax", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummax(context(), d); });
-  expect_checked("tuff_cummin", scan, false, [&](const tuff_scan_desc* d) { return tuff_cummin(context(), d); });
-  expect_checked("tuff_cumlogsumexp", scan, false,
-                 [&](const tuff_scan_desc* d) { return tuff_cumlogsumexp(context(), d); });
-  auto sort = operation(tuff_sort_desc{});
-  sort.rank = 1;
-  expect_checked("tuff_sort", sort, false, [&](const tuff_sort_desc* d) { return tuff_sort(context(), d); });
-  auto random = operation(tuff_random_desc{});
-  random.distribution = TUFF_RANDOM_NORMAL;
-  expect_checked("tuff_random", random, false, [&](const tuff_random_desc* d) { return tuff_random(context(), d); });
-  random.reserved = 1;
-  EXPECT_FAILS(tuff_random(context(), &random), kArgument, "tuff_random", "reserved");
-  auto dropout = operation(tuff_dropout_desc{});
-  expect_checked("tuff_dropout", dropout, false,
-                 [&](const tuff_dropout_desc* d) { return tuff_dropout(context(), d); });
-  auto fft = operation(tuff_fft_desc{});
-  fft.kind = TUFF_FFT_COMPLEX, fft.rank = 2, fft.shape[1] = 1;
-  expect_checked("tuff_fft", fft, false, [&](const tuff_fft_desc* d) { return tuff_fft(context(), d); });
-  fft.reserved = 1;
-  EXPECT_FAILS(tuff_fft(context(), &fft), kArgument, "tuff_fft", "reserved");
-  auto rnn = operation(tuff_rnn_desc{});
-  rnn.input_size = rnn.hidden_size = 1;
-  expect_checked("tuff_rnn", rnn, false, [&](const tuff_rnn_desc* d) { return tuff_rnn(context(), d); });
-  auto rnn_backward = operation(tuff_rnn_backward_desc{});
-  rnn_backward.input_size = rnn_backward.hidden_size = 1;
-  expect_checked("tuff_rnn_backward", rnn_backward, false,
-                 [&](const tuff_rnn_backward_desc* d) { return tuff_rnn_backward(context(), d); });
-  tuff_optimizer_desc optimizer{};
-  optimizer.struct_size = sizeof optimizer;
+  expect_taken(NAMED(tuff_copy_strided), strided);
+  expect_reserved_refused(NAMED(tuff_copy_strided), strided);
+}
+
+TEST_P(StructuresOfOperations, Training) {
+  auto optimizer = sized<tuff_optimizer_desc>();
   optimizer.dtype = TUFF_F32;
-  expect_checked("tuff_optimizer_step", optimizer, false,
-                 [&](const tuff_optimizer_desc* d) { return tuff_optimizer_step(context(), d); });
+  expect_taken(NAMED(tuff_optimizer_step), optimizer);
   auto cross_entropy = operation(tuff_cross_entropy_desc{});
   cross_entropy.label_type = TUFF_I32, cross_entropy.rank = 2, cross_entropy.axis = 1;
-  expect_checked("tuff_cross_entropy", cross_entropy, false,
-                 [&](const tuff_cross_entropy_desc* d) { return tuff_cross_entropy(context(), d); });
+  expect_taken(NAMED(tuff_cross_entropy), cross_entropy);
   auto softmax_backward = operation(tuff_softmax_backward_desc{});
   softmax_backward.rank = 2;
-  expect_checked("tuff_softmax_backward", softmax_backward, false,
-                 [&](const tuff_softmax_backward_desc* d) { return tuff_softmax_backward(context(), d); });
-  tuff_norm_backward_desc norm_backward{};
-  norm_backward.struct_size = sizeof norm_backward;
+  expect_taken(NAMED(tuff_softmax_backward), softmax_backward);
+  auto norm_backward = sized<tuff_norm_backward_desc>();
   norm_backward.dtype = TUFF_F32, norm_backward.kind = TUFF_NORM_BATCH;
-  expect_checked("tuff_norm_backward", norm_backward, false,
-                 [&](const tuff_norm_backward_desc* d) { return tuff_norm_backward(context(), d); });
-  tuff_batch_norm_training_desc norm_training{};
-  norm_training.struct_size = sizeof norm_training;
+  expect_taken(NAMED(tuff_norm_backward), norm_backward);
+  auto norm_training = sized<tuff_batch_norm_training_desc>();
   norm_training.dtype = TUFF_F32;
-  expect_checked("tuff_batch_norm_training", norm_training, false,
-                 [&](const tuff_batch_norm_training_desc* d) { return tuff_batch_norm_training(context(), d); });
+  expect_taken(NAMED(tuff_batch_norm_training), norm_training);
   const OwnBuffer norm(context(), 4);
-  tuff_gradient_norm_desc gradient_norm{};
-  gradient_norm.struct_size = sizeof gradient_norm;
+  auto gradient_norm = sized<tuff_gradient_norm_desc>();
   gradient_norm.dtype = TUFF_F32, gradient_norm.norm = norm;
-  expect_checked("tuff_gradient_norm", gradient_norm, false,
-                 [&](const tuff_gradient_norm_desc* d) { return tuff_gradient_norm(context(), d); });
-  auto quantize = operation(tuff_quantize_desc{});
-  quantize.format = TUFF_QUANT_I8, quantize.rank = 2, quantize.shape[1] = 1;
-  expect_checked("tuff_quantize", quantize, false,
-                 [&](const tuff_quantize_desc* d) { return tuff_quantize(context(), d); });
-  auto dequantize = operation(tuff_dequantize_desc{});
-  dequantize.format = TUFF_QUANT_I8, dequantize.rank = 2, dequantize.shape[1] = 1;
-  expect_checked("tuff_dequantize", dequantize, false,
-                 [&](const tuff_dequantize_desc* d) { return tuff_dequantize(context(), d); });
-  tuff_qgemm_desc qgemm{};
-  qgemm.struct_size = sizeof qgemm;
-  qgemm.format = TUFF_QUANT_I8, qgemm.a_type = TUFF_F32;
-  expect_checked("tuff_qgemm", qgemm, false, [&](const tuff_qgemm_desc* d) { return tuff_qgemm(context(), d); });
-  auto resize = operation(tuff_resize_desc{});
-  resize.spatial = 1, resize.in_shape[0] = resize.out_shape[0] = 1;
-  expect_checked("tuff_resize", resize, false, [&](const tuff_resize_desc* d) { return tuff_resize(context(), d); });
-  auto cholesky = operation(tuff_cholesky_desc{});
-  expect_checked("tuff_cholesky", cholesky, false,
-                 [&](const tuff_cholesky_desc* d) { return tuff_cholesky(context(), d); });
-  expect_checked("tuff_lu", operation(tuff_lu_desc{}), false,
-                 [&](const tuff_lu_desc* d) { return tuff_lu(context(), d); });
-  expect_checked("tuff_triangular_solve", operation(tuff_triangular_solve_desc{}), false,
-                 [&](const tuff_triangular_solve_desc* d) { return tuff_triangular_solve(context(), d); });
-  expect_checked("tuff_lu_solve", operation(tuff_lu_solve_desc{}), false,
-                 [&](const tuff_lu_solve_desc* d) { return tuff_lu_solve(context(), d); });
-  expect_checked("tuff_lu_determinant", operation(tuff_lu_determinant_desc{}), false,
-                 [&](const tuff_lu_determinant_desc* d) { return tuff_lu_determinant(context(), d); });
-  expect_checked("tuff_qr", operation(tuff_qr_desc{}), false,
-                 [&](const tuff_qr_desc* d) { return tuff_qr(context(), d); });
-  expect_checked("tuff_eigh", operation(tuff_eigh_desc{}), false,
-                 [&](const tuff_eigh_desc* d) { return tuff_eigh(context(), d); });
+  expect_taken(NAMED(tuff_gradient_norm), gradient_norm);
+}
+
+TEST_P(StructuresOfOperations, LinearAlgebra) {
+  expect_taken(NAMED(tuff_cholesky), operation(tuff_cholesky_desc{}));
+  expect_taken(NAMED(tuff_lu), operation(tuff_lu_desc{}));
+  expect_taken(NAMED(tuff_triangular_solve), operation(tuff_triangular_solve_desc{}));
+  expect_taken(NAMED(tuff_lu_solve), operation(tuff_lu_solve_desc{}));
+  expect_taken(NAMED(tuff_lu_determinant), operation(tuff_lu_determinant_desc{}));
+  expect_taken(NAMED(tuff_qr), operation(tuff_qr_desc{}));
+  expect_taken(NAMED(tuff_eigh), operation(tuff_eigh_desc{}));
+  expect_taken(NAMED(tuff_svd), operation(tuff_svd_desc{}));
+}
+
+TEST_P(StructuresOfOperations, SparseMatrices) {
   auto spmm = operation(tuff_spmm_desc{});
   spmm.index_type = TUFF_I32;
-  expect_checked("tuff_spmm", spmm, false, [&](const tuff_spmm_desc* d) { return tuff_spmm(context(), d); });
-  spmm.reserved = 1;
-  EXPECT_FAILS(tuff_spmm(context(), &spmm), kArgument, "tuff_spmm", "reserved");
+  expect_taken(NAMED(tuff_spmm), spmm);
+  expect_reserved_refused(NAMED(tuff_spmm), spmm);
   auto convert = operation(tuff_sparse_convert_desc{});
   convert.index_type = TUFF_I32, convert.from_format = convert.to_format = TUFF_SPARSE_COO;
-  expect_checked("tuff_sparse_convert", convert, false,
-                 [&](const tuff_sparse_convert_desc* d) { return tuff_sparse_convert(context(), d); });
-  convert.reserved = 1;
-  EXPECT_FAILS(tuff_sparse_convert(context(), &convert), kArgument, "tuff_sparse_convert", "reserved");
+  expect_taken(NAMED(tuff_sparse_convert), convert);
+  expect_reserved_refused(NAMED(tuff_sparse_convert), convert);
   auto sddmm = operation(tuff_sddmm_desc{});
   sddmm.index_type = TUFF_I32, sddmm.place_format = TUFF_SPARSE_COO;
-  expect_checked("tuff_sddmm", sddmm, false, [&](const tuff_sddmm_desc* d) { return tuff_sddmm(context(), d); });
-  sddmm.reserved = 1;
-  EXPECT_FAILS(tuff_sddmm(context(), &sddmm), kArgument, "tuff_sddmm", "reserved");
+  expect_taken(NAMED(tuff_sddmm), sddmm);
+  expect_reserved_refused(NAMED(tuff_sddmm), sddmm);
   const OwnBuffer no_entries(context(), 4);
   auto spgemm = operation(tuff_spgemm_desc{});
   spgemm.index_type = TUFF_I32, spgemm.c_offsets = no_entries;
-  expect_checked("tuff_spgemm", spgemm, false, [&](const tuff_spgemm_desc* d) { return tuff_spgemm(context(), d); });
-  spgemm.reserved = 1;
-  EXPECT_FAILS(tuff_spgemm(context(), &spgemm), kArgument, "tuff_spgemm", "reserved");
+  expect_taken(NAMED(tuff_spgemm), spgemm);
+  expect_reserved_refused(NAMED(tuff_spgemm), spgemm);
   auto triangular = operation(tuff_sparse_triangular_solve_desc{});
   triangular.index_type = TUFF_I32;
-  expect_checked("tuff_sparse_triangular_solve", triangular, false, [&](const tuff_sparse_triangular_solve_desc* d) {
-    return tuff_sparse_triangular_solve(context(), d);
-  });
-  triangular.reserved = 1;
-  EXPECT_FAILS(tuff_sparse_triangular_solve(context(), &triangular), kArgument, "tuff_sparse_triangular_solve",
-               "reserved");
-  expect_checked("tuff_svd", operation(tuff_svd_desc{}), false,
-                 [&](const tuff_svd_desc* d) { return tuff_svd(context(), d); });
+  expect_taken(NAMED(tuff_sparse_triangular_solve), triangular);
+  expect_reserved_refused(NAMED(tuff_sparse_triangular_solve), triangular);
 }
 
 // Calls that create objects, which are destroyed again.
@@ -615,6 +574,7 @@ TEST_P(Structures, SizesOfEveryFunction) {
   EXPECT_OK(tuff_stream_destroy(stream));
 }
 TUFF_ON_BACKENDS(Structures);
+TUFF_ON_BACKENDS(StructuresOfOperations);
 
 }  // namespace
 }  // namespace tuff_test::structures_test

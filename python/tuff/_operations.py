@@ -312,9 +312,10 @@ def matmul(
         done = core.matmul(a.base if a_trans else a, a_trans, b.base if b_trans else b, b_trans)
         if done is not None:
             return done
-    if isinstance(b, SparseStorage) and plain and alpha == 1 and beta == 0:
+    alone = plain and is_number(alpha) and is_number(beta) and alpha == 1 and beta == 0
+    if alone and isinstance(b, SparseStorage):
         return b.__rmatmul__(a)
-    if isinstance(a, SparseStorage) and plain and alpha == 1 and beta == 0:
+    if alone and isinstance(a, SparseStorage):
         return a @ b
     if any_traced((a, b, bias, residual, scale_a, scale_b, scale_out)):
         options = dict(bias=bias, residual=residual, activation=activation, precision=precision, scale_a=scale_a, scale_b=scale_b,
@@ -322,92 +323,120 @@ def matmul(
         return RULES["matmul"](a, b, out, alpha, beta, {name: value for name, value in options.items() if value is not None})
     for value, name in ((a, "a"), (b, "b")):
         require_array(value, name)
+    composite = _composite(a, b, alone)
+    if composite is not None:
+        return composite
+    if plain and _stacks_differ(a, b):
+        a, b = _same_stacks(a, b)
+    product = _Product(a, b)
+    alpha, beta = real(alpha, "alpha"), real(beta, "beta")
+    desc = raw.BatchedGemmDesc(
+        alpha=alpha,
+        beta=beta,
+        activation=choice(activation, "activation", _ACTIVATIONS),
+        precision=choice(precision, "precision", _PRECISIONS),
+    )
+    if beta != 0 and out is None:
+        raise ValueError("beta needs out")
+    result = product.result(out)
+    desc.c_type, desc.c = dtype_of(result), result.buffer.handle
+    if bias is not None:
+        product.describe_bias(desc, bias, result)
+    if residual is not None:
+        _describe_residual(desc, residual, result)
+    product.describe(desc)
+    kept: list[Array] = []  # until the call
+    desc.scale_a = _scale_handle(product.context, scale_a, "scale_a", kept)
+    desc.scale_b = _scale_handle(product.context, scale_b, "scale_b", kept)
+    desc.scale_c = _scale_handle(product.context, scale_out, "scale_out", kept)
+    check(raw.tuff_batched_gemm_ex(product.context.stream_handle, desc))
+    return result
+
+
+def _composite(a: Matrix, b: Matrix, alone: bool) -> Optional[Array]:
+    """The product of complex numbers or of integers, which tuff_batched_gemm_ex does not take; None for other types.
+    alone: without out, alpha, beta and all other options."""
     if is_complex(a.dtype) or is_complex(b.dtype):
-        if not plain or alpha != 1 or beta != 0:
+        if not alone:
             raise TypeError(f"@ of {a.dtype} and {b.dtype} takes two operands and no options")
         kind = elementwise.common_type(a.dtype, b.dtype)
         a, b = (x if x.dtype == kind else _plain(x).astype(kind) for x in (a, b))
-        if a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
-            a, b = _same_stacks(a, b)
-        return composed.matmul(a, b, matmul)
+        return composed.matmul(*(_same_stacks(a, b) if _stacks_differ(a, b) else (a, b)), matmul)
     integers = a.dtype.kind in "iu" and b.dtype.kind in "iu" and not a.dtype == b.dtype == np.int8
-    if plain and alpha == 1 and beta == 0 and integers:
-        return _matmul_integers(a, b)
-    if plain and a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]:
-        return matmul(*_same_stacks(a, b), alpha=alpha, beta=beta)
-    dtype = _product_dtype(a.dtype, b.dtype)
-    if base_of(a).context is not base_of(b).context:
-        raise ValueError("operands are of different contexts")
-    alpha, beta = real(alpha, "alpha"), real(beta, "beta")
-    applied = choice(activation, "activation", _ACTIVATIONS)
-    permission = choice(precision, "precision", _PRECISIONS)
-    if beta != 0 and out is None:
-        raise ValueError("beta needs out")
-    if a.ndim == 0 or b.ndim == 0:
-        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: use * to multiply by a number")
-    a_matrix = a.reshape(1, -1) if a.ndim == 1 else a
-    b_matrix = b.reshape(-1, 1) if b.ndim == 1 else b
-    *a_batch, m, k = a_matrix.shape
-    *b_batch, b_k, n = b_matrix.shape
-    if k != b_k:
-        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: {k} columns meet {b_k} rows")
-    if a_batch and b_batch and a_batch != b_batch:
-        raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ")
-    batch = a_batch or b_batch
-    shape = (*batch, *([m] if a.ndim > 1 else []), *([n] if b.ndim > 1 else []))
-    context = base_of(a).context
-    if out is None:
-        result = context.empty(shape, dtype)
-    else:
-        require_array(out, "out")
-        result = result_of(out, out, shape)
-    if result.context is not context:
+    return _matmul_integers(a, b) if alone and integers else None
+
+
+def _stacks_differ(a: Matrix, b: Matrix) -> bool:
+    return a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]
+
+
+def _same_context(a: Context, b: Context) -> None:
+    if a is not b:
         raise ValueError("operands are of different contexts")
 
-    a_trans, b_trans = isinstance(a_matrix, TransposedStorage), isinstance(b_matrix, TransposedStorage)
-    count = math.prod(batch)
-    desc = raw.BatchedGemmDesc(
-        a_type=dtype_of(a),
-        b_type=dtype_of(b),
-        c_type=dtype_of(result),
-        ta=int(a_trans),
-        tb=int(b_trans),
-        alpha=alpha,
-        beta=beta,
-        a=base_of(a_matrix).buffer.handle,
-        b=base_of(b_matrix).buffer.handle,
-        c=result.buffer.handle,
-        activation=applied,
-        precision=permission,
-    )
-    if bias is not None:
+
+class _Product:
+    """a @ b as matrices: sizes, stacks, and the shape and type of the result."""
+
+    def __init__(self, a: Matrix, b: Matrix) -> None:
+        self.dtype = _product_dtype(a.dtype, b.dtype)
+        self.context = base_of(a).context
+        _same_context(self.context, base_of(b).context)
+        if a.ndim == 0 or b.ndim == 0:
+            raise ValueError(f"@ of shapes {a.shape} and {b.shape}: use * to multiply by a number")
+        self.a = a.reshape(1, -1) if a.ndim == 1 else a
+        self.b = b.reshape(-1, 1) if b.ndim == 1 else b
+        *self.a_batch, self.m, self.k = self.a.shape
+        *self.b_batch, b_k, self.n = self.b.shape
+        if self.k != b_k:
+            raise ValueError(f"@ of shapes {a.shape} and {b.shape}: {self.k} columns meet {b_k} rows")
+        if self.a_batch and self.b_batch and self.a_batch != self.b_batch:
+            raise ValueError(f"@ of shapes {a.shape} and {b.shape}: the stacks differ")
+        self.batch = self.a_batch or self.b_batch
+        self.shape = (*self.batch, *([self.m] if a.ndim > 1 else []), *([self.n] if b.ndim > 1 else []))
+
+    def result(self, out: Optional[Array]) -> Array:
+        """out, checked, or a new array."""
+        if out is None:
+            return self.context.empty(self.shape, self.dtype)
+        require_array(out, "out")
+        result = result_of(out, out, self.shape)
+        _same_context(result.context, self.context)
+        return result
+
+    def describe_bias(self, desc: raw.BatchedGemmDesc, bias: Array, result: Array) -> None:
         require_array(bias, "bias")
         same_kind(result, bias)
+        m, n, batch = self.m, self.n, self.batch
         own = bool(batch) and bias.ndim == len(batch) + 2 and list(bias.shape[:-2]) == batch
         if bias.shape not in ((n,), (m, 1)) and not (own and bias.shape[-2:] in ((1, n), (m, 1))):
             raise ValueError(f"bias has shape {bias.shape}, needs ({n},), ({m}, 1), or a stack of (1, {n}) or ({m}, 1)")
         desc.bias = bias.buffer.handle
         desc.bias_axis = raw.BIAS_COLUMNS if bias.shape[-1] == n and bias.shape[-2:] != (m, 1) else raw.BIAS_ROWS
         desc.stride_bias = bias.shape[-2] * bias.shape[-1] if own else 0
-    if residual is not None:
-        require_array(residual, "residual")
-        same_kind(result, residual)
-        if residual.shape != shape:
-            raise ValueError(f"residual has shape {residual.shape}, the result {shape}")
-        desc.residual = residual.buffer.handle
-    if batch and not b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS and desc.stride_bias == 0:
-        m, count = m * count, 1  # with a single b, the stack of a is one tall matrix
-    kept: list[Array] = []  # until the call
-    desc.scale_a = _scale_handle(context, scale_a, "scale_a", kept)
-    desc.scale_b = _scale_handle(context, scale_b, "scale_b", kept)
-    desc.scale_c = _scale_handle(context, scale_out, "scale_out", kept)
-    desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
-    desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)
-    desc.stride_a, desc.stride_b = m * k if a_batch else 0, k * n if b_batch else 0
-    desc.stride_c = desc.stride_residual = m * n
-    desc.ld_residual = max(1, n)
-    check(raw.tuff_batched_gemm_ex(context.stream_handle, desc))
-    return result
+
+    def describe(self, desc: raw.BatchedGemmDesc) -> None:
+        """The operands and their sizes. desc has its bias already."""
+        a_trans, b_trans = isinstance(self.a, TransposedStorage), isinstance(self.b, TransposedStorage)
+        desc.a_type, desc.b_type = dtype_of(self.a), dtype_of(self.b)
+        desc.a, desc.b = base_of(self.a).buffer.handle, base_of(self.b).buffer.handle
+        desc.ta, desc.tb = int(a_trans), int(b_trans)
+        m, n, k, count = self.m, self.n, self.k, math.prod(self.batch)
+        if self.batch and not self.b_batch and not a_trans and desc.bias_axis != raw.BIAS_ROWS and desc.stride_bias == 0:
+            m, count = m * count, 1  # with a single b, the stack of a is one tall matrix
+        desc.m, desc.n, desc.k, desc.batch_count = m, n, k, count
+        desc.lda, desc.ldb, desc.ldc = max(1, m if a_trans else k), max(1, k if b_trans else n), max(1, n)
+        desc.stride_a, desc.stride_b = m * k if self.a_batch else 0, k * n if self.b_batch else 0
+        desc.stride_c = desc.stride_residual = m * n
+        desc.ld_residual = max(1, n)
+
+
+def _describe_residual(desc: raw.BatchedGemmDesc, residual: Array, result: Array) -> None:
+    require_array(residual, "residual")
+    same_kind(result, residual)
+    if residual.shape != result.shape:
+        raise ValueError(f"residual has shape {residual.shape}, the result {result.shape}")
+    desc.residual = residual.buffer.handle
 
 
 def _plain(x: Matrix) -> Array:

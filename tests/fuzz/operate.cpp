@@ -198,136 +198,182 @@ void take_host(World& world, const Draft& draft, bool anywhere) {
   }
 }
 
-void operate(World& world, const Description& description, Draw shape, Draw rest, bool spoil) {
-  const auto shared = std::make_shared<Draft>(function_of(description.function), shape, rest);
-  Draft& draft = *shared;
-  description.draw(draft);
-  Draw& draw = draft.free;
-  if (!place_all(world, draft)) return;
-  int stream = 0;
-  const int other = world.pick(draw, Type::stream);
-  if (other >= 0 && draw.one_in(2)) stream = other;
-  const bool captured = world.capturing >= 0;
-  if (captured) stream = world.capturing, spoil = false;
+namespace {
 
-  // A view that is too small must be rejected.
-  int cut = -1, doubled = -1;
-  if (spoil && draw.one_in(4)) {
-    const auto i = static_cast<size_t>(draw.below(draft.operands.size()));
-    if (draft.operands[i].elements != 0 && draft.operands[i].same < 0) cut = static_cast<int>(i);
-  } else if (spoil && draw.one_in(4)) {
-    // An output that starts inside another operand without being identical to it.
-    for (size_t i = 0; i < draft.operands.size() && doubled < 0; ++i) {
-      Operand& output = draft.operands[i];
+// One call of an operation, from its operands to the freeing of its views.
+class Operation {
+ public:
+  Operation(World& world, const Description& description, Draw shape, Draw rest)
+      : world_(world),
+        shared_(std::make_shared<Draft>(function_of(description.function), shape, rest)),
+        draft_(*shared_),
+        draw_(draft_.free) {
+    description.draw(draft_);
+  }
+
+  bool place() { return place_all(world_, draft_); }
+
+  void run(bool spoil) {
+    const int other = world_.pick(draw_, Type::stream);
+    if (other >= 0 && draw_.one_in(2)) stream_ = other;
+    const bool captured = world_.capturing >= 0;
+    if (captured) stream_ = world_.capturing, spoil = false;
+    if (spoil) spoil_operands();
+    show_operands();
+    if (!captured) fill_operands();
+    const Expected expected = expect(spoil);
+    if (expected.answer == Answer::alike) adopt_operands();
+    captured ? capture() : compare(expected);
+    free_views();
+  }
+
+ private:
+  // Some of the time a view that is too small, or an output that starts inside another operand without being identical
+  // to it: either must be rejected.
+  void spoil_operands() {
+    if (draw_.one_in(4)) {
+      const auto i = static_cast<size_t>(draw_.below(draft_.operands.size()));
+      if (draft_.operands[i].elements != 0 && draft_.operands[i].same < 0) cut_ = &draft_.operands[i];
+      return;
+    }
+    if (!draw_.one_in(4)) return;
+    for (size_t i = 0; i < draft_.operands.size() && !overlaps_; ++i) {
+      Operand& output = draft_.operands[i];
       if (!output.written || output.elements == 0 || output.same >= 0) continue;
-      const auto j = static_cast<size_t>(draw.below(draft.operands.size()));
-      const Operand& under = draft.operands[j];
+      const auto j = static_cast<size_t>(draw_.below(draft_.operands.size()));
+      const Operand& under = draft_.operands[j];
       if (j == i || under.elements < 2 || under.same >= 0) continue;
-      const Root& root = world.roots[static_cast<size_t>(under.root)];
+      const Root& root = world_.roots[static_cast<size_t>(under.root)];
       const uint64_t unit = size_of(output.dtype), offset = (under.offset + bytes_of(under) - 1) / unit * unit;
       if (offset <= under.offset || offset < root.begin || offset + bytes_of(output) > root.end) continue;
-      output.root = under.root, output.offset = offset, doubled = static_cast<int>(i);
+      output.root = under.root, output.offset = offset, overlaps_ = true;
     }
   }
-  for (Operand& operand : draft.operands) {
-    if (operand.elements == 0) {
-      operand.object = draw.one_in(2) ? world.pick(draw, Type::buffer) : -1;
-      if (operand.object >= 0 &&
-          world.roots[static_cast<size_t>(world.objects[static_cast<size_t>(operand.object)].root)].mapped)
-        operand.object = -1;
-      continue;
-    }
-    if (operand.same >= 0) {
-      const Operand& same = draft.operands[static_cast<size_t>(operand.same)];
-      operand.object = same.object, operand.bytes = same.bytes;
-      if (operand.object >= 0) continue;
-    }
-    const bool is_cut = cut >= 0 && &operand == &draft.operands[static_cast<size_t>(cut)];
-    show(world, draft, operand,
-         is_cut ? bytes_of(operand) - draw.between(1, std::min<uint64_t>(bytes_of(operand), 9)) : bytes_of(operand));
-  }
-  for (const Operand& operand : draft.operands) {
-    const int place = draft.call.find(operand.name);
-    draft.call.slot(static_cast<size_t>(place)).set = true;
-    draft.call.put(static_cast<size_t>(place), operand.index,
-                   operand.object < 0 ? 0 : static_cast<uint64_t>(operand.object) + 1);
-  }
-  draft.call.set("stream", static_cast<uint64_t>(stream) + 1);
 
-  if (!captured) {
-    for (Operand& operand : draft.operands) {
-      if (operand.elements != 0) world.order(draw, operand.root, stream);
+  // Views of all operands, which the call gets.
+  void show_operands() {
+    for (Operand& operand : draft_.operands) {
+      if (operand.elements == 0) {
+        operand.object = draw_.one_in(2) ? world_.pick(draw_, Type::buffer) : -1;
+        if (operand.object >= 0 &&
+            world_.roots[static_cast<size_t>(world_.objects[static_cast<size_t>(operand.object)].root)].mapped)
+          operand.object = -1;
+        continue;
+      }
+      if (operand.same >= 0) {
+        const Operand& same = draft_.operands[static_cast<size_t>(operand.same)];
+        operand.object = same.object, operand.bytes = same.bytes;
+        if (operand.object >= 0) continue;
+      }
+      show(world_, draft_, operand,
+           &operand == cut_ ? bytes_of(operand) - draw_.between(1, std::min<uint64_t>(bytes_of(operand), 9))
+                            : bytes_of(operand));
     }
-    for (Operand& operand : draft.operands) {
+    for (const Operand& operand : draft_.operands) {
+      const int place = draft_.call.find(operand.name);
+      draft_.call.slot(static_cast<size_t>(place)).set = true;
+      draft_.call.put(static_cast<size_t>(place), operand.index,
+                      operand.object < 0 ? 0 : static_cast<uint64_t>(operand.object) + 1);
+    }
+    draft_.call.set("stream", static_cast<uint64_t>(stream_) + 1);
+  }
+
+  // Inputs get numbers that suit the operation, most of the time.
+  void fill_operands() {
+    for (Operand& operand : draft_.operands) {
+      if (operand.elements != 0) world_.order(draw_, operand.root, stream_);
+    }
+    for (Operand& operand : draft_.operands) {
       if (!operand.read || operand.elements == 0) continue;
-      scan(world, operand);
-      if (!suitable(operand) ? !draw.one_in(30) : draw.one_in(6)) fill(world, operand, draw, stream);
+      scan(world_, operand);
+      if (!suitable(operand) ? !draw_.one_in(30) : draw_.one_in(6)) fill(world_, operand, draw_, stream_);
     }
-    for (Operand& operand : draft.operands) {
-      if (operand.read && operand.elements != 0) scan(world, operand);
+    for (Operand& operand : draft_.operands) {
+      if (operand.read && operand.elements != 0) scan(world_, operand);
     }
   }
 
-  Expected expected;
-  if (cut >= 0) {
-    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), draft.operands[static_cast<size_t>(cut)].name};
-  } else if (doubled >= 0) {
-    expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""};
-  } else if (spoil && !spoil_call(world, draft.call, draw, expected)) {
-    spoil = false;
+  Expected expect(bool spoil) {
+    if (cut_ != nullptr) return {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), cut_->name};
+    if (overlaps_) return {Answer::refusal, bit_of(TUFF_ERROR_INVALID_ARGUMENT), ""};
+    Expected expected;
+    if (spoil) spoil_call(world_, draft_.call, draw_, expected);
+    return expected;
   }
-  if (expected.answer == Answer::alike) {
-    // Operands that had no elements in the valid call may have some now.
-    for (Operand& operand : draft.operands) {
+
+  // Operands that had no elements in the valid call may have some in the spoiled one.
+  void adopt_operands() {
+    for (Operand& operand : draft_.operands) {
       if (operand.elements != 0 || operand.object < 0) continue;
-      const Object& object = world.objects[static_cast<size_t>(operand.object)];
+      const Object& object = world_.objects[static_cast<size_t>(operand.object)];
       operand.root = object.root, operand.offset = object.offset, operand.bytes = object.bytes;
-      world.order(draw, operand.root, stream);
+      world_.order(draw_, operand.root, stream_);
     }
   }
-  if (captured) {
-    world.capture.calls.push_back({shared, {}, {}});
-    for (Operand& operand : draft.operands) {
+
+  void capture() {
+    world_.capture.calls.push_back({shared_, {}, {}});
+    for (Operand& operand : draft_.operands) {
       uint64_t view = 0;
       if (operand.object >= 0)
-        world.check(0, "tuff_view",
-                    tuff_view(world.handle(0, operand.object), 0,
-                              world.objects[static_cast<size_t>(operand.object)].bytes, &view));
-      world.capture.calls.back().handles.push_back(view);
-      world.capture.calls.back().origins.push_back(operand.root);
-      if (operand.elements != 0) world.capture.roots.push_back(operand.root);
+        world_.check(0, "tuff_view",
+                     tuff_view(world_.handle(0, operand.object), 0,
+                               world_.objects[static_cast<size_t>(operand.object)].bytes, &view));
+      world_.capture.calls.back().handles.push_back(view);
+      world_.capture.calls.back().origins.push_back(operand.root);
+      if (operand.elements != 0) world_.capture.roots.push_back(operand.root);
     }
-    const Outcome outcome = world.call_on(1, draft.call);
+    const Outcome outcome = world_.call_on(1, draft_.call);
     if (outcome.status != TUFF_OK)
-      world.fail(draft.call.text() + "\n  vulkan, captured: " + tuff_status_name(outcome.status) + " " +
-                 outcome.message);
-  } else {
-    const bool suits = !draft.suits || draft.suits();
+      world_.fail(draft_.call.text() + "\n  vulkan, captured: " + tuff_status_name(outcome.status) + " " +
+                  outcome.message);
+  }
+
+  // Calls on both backends, and compares what they did.
+  void compare(const Expected& expected) {
+    const bool suits = !draft_.suits || draft_.suits();
     std::array<Outcome, 2> outcomes;
-    const bool done = world.call(draft.call, expected, &outcomes);
+    const bool done = world_.call(draft_.call, expected, &outcomes);
     const bool known = expected.answer == Answer::success && outcomes[1].status == TUFF_OK;
-    if (done) {
-      take_host(world, draft, !known);
-      bool later = known && suits;
-      for (const Operand& operand : draft.operands) {
-        if (operand.written && operand.elements != 0) later = later && plain(world, operand);
-      }
-      if (!suits || !known) ++world.counts.unjudged;
-      if (world.device() && known && !later) judge_device(world, draft, suits, stream);
-      for (const Operand& operand : draft.operands) {
-        if (!operand.written || operand.root < 0) continue;
-        // The numbers are not the valid call's, so only the host's result says what was computed.
-        if (!known && world.device()) world.write(operand.root, operand.offset, operand.bytes, stream);
-        world.roots[static_cast<size_t>(operand.root)].dirty = true;
-      }
+    if (!done) return;
+    take_host(world_, draft_, !known);
+    bool later = known && suits;
+    for (const Operand& operand : draft_.operands) {
+      if (operand.written && operand.elements != 0) later = later && plain(world_, operand);
+    }
+    if (!suits || !known) ++world_.counts.unjudged;
+    if (world_.device() && known && !later) judge_device(world_, draft_, suits, stream_);
+    for (const Operand& operand : draft_.operands) {
+      if (!operand.written || operand.root < 0) continue;
+      // The numbers are not the valid call's, so only the host's result says what was computed.
+      if (!known && world_.device()) world_.write(operand.root, operand.offset, operand.bytes, stream_);
+      world_.roots[static_cast<size_t>(operand.root)].dirty = true;
     }
   }
+
   // Views are freed at once, while the device still uses them, or later.
-  for (const Operand& operand : draft.operands) {
-    if (operand.object < 0 || operand.root < 0 || !world.objects[static_cast<size_t>(operand.object)].live) continue;
-    if (operand.object != world.roots[static_cast<size_t>(operand.root)].object && !draw.one_in(6))
-      world.free(operand.object);
+  void free_views() {
+    for (const Operand& operand : draft_.operands) {
+      if (operand.object < 0 || operand.root < 0 || !world_.objects[static_cast<size_t>(operand.object)].live) continue;
+      if (operand.object != world_.roots[static_cast<size_t>(operand.root)].object && !draw_.one_in(6))
+        world_.free(operand.object);
+    }
   }
+
+  World& world_;
+  const std::shared_ptr<Draft> shared_;
+  Draft& draft_;
+  Draw& draw_;
+  int stream_ = 0;
+  const Operand* cut_ = nullptr;  // its view is too small
+  bool overlaps_ = false;
+};
+
+}  // namespace
+
+void operate(World& world, const Description& description, Draw shape, Draw rest, bool spoil) {
+  Operation operation(world, description, shape, rest);
+  if (operation.place()) operation.run(spoil);
 }
 
 // Runs the graph's calls one by one on the host, then launches the graph on the device, and compares the results.

@@ -435,144 +435,194 @@ static void untrusted_elsewhere(const char* path, const char* backend) {
   check(p_tuff_kernel_create(create(backend), &desc, &kernel), "tuff_kernel_create");
 }
 
+/* Prints how many kernels were compiled and how many came from the cache. */
+static void work_and_count(const char* backend) {
+  tuff_context context = create(backend);
+  tuff_stats stats;
+  work(context);
+  memset(&stats, 0, sizeof stats);
+  stats.struct_size = sizeof stats;
+  check(p_tuff_context_stats(context, &stats), "tuff_context_stats");
+  printf("compiled %llu cached %llu pipelines %llu\n", (unsigned long long)stats.shaders_compiled,
+         (unsigned long long)stats.shader_cache_hits, (unsigned long long)stats.pipelines_created);
+  check(p_tuff_context_destroy(context), "tuff_context_destroy");
+}
+
+static void work_quietly(const char* backend) {
+  tuff_context context = create(backend);
+  work(context);
+  p_tuff_buffer_size(99, NULL);
+  check(p_tuff_context_destroy(context), "tuff_context_destroy");
+}
+
+/* Leaves everything open, with work in flight. */
+static void exit_open(const char* backend) {
+  tuff_context context = create(backend);
+  tuff_buffer buffer = buffer_of(context, 1);
+  int i;
+  create(backend);
+  large_copies(context);
+  for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
+}
+
+/* Exits while the prewarming thread compiles. */
+static void exit_prewarming(const char* backend) {
+  setenv("TUFF_PREWARM", "1", 1);
+  create(backend);
+  create(backend);
+}
+
+/* Contexts that were destroyed before their device had finished. */
+static void exit_late(const char* backend) {
+  tuff_limits limits;
+  int i;
+  memset(&limits, 0, sizeof limits);
+  limits.struct_size = sizeof limits;
+  limits.wait_milliseconds = 1;
+  for (i = 0; i < 3; ++i) {
+    tuff_context context = create(backend);
+    long_work(context);
+    check(p_tuff_context_set_limits(context, &limits), "tuff_context_set_limits");
+    check(p_tuff_context_destroy(context), "tuff_context_destroy");
+  }
+}
+
+static void exit_in_log(const char* backend) {
+  check(p_tuff_set_log(exit_at_third, NULL, TUFF_LOG_DISPATCH), "tuff_set_log");
+  work(create(backend));
+  p_tuff_buffer_size(99, NULL); /* errors are logged too */
+  p_tuff_buffer_size(99, NULL);
+  p_tuff_buffer_size(99, NULL);
+  exit(15);
+}
+
+static void exit_in_prewarm(const char* backend) {
+  setenv("TUFF_PREWARM", "1", 1);
+  check(p_tuff_set_log(exit_when_ready, NULL, TUFF_LOG_INFO), "tuff_set_log");
+  create(backend);
+  sleep(100);
+  exit(15);
+}
+
+static void any_order(const char* backend) {
+  tuff_context first = create(backend), second = create(backend), third = create(backend);
+  tuff_buffer left = buffer_of(second, 1);
+  work(first);
+  check(p_tuff_context_destroy(second), "tuff_context_destroy");
+  if (p_tuff_free(left) != TUFF_ERROR_INVALID_HANDLE) exit(9);
+  work(third);
+  check(p_tuff_context_destroy(first), "tuff_context_destroy");
+  work(third);
+  check(p_tuff_context_destroy(third), "tuff_context_destroy");
+  first = create(backend);
+  work(first);
+  check(p_tuff_context_destroy(first), "tuff_context_destroy");
+}
+
+/* Every call of a child says why it is refused. */
+static void refused_in_child(tuff_context context, tuff_buffer buffer) {
+  uint32_t count = 0;
+  uint64_t bytes = 0;
+  tuff_context other = 0;
+  tuff_buffer made = 0;
+  expect_turned_away(p_tuff_alloc(context, 4, &made), "tuff_alloc: ");
+  expect_turned_away(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary: ");
+  expect_turned_away(p_tuff_synchronize(context), "tuff_synchronize: ");
+  expect_turned_away(p_tuff_free(buffer), "tuff_free: ");
+  expect_turned_away(p_tuff_buffer_size(buffer, &bytes), "tuff_buffer_size: ");
+  expect_turned_away(p_tuff_context_create(NULL, &other), "tuff_context_create: ");
+  expect_turned_away(p_tuff_device_count(&count), "tuff_device_count: ");
+  expect_turned_away(p_tuff_context_destroy(context), "tuff_context_destroy: ");
+  if (p_tuff_version() != TUFF_VERSION) _exit(10);
+}
+
+static void fork_with_context(const char* backend) {
+  tuff_context context = create(backend);
+  tuff_buffer buffer = buffer_of(context, 1);
+  const int exits = bears_exit(context);
+  pid_t child;
+  large_copies(context);
+  child = fork();
+  if (child == 0) {
+    in_child = 1;
+    alarm(100); /* a hang is a failure */
+    refused_in_child(context, buffer);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    /* The leak check would report that it cannot stop the parent's threads. ThreadSanitizer's pthread_join waits for
+     * ever, in an exit handler of Mesa's driver, for a thread that exists in the parent alone. */
+    (void)exits;
+    _exit(0);
+#else
+    if (exits) exit(0); /* runs the exit handlers of all libraries */
+    _exit(0);
+#endif
+  }
+  wait_for(child);
+  work(context); /* the parent is not affected */
+  large_copies(context);
+  check(p_tuff_context_destroy(context), "tuff_context_destroy");
+}
+
+/* No device was used yet, so the child may use one. */
+static void fork_first(const char* backend) {
+  pid_t child;
+  if (p_tuff_version() != TUFF_VERSION) exit(10);
+  child = fork();
+  if (child == 0) {
+    tuff_context context = create(backend);
+    alarm(60);
+    work(context);
+    check(p_tuff_context_destroy(context), "tuff_context_destroy");
+    exit(0);
+  }
+  wait_for(child);
+  work(create(backend));
+}
+
+static void exit_thread(const char* backend) { everything_left_open(backend, "exit_thread"); }
+static void exit_busy(const char* backend) { everything_left_open(backend, "exit_busy"); }
+static void fork_busy(const char* backend) { everything_left_open(backend, "fork_busy"); }
+
+static const struct {
+  const char* name;
+  void (*run)(const char* backend); /* main returns 0 after it */
+} modes[] = {
+    {"work", work_and_count},
+    {"quiet", work_quietly},
+    {"exit_open", exit_open},
+    {"exit_prewarming", exit_prewarming},
+    {"exit_thread", exit_thread},
+    {"exit_busy", exit_busy},
+    {"exit_late", exit_late},
+    {"exit_in_log", exit_in_log},
+    {"exit_in_prewarm", exit_in_prewarm},
+    {"any_order", any_order},
+    {"fork", fork_with_context},
+    {"fork_busy", fork_busy},
+    {"fork_first", fork_first},
+    {"fork_logging", fork_while_logging},
+};
+
 int main(int argc, char** argv) {
   const char *path = argv[1], *mode = argv[2], *backend = argv[3];
+  size_t i;
   if (argc != 4) return 1;
 
-  if (strcmp(mode, "reload") == 0) {
-    reload(path, backend, 1);
+  /* These load the library themselves. */
+  if (strcmp(mode, "reload") == 0 || strcmp(mode, "reload_idle") == 0) {
+    reload(path, backend, strcmp(mode, "reload") == 0);
     return 0;
   }
-  if (strcmp(mode, "reload_idle") == 0) {
-    reload(path, backend, 0);
-    return 0;
-  }
-
   if (strcmp(mode, "untrusted_elsewhere") == 0) {
     untrusted_elsewhere(path, backend);
     return 0;
   }
 
   load(path);
-  if (strcmp(mode, "work") == 0) { /* prints how many kernels were compiled and how many came from the cache */
-    tuff_context context = create(backend);
-    tuff_stats stats;
-    work(context);
-    memset(&stats, 0, sizeof stats);
-    stats.struct_size = sizeof stats;
-    check(p_tuff_context_stats(context, &stats), "tuff_context_stats");
-    printf("compiled %llu cached %llu pipelines %llu\n", (unsigned long long)stats.shaders_compiled,
-           (unsigned long long)stats.shader_cache_hits, (unsigned long long)stats.pipelines_created);
-    check(p_tuff_context_destroy(context), "tuff_context_destroy");
-  } else if (strcmp(mode, "quiet") == 0) {
-    tuff_context context = create(backend);
-    work(context);
-    p_tuff_buffer_size(99, NULL);
-    check(p_tuff_context_destroy(context), "tuff_context_destroy");
-  } else if (strcmp(mode, "exit_open") == 0) { /* leaves everything open, with work in flight */
-    tuff_context context = create(backend);
-    tuff_buffer buffer = buffer_of(context, 1);
-    int i;
-    create(backend);
-    large_copies(context);
-    for (i = 0; i < 100; ++i) check(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary");
-  } else if (strcmp(mode, "exit_prewarming") == 0) { /* exits while the prewarming thread compiles */
-    setenv("TUFF_PREWARM", "1", 1);
-    create(backend);
-    create(backend);
-  } else if (strcmp(mode, "exit_thread") == 0 || strcmp(mode, "exit_busy") == 0 || strcmp(mode, "fork_busy") == 0) {
-    everything_left_open(backend, mode);
-  } else if (strcmp(mode, "fork_logging") == 0) {
-    fork_while_logging(backend);
-  } else if (strcmp(mode, "exit_late") == 0) { /* contexts that were destroyed before their device had finished */
-    tuff_limits limits;
-    int i;
-    memset(&limits, 0, sizeof limits);
-    limits.struct_size = sizeof limits;
-    limits.wait_milliseconds = 1;
-    for (i = 0; i < 3; ++i) {
-      tuff_context context = create(backend);
-      long_work(context);
-      check(p_tuff_context_set_limits(context, &limits), "tuff_context_set_limits");
-      check(p_tuff_context_destroy(context), "tuff_context_destroy");
-    }
-  } else if (strcmp(mode, "exit_in_log") == 0) {
-    check(p_tuff_set_log(exit_at_third, NULL, TUFF_LOG_DISPATCH), "tuff_set_log");
-    work(create(backend));
-    p_tuff_buffer_size(99, NULL); /* errors are logged too */
-    p_tuff_buffer_size(99, NULL);
-    p_tuff_buffer_size(99, NULL);
-    return 15;
-  } else if (strcmp(mode, "exit_in_prewarm") == 0) {
-    setenv("TUFF_PREWARM", "1", 1);
-    check(p_tuff_set_log(exit_when_ready, NULL, TUFF_LOG_INFO), "tuff_set_log");
-    create(backend);
-    sleep(100);
-    return 15;
-  } else if (strcmp(mode, "any_order") == 0) {
-    tuff_context first = create(backend), second = create(backend), third = create(backend);
-    tuff_buffer left = buffer_of(second, 1);
-    work(first);
-    check(p_tuff_context_destroy(second), "tuff_context_destroy");
-    if (p_tuff_free(left) != TUFF_ERROR_INVALID_HANDLE) return 9;
-    work(third);
-    check(p_tuff_context_destroy(first), "tuff_context_destroy");
-    work(third);
-    check(p_tuff_context_destroy(third), "tuff_context_destroy");
-    first = create(backend);
-    work(first);
-    check(p_tuff_context_destroy(first), "tuff_context_destroy");
-  } else if (strcmp(mode, "fork") == 0) {
-    tuff_context context = create(backend);
-    tuff_buffer buffer = buffer_of(context, 1), made = 0;
-    const int exits = bears_exit(context);
-    pid_t child;
-    large_copies(context);
-    child = fork();
-    if (child == 0) {
-      uint32_t count = 0;
-      uint64_t bytes = 0;
-      tuff_context other = 0;
-      in_child = 1;
-      alarm(100); /* a hang is a failure */
-      expect_turned_away(p_tuff_alloc(context, 4, &made), "tuff_alloc: ");
-      expect_turned_away(p_tuff_unary(context, TUFF_F32, TUFF_UNARY_NEG, buffer, buffer, 64), "tuff_unary: ");
-      expect_turned_away(p_tuff_synchronize(context), "tuff_synchronize: ");
-      expect_turned_away(p_tuff_free(buffer), "tuff_free: ");
-      expect_turned_away(p_tuff_buffer_size(buffer, &bytes), "tuff_buffer_size: ");
-      expect_turned_away(p_tuff_context_create(NULL, &other), "tuff_context_create: ");
-      expect_turned_away(p_tuff_device_count(&count), "tuff_device_count: ");
-      expect_turned_away(p_tuff_context_destroy(context), "tuff_context_destroy: ");
-      if (p_tuff_version() != TUFF_VERSION) _exit(10);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-      /* The leak check would report that it cannot stop the parent's threads. ThreadSanitizer's pthread_join waits for
-       * ever, in an exit handler of Mesa's driver, for a thread that exists in the parent alone. */
-      (void)exits;
-      _exit(0);
-#else
-      if (exits) exit(0); /* runs the exit handlers of all libraries */
-      _exit(0);
-#endif
-    }
-    wait_for(child);
-    work(context); /* the parent is not affected */
-    large_copies(context);
-    check(p_tuff_context_destroy(context), "tuff_context_destroy");
-  } else if (strcmp(mode, "fork_first") == 0) { /* no device was used yet, so the child may use one */
-    pid_t child;
-    if (p_tuff_version() != TUFF_VERSION) return 10;
-    child = fork();
-    if (child == 0) {
-      tuff_context context = create(backend);
-      alarm(60);
-      work(context);
-      check(p_tuff_context_destroy(context), "tuff_context_destroy");
-      exit(0);
-    }
-    wait_for(child);
-    work(create(backend));
-  } else {
-    return 1;
+  for (i = 0; i < sizeof modes / sizeof *modes; ++i) {
+    if (strcmp(mode, modes[i].name) != 0) continue;
+    modes[i].run(backend);
+    return 0;
   }
-  return 0;
+  return 1;
 }
