@@ -68,7 +68,7 @@ AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t r
 }
 
 void host_attention(const AttentionArgs& args) {
-  if (args.batch == 0 || args.heads == 0) return;
+  if (args.batch == 0 || args.heads == 0 || args.seq_q == 0) return;
   std::vector<double> weights(args.seq_kv), sums(args.head_dim_v);
   const auto row = [&]<typename T>(T, uint64_t b, uint64_t h, uint64_t i) {
     const uint64_t kv_head = h / (args.heads / args.kv_heads);

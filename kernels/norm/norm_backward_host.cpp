@@ -48,6 +48,7 @@ template <typename T, typename W, typename S>
 void differentiate(const NormBackwardArgs& args) {
   const uint64_t channels = args.channels, inner = args.inner;
   const bool of_batch = args.kind == TUFF_NORM_BATCH, centred = args.kind != TUFF_NORM_RMS;
+  if ((args.batch == 0 || inner == 0) && args.weight_gradient == nullptr && args.bias_gradient == nullptr) return;
   std::vector<double> of_weight(channels), of_bias(channels);
   if (args.batch != 0 && inner != 0) {
     const T *const x = args.input->host<T>(), *const dy = args.output_gradient->host<T>();

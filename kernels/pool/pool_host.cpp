@@ -98,6 +98,7 @@ void host_pool(const PoolArgs& args) {
 void host_pool_backward(const PoolBackwardArgs& args) {
   const PoolArgs& pool = args.pool;
   const PoolShape s = pool_shape(pool);
+  if (s.planes == 0) return;
   with_float_type(pool.dtype, [&]<typename T>(T) {
     std::vector<double> sums(s.inputs());
     for (uint64_t n = 0; n < s.planes; ++n) {

@@ -309,9 +309,12 @@ void run(const RnnBackwardArgs& args) {
   std::vector<Direction<T>> directions;
   for (uint64_t d = 0; d < layer.directions(); ++d) directions.emplace_back(args, d);
   const bool wants_x = args.dx != nullptr && layer.steps != 0;
-  for (uint64_t sequence = 0; sequence < layer.batch; ++sequence) {
+  // Without steps the initial states get what the final ones have.
+  const bool any = layer.steps != 0 || args.dh0 != nullptr || args.dc0 != nullptr;
+  for (uint64_t sequence = 0; any && sequence < layer.batch; ++sequence) {
     // Both directions add to the same rows.
-    std::vector<Vector> dx(wants_x ? layer.steps : 0, Vector(layer.input_size, 0));
+    std::vector<Vector> dx;
+    if (wants_x) dx.assign(layer.steps, Vector(layer.input_size, 0));
     for (Direction<T>& direction : directions) direction.run(sequence, wants_x ? dx.data() : nullptr);
     for (uint64_t t = 0; t < dx.size(); ++t) {
       store<T>(dx[t], args.dx, t * args.dx_strides[0] + sequence * args.dx_strides[1]);

@@ -142,6 +142,8 @@ class Layer {
 }  // namespace
 
 void host_rnn(const RnnArgs& args) {
+  const bool nothing_runs = args.steps == 0 && args.hn == nullptr && args.cn == nullptr;
+  if (nothing_runs || (args.hidden_size == 0 && args.state_size() == 0)) return;
   with_float_type(args.dtype, [&]<typename T>(T) {
     for (uint64_t d = 0; d < args.directions(); ++d) {
       Layer<T> layer(args, d);

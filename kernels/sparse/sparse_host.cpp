@@ -316,6 +316,7 @@ void host_spgemm(const SpgemmArgs& args) {
 }
 
 void host_sparse_triangular_solve(const SparseTriangularSolveArgs& args) {
+  if (args.n == 0 && (args.levels == nullptr || args.levels_ready)) return;
   with_type(args.dtype, [&]<typename T>(T) { triangular_solve<T>(args); });
 }
 

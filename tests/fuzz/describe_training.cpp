@@ -58,7 +58,7 @@ void draw_optimizer_step(Draft& d) {
   const std::vector<uint64_t> sizes = draw_sizes(d);
   uint64_t elements = 0;
   for (const uint64_t size : sizes) elements += size;
-  const bool counted = draw.one_in(2);
+  const bool counted = draw.one_in(2) && elements != 0;  // a count without elements may have no buffer
   d.set("step", counted || (sgd && d.free.one_in(2)) ? uint64_t{0} : d.free.between(1, 9));
 
   const auto magnitudes = [&d, scale, decay] {
@@ -117,7 +117,7 @@ void draw_optimizer_step(Draft& d) {
   if (!sgd) in_out("second_moments", TUFF_F32, Fill::positive, of_second, true);
   const uint64_t one = elements != 0 ? 1 : 0;
   if (counted) {
-    Operand& steps = d.output("steps", TUFF_I32, one);
+    Operand& steps = d.output("steps", TUFF_I32, 1);
     steps.read = true, steps.fill = Fill::indices, steps.most = 9;
   }
   if (draw.one_in(3)) d.input("rate_factor", TUFF_F32, one, Fill::integers, 2);
@@ -255,7 +255,8 @@ void draw_norm_backward(Draft& d) {
   const uint64_t inner =
       of_rows ? 1 : d.extent(std::max<uint64_t>(draw_size(draw, 30), of_batch ? 0 : 1), of_batch ? 0 : 1);
   const uint64_t all = batch * channels * inner, used = all == 0 ? 0 : channels;
-  const bool given = of_batch && draw.one_in(2), frozen = given && draw.one_in(2);
+  // Statistics without elements may be null, each by itself, but both or neither have to be given.
+  const bool given = of_batch && draw.one_in(2) && used != 0, frozen = given && draw.one_in(2);
   const double epsilon = draw.of({0.25, 1.0, 4.0});
   d.set("dtype", dtype), d.set("kind", kind), d.set("weight_type", weights);
   d.set("batch", batch), d.set("channels", channels), d.set("inner", inner);
