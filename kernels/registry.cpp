@@ -27,6 +27,7 @@
 #include "kernels/random/random.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
+#include "kernels/rnn/native/rnn_persistent.hpp"
 #include "kernels/rnn/rnn.hpp"
 #include "kernels/rnn/rnn_backward.hpp"
 #include "kernels/scan/scan.hpp"
@@ -111,7 +112,7 @@ const OperationInfo* const kOperations[] = {
 const KernelSource* const kNative[] = {&gemm::wgmma_source,       &gemm::dmma_source,
                                        &gemm::narrow_source,      &attention::wgmma_source,
                                        &attention::decode_source, &attention_backward::wgmma_source,
-                                       &quant::mma_source};
+                                       &quant::mma_source,         &rnn::persistent_source};
 
 }  // namespace
 

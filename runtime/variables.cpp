@@ -26,6 +26,7 @@ bool is_bytes(std::string_view value) { return parse_cache_bytes(value).has_valu
 bool is_binding(std::string_view value) { return is_one_of(value, "descriptors", "addresses"); }
 bool is_transfer(std::string_view value) { return value == "staged"; }
 bool is_way(std::string_view value) { return is_one_of(value, "device", "host", "download"); }
+bool is_steps(std::string_view value) { return is_one_of(value, "separate", "alone"); }
 bool is_file(std::string_view value) {
   std::error_code error;
   return std::filesystem::is_regular_file(value, error);
@@ -52,6 +53,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},
     {"TUFF_TRANSFER", "staged", is_transfer, nullptr},
     {"TUFF_PEER_VARIANT", "device, host or download", is_way, nullptr},
+    {"TUFF_RNN_STEPS_VARIANT", "separate or alone", is_steps, nullptr},
     // Valid names are in the planners' tables, which reject others.
     {"TUFF_GEMM_VARIANT", "a variant of gemm", nullptr, nullptr},
     {"TUFF_CONV_VARIANT", "a variant of a convolution", nullptr, nullptr},

@@ -1,9 +1,13 @@
 // Layers of recurrent networks against their equations in double, where each number carries the error that f32 and the
 // functions of tuff.h may have caused up to it; and exactly, where all sums are of small integers.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "support/rnn_problem.hpp"
 
@@ -75,6 +79,16 @@ struct Problem {
     const Number bias{s.bias_w ? bias_w[d * s.bias_stride() + row] : 0};
     return dot(&w[(d * s.gates() * s.hidden + row) * s.inputs], v) + bias;
   }
+  // Kernels in PTX multiply an h of 16-bit layers as a sum of two numbers of their type: of 11 bits each, of which the
+  // last is at least 2^-24, or of 8.
+  Vector split(Vector h) const {
+    for (Number& one : h) {
+      const double size = std::fabs(one.value) + one.error;
+      if (s.dtype == TUFF_F16) one.error += 0x1p-24 * size + 0x1p-25;
+      if (s.dtype == TUFF_BF16) one.error += 0x1p-18 * size;
+    }
+    return h;
+  }
   Number of_state(uint64_t d, char gate, uint64_t j, const Vector& v) const {
     const uint64_t row = s.place(gate) * s.hidden + j;
     const Number bias{s.bias_r ? bias_r[d * s.bias_stride() + row] : 0};
@@ -84,8 +98,9 @@ struct Problem {
     return {s.peepholes ? peepholes[(d * 3 + which) * s.hidden + j] : 0};
   }
 
-  void step(uint64_t d, const Vector& in, Vector& h, Vector& c) const {
+  void step(uint64_t d, const Vector& in, Vector& state, Vector& c) const {
     Vector next(s.hidden);
+    const Vector h = split(state);
     if (s.cell == kLstm) {
       for (uint64_t j = 0; j < s.hidden; ++j) {
         const auto sum = [&](char gate) { return of_input(d, gate, j, in) + of_state(d, gate, j, h); };
@@ -109,7 +124,7 @@ struct Problem {
         const Number z = sigma(clipped(of_input(d, 'z', j, in) + of_state(d, 'z', j, h)));
         const Number inner = s.linear_before_reset ? reset[j] * of_state(d, 'n', j, h) : of_state(d, 'n', j, gated);
         const Number n = hyperbolic(clipped(of_input(d, 'n', j, in) + inner));
-        next[j] = (Number{1} + Number{-z.value, z.error}) * n + z * h[j];
+        next[j] = (Number{1} + Number{-z.value, z.error}) * n + z * state[j];
       }
     } else {
       for (uint64_t j = 0; j < s.hidden; ++j) {
@@ -117,7 +132,7 @@ struct Problem {
         next[j] = s.cell == kTanh ? hyperbolic(sum) : Number{std::max(sum.value, 0.0), sum.error};
       }
     }
-    h = next;
+    state = next;
   }
 
   void run(uint64_t d, uint64_t b) {
@@ -263,6 +278,50 @@ std::vector<RnnCase> cases() {
   return all;
 }
 
+// Layers that kernels in PTX compute in one launch: one slice of units and sequences, several of both, more of them
+// than multiprocessors, slices in part, all options; and those that they leave to others.
+std::vector<RnnCase> half_cases() {
+  std::vector<RnnCase> all;
+  const auto add = [&](RnnCase row) {
+    for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+      row.dtype = dtype;
+      all.push_back(row);
+    }
+  };
+  const auto cells = [&](const RnnCase& row) { each_cell(row, add); };
+  cells({.batch = 1, .steps = 4, .inputs = 8, .hidden = 16});
+  cells({.direction = kBoth, .batch = 3, .steps = 7, .hidden = 36, .lengths = {7, 0, 3}});
+  cells({.direction = kReverse,
+         .order = kOnnx,
+         .batch = 9,
+         .steps = 5,
+         .hidden = 132,
+         .rows = RnnRows::padded,
+         .shift = 4});
+  cells({.direction = kBoth, .batch = 17, .steps = 4, .hidden = 128, .clip = 0.5, .rows = RnnRows::batch_first});
+  cells({.batch = 8, .steps = 6, .hidden = 68, .bias_w = false, .bias_r = false, .initial = false});
+  cells({.batch = 2, .steps = 4, .hidden = 20, .outputs = false, .in_place = true});
+  cells({.batch = 2, .steps = 4, .hidden = 22});
+  cells({.batch = 2, .steps = 4, .hidden = 24, .shift = 1});
+  add({.direction = kBoth,
+       .order = kOnnx,
+       .batch = 5,
+       .steps = 6,
+       .hidden = 48,
+       .peepholes = true,
+       .lengths = {6, 1, 2, 9, -3}});
+  add({.batch = 35, .steps = 4, .inputs = 3, .hidden = 528, .peepholes = true});
+  add({.cell = kGru,
+       .direction = kBoth,
+       .linear_before_reset = true,
+       .batch = 70,
+       .steps = 4,
+       .inputs = 2,
+       .hidden = 400});
+  add({.batch = 1, .steps = 4, .inputs = 2, .hidden = 2048});
+  return all;
+}
+
 using Rnn = Table<RnnCase>;
 
 TEST_P(Rnn, Matches) {
@@ -297,7 +356,12 @@ TEST_P(Rnn, Matches) {
   on.r.expect_unchanged(problem.r);
   if (!s.in_place) on.h0.expect_unchanged(problem.h0);
 }
-TUFF_TABLE(Rnn, RnnCase, cases());
+std::vector<RnnCase> all_cases() {
+  std::vector<RnnCase> all = cases();
+  std::ranges::copy(half_cases(), std::back_inserter(all));
+  return all;
+}
+TUFF_TABLE(Rnn, RnnCase, all_cases());
 
 class RnnOnce : public OnBackend {};
 
@@ -448,23 +512,81 @@ TEST_P(RnnOnce, Misuse) {
 }
 
 // A graph has the same steps, which follow new inputs and states.
-TEST_P(RnnOnce, InAGraph) {
-  if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
-  const RnnCase s{.batch = 2, .steps = 5, .in_place = true};
+void expect_same_in_a_graph(tuff_context stream, const RnnCase& s) {
   const Problem problem(s);
-  const Operands captured(context(), problem), eager(context(), problem);
+  const Operands captured(stream, problem), eager(stream, problem);
   const tuff_rnn_desc desc = captured.desc(), again = eager.desc();
   tuff_graph graph = 0;
-  ASSERT_OK(tuff_graph_begin(context()));
-  ASSERT_OK(tuff_rnn(context(), &desc));
-  ASSERT_OK(tuff_graph_end(context(), &graph));
+  ASSERT_OK(tuff_graph_begin(stream));
+  ASSERT_OK(tuff_rnn(stream, &desc));
+  ASSERT_OK(tuff_graph_end(stream, &graph));
   for (int i = 0; i < 3; ++i) {
-    ASSERT_OK(tuff_graph_launch(context(), graph));
-    ASSERT_OK(tuff_rnn(context(), &again));
+    ASSERT_OK(tuff_graph_launch(stream, graph));
+    ASSERT_OK(tuff_rnn(stream, &again));
   }
   EXPECT_EQ(captured.y.read(), eager.y.read());
   EXPECT_EQ(captured.c0.read(), eager.c0.read());
   EXPECT_OK(tuff_graph_destroy(graph));
+}
+TEST_P(RnnOnce, InAGraph) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
+  expect_same_in_a_graph(context(), {.batch = 2, .steps = 5, .in_place = true});
+  expect_same_in_a_graph(context(), {.batch = 9, .steps = 6, .hidden = 48, .dtype = TUFF_F16, .in_place = true});
+}
+
+// Layers that each want all multiprocessors of a GPU, in streams of their own at once: all end, with the same numbers.
+TEST_P(RnnOnce, ManyAtOnce) {
+  if (!vulkan()) GTEST_SKIP() << "the host backend has no streams";
+  constexpr size_t kStreams = 4;
+  const RnnCase s{.batch = 25, .steps = 6, .inputs = 2, .hidden = 528, .dtype = TUFF_F16};
+  const Problem problem(s);
+  std::vector<std::unique_ptr<Operands>> all;
+  std::array<tuff_stream, kStreams> streams{};
+  for (tuff_stream& stream : streams) {
+    ASSERT_OK(tuff_stream_create(context(), nullptr, &stream));
+    all.push_back(std::make_unique<Operands>(context(), problem));
+  }
+  ASSERT_OK(tuff_synchronize(context()));
+  for (int round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < kStreams; ++i) {
+      const tuff_rnn_desc desc = all[i]->desc();
+      ASSERT_OK(tuff_rnn(streams[i], &desc));
+    }
+  }
+  for (const tuff_stream stream : streams) EXPECT_OK(tuff_synchronize(stream));
+  Expected y = problem.y;
+  add_storage(y, s.dtype);
+  expect_matches(all[0]->y.read(), y);
+  for (size_t i = 1; i < kStreams; ++i) expect_same_bits(all[i]->y.read(), all[0]->y.read());
+  for (const tuff_stream stream : streams) EXPECT_OK(tuff_stream_destroy(stream));
+}
+
+// NaN and infinities in 16 bits: each spoils its own sequence alone.
+TEST_P(RnnOnce, WhatIsNotFinite) {
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    for (const int32_t cell : {kLstm, kGru, kTanh}) {
+      const RnnCase s{
+          .cell = cell, .linear_before_reset = cell == kGru, .batch = 3, .steps = 5, .hidden = 32, .dtype = dtype};
+      Problem problem(s);
+      problem.h0[5] = std::numeric_limits<float>::quiet_NaN();
+      // Sums become infinite or NaN, and c and h with them or not, as in f32.
+      problem.h0[2 * s.hidden + 5] = std::numeric_limits<float>::infinity();
+      const Operands on(context(), problem);
+      const tuff_rnn_desc desc = on.desc();
+      ASSERT_OK(tuff_rnn(context(), &desc));
+      const std::vector<float> y = on.y.read();
+      Expected expected = problem.y;
+      add_storage(expected, dtype);
+      for (uint64_t t = 0; t < s.steps; ++t) {
+        for (uint64_t j = 0; j < s.hidden; ++j) {
+          const uint64_t at = t * s.batch * s.hidden + j, next = at + s.hidden, last = next + s.hidden;
+          EXPECT_TRUE(std::isnan(y[at])) << "cell " << cell << " t " << t << " unit " << j;
+          EXPECT_NEAR(y[next], expected.value[next], expected.bound[next]);
+          EXPECT_TRUE(t != 0 || cell != kTanh || std::fabs(y[last]) == 1) << "tanh of infinity, not " << y[last];
+        }
+      }
+    }
+  }
 }
 
 TUFF_ON_BACKENDS(RnnOnce);

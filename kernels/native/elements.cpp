@@ -170,6 +170,28 @@ bool activates(int32_t activation, int32_t c_type) {
   return exact || c_type != TUFF_F32;
 }
 
+// As tuff_sigmoid of math.glsl. From 100 on e^-|x| is below all numbers that count beside 1, and the least ones.
+F32 sigmoid(const F32& x) {
+  Writer& w = *x.writer;
+  const F32 power = exponential(smallest_of(magnitude(x), number(w, 100)) * number(w, -1), number(w, 0), number(w, 0));
+  const F32 y = select(x < number(w, 0), power, number(w, 1)) * inverse_of(power + number(w, 1));
+  return select(x == x, y, x);
+}
+
+// As tuff_tanh of math.glsl: a polynomial near 0, elsewhere 1 - 2 e^-2a / (1 + e^-2a).
+F32 hyperbolic_tangent(const F32& x) {
+  Writer& w = *x.writer;
+  constexpr float kCoefficients[] = {2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f, -3.33332819422e-1f};
+  const F32 a = magnitude(x), square = a * a;
+  F32 p = number(w, -5.70498872745e-3f);
+  for (const float coefficient : kCoefficients) p = multiply_add(p, square, number(w, coefficient));
+  const F32 near = multiply_add(p * square, a, a);
+  const F32 power = exponential(smallest_of(a, number(w, 10)) * number(w, -2), number(w, 0), number(w, 0));
+  const F32 far = multiply_add(power * number(w, -2), inverse_of(power + number(w, 1)), number(w, 1));
+  const F32 y = select(a < number(w, 0.625f), near, far);
+  return select(x < number(w, 0), y * number(w, -1), select(x == x, y, x));
+}
+
 U32 joined(const B16& low, const B16& high) {
   Writer& w = *low.writer;
   const U32 made = w.make<Type::u32>();

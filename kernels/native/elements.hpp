@@ -39,6 +39,10 @@ F32 activated(const F32& x, int32_t activation);
 // Whether a kernel may compute this activation of results that it stores as `c_type`.
 bool activates(int32_t activation, int32_t c_type);
 
+// 1 / (1 + e^-x) and tanh(x), with an error of at most 4 ULP. NaN stays NaN.
+F32 sigmoid(const F32& x);
+F32 hyperbolic_tangent(const F32& x);
+
 std::array<B16, 2> halves_of(const U32& pair);
 U32 joined(const B16& low, const B16& high);
 // The type in the names of instructions, of f16 or bf16.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "planning/recorder.hpp"
+#include "planning/status.hpp"
 
 namespace tuff {
 
@@ -15,6 +16,8 @@ class Refusals {
   // Records the dispatch. If the driver refuses the kernel, returns false; the first time, that is logged.
   bool dispatch(Recorder& recorder, const KernelRequest& kernel, const Dispatch& dispatch, const char* family,
                 uint32_t row);
+  // For those that find out otherwise: the driver has refused this kernel.
+  void add(uint32_t row, const char* family, const char* variant, const Error& error);
 
  private:
   std::atomic<uint32_t> rows_{0};

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "kernels/common/stream_device.hpp"
+#include "kernels/rnn/native/rnn_persistent.hpp"
 #include "kernels/rnn/rnn.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/recorder.hpp"
@@ -48,6 +50,13 @@ struct InputSteps {
   uint64_t columns;      // of a row
 };
 
+// How a kernel in PTX computes all steps (native/rnn_persistent_vulkan.cpp).
+struct Together {
+  Persistent kernel;
+  uint64_t slices = 0;  // of 16 units
+  uint64_t groups = 0;  // of kernel.sequences() each, in a launch
+};
+
 // A call, or some of its sequences, while it is recorded.
 struct Layer {
   // args: of sequences first ... first + args.batch - 1 of `all`.
@@ -58,13 +67,14 @@ struct Layer {
   uint64_t first, all;
   StreamDevice device;
   uint64_t steps_at_once = 1;
-  bool by_rows = false;     // record_rows() computes the steps
-  bool wants_rows = false;  // wherever it can
-  bool by_panels = false;   // r is packed once, for the products of all steps
+  bool by_rows = false;              // record_rows() computes the steps
+  bool wants_rows = false;           // wherever it can
+  bool by_panels = false;            // r is packed once, for the products of all steps
+  std::optional<Together> together;  // record_together() computes the steps
   // In scratch memory. `sums` and `second`: the products of a step. `weights` and `projection`: r and projection in
   // f32, if they are of another type.
-  // `packed`: r as GEMM packs it for CPU devices.
-  Region packed, inputs, sums, second, state, bias, weights, projection;
+  // `packed`: r as GEMM packs it for CPU devices. `shared`: the words that blocks of record_together() share.
+  Region packed, inputs, sums, second, state, bias, weights, projection, shared;
   Buffer scratch;
 
   bool has_bias() const { return args.bias_w != nullptr || args.bias_r != nullptr; }
@@ -81,6 +91,8 @@ struct Layer {
   Buffer region(const Region& of) const;
   // Fails if the device cannot compute the call; otherwise takes scratch memory.
   void prepare();
+  // Shares out scratch memory.
+  void divide_scratch();
   void record_bias() const;
   void record_packed_weights() const;
   void record_initial_state() const;
@@ -94,6 +106,13 @@ bool takes_rows(const Layer& layer);
 uint64_t packed_numbers(const Layer& layer);
 void record_pack(const Layer& layer);
 void record_rows(const Layer& layer, const InputSteps& inputs);
+
+// For NVIDIA's Hopper GPUs, all steps in a launch: a plan, if the layer has one; the numbers of 32 bits that its blocks
+// share; and whether the driver accepts its kernels, which is asked before anything is recorded.
+std::optional<Together> plan_together(const Layer& layer);
+uint64_t shared_words(const Layer& layer);
+bool accepts_together(const Layer& layer);
+void record_together(const Layer& layer, const InputSteps& inputs);
 
 // Where a direction finds the product of its i-th step, in elements from the region's first on.
 uint64_t input_at(const Layer& layer, const InputSteps& inputs, uint64_t direction, uint64_t i);

@@ -220,29 +220,9 @@ void Layer::prepare() {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
   require_sizes(args);
-  const uint64_t d = args.directions(), row = d * args.gate_rows(), hidden = rows() * args.hidden_size;
+  const uint64_t d = args.directions(), row = d * args.gate_rows();
   const uint64_t most = traits.addresses ? kInputBytes : std::min(kInputBytes, traits.max_range / 2);
   steps_at_once = std::clamp<uint64_t>(most / (args.batch * row * sizeof(float)), 1, std::max<uint64_t>(args.steps, 1));
-  const bool cast = args.dtype != TUFF_F32;
-  Space space;
-  const auto take = [&space](uint64_t count) { return space.take(count); };
-  state = take(args.h_elements() + args.c_elements() + (two_parts() ? hidden : 0) + (args.resets_first() ? hidden : 0));
-  if (args.steps != 0) {
-    bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
-    by_rows = takes_rows(*this);
-    by_panels = !by_rows && device.cpu && !args.resets_first() && args.steps >= kPackedSteps &&
-                args.batch >= kPackedRows &&
-                gemm::takes_packed(recorder, args.batch, args.gate_rows(), args.state_size());
-    packed = take(!by_panels
-                      ? 0
-                      : d * round_up(gemm::packed_bytes(recorder, args.gate_rows(), args.state_size()) / sizeof(float),
-                                     kAligned));
-    sums = take(by_rows ? 0 : rows() * first_rows());
-    second = take(two_parts() ? args.h_elements() : 0);
-    weights = take(by_rows ? packed_numbers(*this) : cast ? row * args.state_size() : 0);
-    projection = take(cast ? d * args.proj_size * args.hidden_size : 0);
-    inputs = take(steps_at_once * args.batch * row);
-  }
   // Nothing may be recorded before it is known that all of it can be.
   const uint64_t size = dtype_size(args.dtype);
   const auto require = [&](uint64_t elements, uint64_t bytes, const char* name) {
@@ -253,11 +233,42 @@ void Layer::prepare() {
     require(row * args.input_size, size, "w");
     require(row * args.state_size(), sizeof(float), "r");
     require(args.y != nullptr ? args.y_elements() : 0, size, "y");
-    require(sums.count, sizeof(float), "a step's sums");
     require(has_bias() ? (d - 1) * args.bias_stride + args.gate_rows() : 0, size, "bias_w");
     require(d * args.proj_size * args.hidden_size, sizeof(float), "projection");
+    together = plan_together(*this);
   }
+  divide_scratch();
+  if (together && !accepts_together(*this)) {
+    together.reset();
+    divide_scratch();
+  }
+  require(sums.count, sizeof(float), "a step's sums");
   require(state.count, sizeof(float), "the state");
+}
+
+void Layer::divide_scratch() {
+  const uint64_t d = args.directions(), row = d * args.gate_rows(), hidden = rows() * args.hidden_size;
+  const bool cast = args.dtype != TUFF_F32 && !together;
+  Space space;
+  const auto take = [&space](uint64_t count) { return space.take(count); };
+  state = take(args.h_elements() + args.c_elements() + (two_parts() ? hidden : 0) + (args.resets_first() ? hidden : 0));
+  if (args.steps != 0) {
+    bias = take(has_bias() ? d * bias_rows() * args.hidden_size : 0);
+    by_rows = takes_rows(*this);
+    by_panels = !by_rows && !together && device.cpu && !args.resets_first() && args.steps >= kPackedSteps &&
+                args.batch >= kPackedRows &&
+                gemm::takes_packed(recorder, args.batch, args.gate_rows(), args.state_size());
+    packed = take(!by_panels
+                      ? 0
+                      : d * round_up(gemm::packed_bytes(recorder, args.gate_rows(), args.state_size()) / sizeof(float),
+                                     kAligned));
+    sums = take(by_rows || together ? 0 : rows() * first_rows());
+    second = take(two_parts() ? args.h_elements() : 0);
+    weights = take(by_rows ? packed_numbers(*this) : cast ? row * args.state_size() : 0);
+    projection = take(cast ? d * args.proj_size * args.hidden_size : 0);
+    inputs = take(steps_at_once * args.batch * row);
+    shared = take(together ? shared_words(*this) : 0);
+  }
   scratch = recorder.scratch(space.used * sizeof(float), Scratch::outer);
 }
 
@@ -374,13 +385,16 @@ void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64
   log(TUFF_LOG_DISPATCH,
       "rnn {} batch={} steps={} {}->{}: products of the input for {} steps at once, then {}, groups of {}",
       dtype_name(args.dtype), args.batch, args.steps, args.input_size, args.hidden_size, layer.steps_at_once,
-      layer.by_rows ? "many steps in a dispatch" : "a product for each step", layer.device.workgroup);
+      layer.together  ? "all of them in a launch"
+      : layer.by_rows ? "many steps in a dispatch"
+                      : "a product for each step",
+      layer.device.workgroup);
   layer.record_initial_state();
   if (args.steps != 0) {
     layer.record_bias();
     if (layer.by_rows) {
       record_pack(layer);
-    } else if (args.dtype != TUFF_F32) {
+    } else if (args.dtype != TUFF_F32 && !layer.together) {
       const Buffer weights = layer.region(layer.weights), projection = layer.region(layer.projection);
       record_cast(recorder, {args.dtype, TUFF_F32, args.r, &weights, layer.weights.count});
       record_cast(recorder, {args.dtype, TUFF_F32, args.projection, &projection, layer.projection.count});
@@ -388,8 +402,8 @@ void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64
     if (layer.by_panels) layer.record_packed_weights();
     for (uint64_t done = 0; done < args.steps; done += layer.steps_at_once) {
       const InputSteps inputs = layer.record_inputs(done);
-      if (layer.by_rows) {
-        record_rows(layer, inputs);
+      if (layer.together || layer.by_rows) {
+        layer.together ? record_together(layer, inputs) : record_rows(layer, inputs);
         continue;
       }
       for (uint64_t i = done; i < done + inputs.count; ++i) record_step(layer, inputs, i);

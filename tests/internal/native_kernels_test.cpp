@@ -26,6 +26,7 @@
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
+#include "kernels/rnn/native/rnn_persistent.hpp"
 #include "planning/status.hpp"
 #include "support/sample.hpp"
 #include "tuff/tuff.h"
@@ -243,6 +244,36 @@ std::vector<quant::Mma> all_qgemm_options() {
             kernel.bias = (bits & 16) != 0;
             kernel.residual = (bits & 32) != 0;
             kernel.activation = kernel.bias && c_type != TUFF_F32 ? TUFF_ACTIVATION_GELU : TUFF_ACTIVATION_NONE;
+            if (kernel.legal()) all.push_back(kernel);
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::string text_of(const rnn::Persistent& kernel) {
+  return "type " + std::to_string(kernel.type) + " cell " + std::to_string(kernel.cell) + (kernel.onnx ? " onnx" : "") +
+         (kernel.bias ? " bias" : "") + (kernel.clip ? " clip" : "") + (kernel.peepholes ? " peepholes" : "") +
+         (kernel.lengths ? " lengths" : "") + (kernel.output ? " output" : "") + " eights " +
+         std::to_string(kernel.eights) + " steps " + std::to_string(kernel.steps_k) + " held " +
+         std::to_string(kernel.held) + (kernel.whole ? " whole" : "") + (kernel.alone ? " alone" : "");
+}
+
+std::vector<rnn::Persistent> all_rnn_options() {
+  std::vector<rnn::Persistent> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t cell : {TUFF_RNN_CELL_LSTM, TUFF_RNN_CELL_GRU, TUFF_RNN_CELL_TANH}) {
+      for (const uint32_t eights : {1u, 2u, 4u}) {
+        for (const uint32_t steps : {1u, 3u, 8u, 11u, 16u}) {
+          for (uint32_t bits = steps; bits < 256; bits += 11) {  // some of all
+            rnn::Persistent kernel;
+            kernel.type = type, kernel.cell = cell, kernel.eights = eights, kernel.steps_k = steps;
+            kernel.onnx = (bits & 1) != 0, kernel.bias = (bits & 2) != 0, kernel.clip = (bits & 4) != 0;
+            kernel.peepholes = (bits & 8) != 0, kernel.lengths = (bits & 16) != 0, kernel.output = (bits & 32) != 0;
+            kernel.whole = (bits & 64) != 0, kernel.alone = (bits & 128) != 0;
+            while (!kernel.legal() && kernel.held < steps) ++kernel.held;
             if (kernel.legal()) all.push_back(kernel);
           }
         }
@@ -524,6 +555,7 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
   assemble_some(all, gemm::narrow_source, 20);
 }
 TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
+TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, AttentionBackwardAssembles) {
   assemble_some(all_backward_options(), attention_backward::wgmma_source);
@@ -553,6 +585,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_decode_options(), attention::decode_source);
   check_requests(all_backward_options(), attention_backward::wgmma_source);
   check_requests(all_qgemm_options(), quant::mma_source);
+  check_requests(all_rnn_options(), rnn::persistent_source);
 }
 
 // As they may come from a damaged list of kernels on disk.
@@ -591,6 +624,22 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
   narrow.c_type = TUFF_F8_E5M2, narrow.beta = true;  // elements of 8 bits are not read
   EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  rnn::Persistent layer;
+  layer.type = TUFF_BF16, layer.eights = 4, layer.steps_k = 10;  // more weights than shared memory has room for
+  EXPECT_NO_THROW(check_defines(layer.request()));
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.held = 1;
+  EXPECT_NO_THROW(rnn::persistent_source.write(layer.request()));
+  layer.steps_k = 16, layer.held = 8;  // and registers
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.steps_k = 1, layer.held = 2;  // more than there are
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.held = 0, layer.cell = TUFF_RNN_CELL_GRU, layer.peepholes = true;
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.cell = TUFF_RNN_CELL_RELU;
+  EXPECT_THROW(check_defines(layer.request()), Error);
+  layer.cell = TUFF_RNN_CELL_LSTM, layer.eights = 3;
+  EXPECT_THROW(check_defines(layer.request()), Error);
   attention::Wgmma wide;
   wide.type = TUFF_F16;
   wide.head_dim = wide.head_dim_v = 256;

@@ -129,6 +129,7 @@ constexpr BlockKernel kBlockKernels[] = {
     {"gemm_narrow", "TYPE", 0, 1, 16},
     {"qgemm_mma", "TYPE", 0, 0, 16},
     {"qgemm_mma", "TYPE", 2, 2, 16},
+    {"rnn_persistent", "TYPE", 1, 1, 8},
     {"gemm_dmma", "PAIRS", 0, 1, 16},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };
@@ -373,8 +374,8 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     // Those in PTX count rows and columns in 32 bits, and pieces of 16 bytes of A and B.
     const uint64_t pieces = i < 2 ? 16 : 0;
     // These compute whole addresses.
-    const bool whole =
-        kernel.is_wide() || name == std::string_view("gemm_narrow") || name == std::string_view("qgemm_mma");
+    const bool whole = kernel.is_wide() || name == std::string_view("gemm_narrow") ||
+                       name == std::string_view("qgemm_mma") || name == std::string_view("rnn_persistent");
     const Place what{name, i, whole ? 0 : kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {
