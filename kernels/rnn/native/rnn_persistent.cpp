@@ -57,7 +57,7 @@ using ptx::Writer;
 constexpr uint32_t kHalfBytes = 2, kFloatBytes = 4;
 // How often a thread looks, at about a microsecond each: until the blocks give up waiting for others to start, and
 // until a block that has started counts as lost, which ends the device.
-constexpr uint32_t kStartLooks = 1u << 13, kLostLooks = 1u << 24;
+constexpr uint32_t kStartLooks = 1u << 14, kLostLooks = 1u << 24;
 constexpr uint32_t kFragmentBytes = kWarp * 16;  // of 16 rows and 16 columns of R
 // Registers of weights, sums and states on their way, beside about a hundred others; the least of the last, and the
 // most of the first, which remain while cells are computed.

@@ -115,9 +115,11 @@ Dispatch dispatch_of(const Layer& layer, const Persistent& kernel, const Persist
   return dispatch;
 }
 
+// Few sequences for each block, as blocks are all that these have at once. Their states need no more memory.
 Persistent alone(Persistent kernel) {
   kernel.alone = true;
   kernel.held = 0;
+  kernel.eights = 1;
   return kernel;
 }
 
@@ -174,13 +176,13 @@ void record_together(const Layer& layer, const InputSteps& inputs) {
   for (uint64_t first = 0; first < args.batch; first += at_once) {
     const uint64_t end = std::min(first + at_once, args.batch);
     push.first = narrow(first), push.end = narrow(end);
-    push.groups = narrow(ceil_div(end - first, plan.kernel.sequences()));
-    push.blocks = narrow(args.directions() * push.groups * plan.slices);
+    push.blocks = narrow(args.directions() * ceil_div(end - first, plan.kernel.sequences()) * plan.slices);
     fill(0, layer.shared.count * sizeof(uint32_t), Persistent::kUnwritten);
     if (forced_variant<"TUFF_RNN_STEPS_VARIANT">() == "alone") {
       fill(Persistent::kDecisionAt, sizeof(uint32_t), Persistent::kRefused);
     }
     for (const Persistent& kernel : {plan.kernel, alone(plan.kernel)}) {
+      push.groups = narrow(ceil_div(end - first, kernel.sequences()));
       layer.recorder.dispatch(kernel.request(), dispatch_of(layer, kernel, push));
     }
   }
