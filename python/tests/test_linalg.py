@@ -458,9 +458,108 @@ def test_complex_singular_values_and_norms(ctx, rng):
     for order in (0, 1, 2, 3, -1, np.inf, -np.inf):
         got = tuff.linalg.vector_norm(x, axis=1, ord=order)
         assert got.dtype == np.float32 and np.allclose(got.numpy(), np.linalg.norm(a, order, 1), rtol=1e-4)
-    for refused in (tuff.linalg.det, tuff.linalg.qr, tuff.linalg.svd, tuff.linalg.eigh):
-        with pytest.raises(TypeError, match="linear algebra takes"):
-            refused(x[0, :3])
+    with pytest.raises(TypeError, match="linear algebra takes"):
+        tuff.linalg.lu_factor(x[0, :3])
+
+
+def _adjoint(x):
+    return x.conj().swapaxes(-1, -2)
+
+
+def _complex_cases(rng):
+    """Matrices whose columns depend on each other or whose singular values are equal, too."""
+    for shape in ((1, 1), (3, 3), (7, 7), (5, 3), (3, 5), (1, 4), (4, 1), (2, 4, 4), (2, 6, 2), (0, 3), (3, 0), (2, 0, 0)):
+        a = _complex(rng, *shape)
+        yield a, False
+        yield a, True
+        yield 0 * a, False
+        yield a[..., :1] @ a[..., :1, :] if a.size else a, False
+        yield 1j * np.eye(*shape[-2:], dtype=np.complex64) + 0 * a, False
+
+
+def _check_complex(got, wanted, of, steps=1):
+    """Errors of at most `steps` times 50 roundings of each of the operations that a number takes, relative to the largest."""
+    most = 50 * steps * max(*of.shape[-2:], 1) * np.finfo(np.float32).eps * max(1, np.abs(of).max(initial=0))
+    assert got.shape == wanted.shape and np.abs(got - wanted).max(initial=0) <= most
+
+
+def test_complex_qr(ctx, rng):
+    for a, turned in _complex_cases(rng):
+        x = ctx.array(a).mT if turned else ctx.array(a)
+        a = a.swapaxes(-1, -2) if turned else a
+        k = min(a.shape[-2:])
+        for mode, columns, rows in (("reduced", k, k), ("complete", a.shape[-2], a.shape[-2])):
+            q, r = (part.numpy() for part in tuff.linalg.qr(x, mode=mode))
+            assert q.shape[-1] == columns and r.shape[-2] == rows and q.dtype == r.dtype == np.complex64
+            _check_complex(q @ r, a, a)
+            _check_complex(_adjoint(q) @ q, np.eye(columns) + 0 * (_adjoint(q) @ q), np.eye(*a.shape[-2:]))
+            assert not np.tril(r, -1).any()
+        assert (tuff.linalg.qr(x, mode="r").numpy() == np.asarray(tuff.linalg.qr(x).R.numpy())).all()
+
+
+def test_complex_svd(ctx, rng):
+    for a, turned in _complex_cases(rng):
+        x = ctx.array(a).mT if turned else ctx.array(a)
+        a = a.swapaxes(-1, -2) if turned else a
+        k = min(a.shape[-2:])
+        for full in (True, False):
+            u, s, vh = (part.numpy() for part in tuff.linalg.svd(x, full_matrices=full))
+            wanted = np.linalg.svd(a, full_matrices=full)
+            assert u.shape == wanted[0].shape and vh.shape == wanted[2].shape and s.dtype == np.float32
+            _check_complex(s, wanted[1], a, 4)
+            _check_complex(u[..., :k] * s[..., None, :] @ vh[..., :k, :], a, a, 4)
+            for q in (u, _adjoint(vh)):
+                _check_complex(_adjoint(q) @ q, np.eye(q.shape[-1]) + 0 * (_adjoint(q) @ q), np.eye(*a.shape[-2:]), 2)
+        assert (tuff.linalg.svd(x, compute_uv=False).numpy().shape) == (*a.shape[:-2], k)
+
+
+def test_complex_eigenvalues(ctx, rng):
+    for a, _ in _complex_cases(rng):
+        if a.shape[-1] != a.shape[-2]:
+            continue
+        h = a + _adjoint(a)
+        wanted = np.linalg.eigvalsh(h)
+        for triangle in "LU":
+            # Neither the other triangle nor imaginary parts of the diagonal are read.
+            given = (np.tril(h) if triangle == "L" else np.triu(h)) + 5j * np.eye(h.shape[-1], dtype=np.complex64)
+            x = ctx.array(given.astype(np.complex64))
+            values, vectors = (part.numpy() for part in tuff.linalg.eigh(x, triangle))
+            _check_complex(values, wanted, h, 2)
+            _check_complex(tuff.linalg.eigvalsh(x, triangle).numpy(), wanted, h, 2)
+            _check_complex(h @ vectors, vectors * values[..., None, :], h, 4)
+            _check_complex(_adjoint(vectors) @ vectors, np.eye(h.shape[-1]) + 0 * h, h, 4)
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        tuff.linalg.eigh(ctx.full((2, 2), complex(np.nan, 0)))
+
+
+def test_complex_determinants(ctx, rng):
+    for a, _ in _complex_cases(rng):
+        if a.shape[-1] != a.shape[-2]:
+            continue
+        x = ctx.array(a)
+        sign, size = (part.numpy() for part in tuff.linalg.slogdet(x))
+        wanted = np.linalg.slogdet(a.astype(np.complex128))
+        regular = wanted[1] > -5  # the rounding errors of others are what is left of them
+        assert np.allclose(sign[regular], wanted[0][regular], atol=1e-4)
+        assert np.allclose(size[regular], wanted[1][regular], atol=1e-4)
+        most = 1e-4 * np.abs(a).max(initial=1) ** a.shape[-1]
+        assert np.allclose(tuff.linalg.det(x).numpy(), np.linalg.det(a.astype(np.complex128)), rtol=1e-4, atol=most)
+    sign, size = tuff.linalg.slogdet(ctx.zeros((2, 2), np.complex64))
+    assert sign.numpy() == 0 and size.numpy() == -np.inf
+    # Neither numbers whose squares overflow nor products beyond the range.
+    large = ctx.array((1e30 * np.array([[1, 1j], [1j, 1]])).astype(np.complex64))
+    assert np.allclose(tuff.linalg.slogdet(large).logabsdet.numpy(), 2 * np.log(1e30) + np.log(2), rtol=1e-5)
+
+
+def test_complex_lstsq(ctx, rng):
+    for m, n, rank in ((9, 4, 4), (4, 9, 4), (8, 6, 3)):
+        a = _complex(rng, m, rank) @ _complex(rng, rank, n) if rank < min(m, n) else _complex(rng, m, n)
+        for side in (_complex(rng, m, 2), _complex(rng, m), rng.standard_normal(m).astype(np.float32)):
+            got = tuff.linalg.lstsq(ctx.array(a), ctx.array(side), rcond=1e-4)
+            wanted = np.linalg.lstsq(a.astype(np.complex128), side, rcond=1e-4)
+            assert got.rank == wanted[2] == rank and got.residuals.dtype == got.s.dtype == np.float32
+            for one, other in ((got.x, wanted[0]), (got.residuals, wanted[1]), (got.s, wanted[3])):
+                assert np.allclose(one.numpy(), other, rtol=1e-3, atol=1e-3)
 
 
 def test_cross(ctx, rng):

@@ -115,6 +115,23 @@ def test_what_has_no_histogram(ctx):
     assert tuff.histogram(ctx.zeros(0), 2)[0].numpy().tolist() == [0, 0]
 
 
+def test_unique_of_complex_numbers(ctx):
+    rng = np.random.default_rng(3)
+    for shape in ((1,), (3000,), (30, 40), (0,)):
+        x = (rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)).astype(np.complex64)
+        got = tuff.unique(ctx.array(x), True, True, True)
+        for one, wanted in zip(got, np.unique(x, True, True, True)):
+            np.testing.assert_array_equal(one.numpy().ravel(), wanted.ravel())
+        assert got[2].shape == shape and got[0].dtype == np.complex64
+    # Zeros of both signs are equal, also where a part beside them differs.
+    x = np.array([complex(0.0, 3), complex(-0.0, 5), complex(-0.0, 3), complex(1, -0.0), complex(1, 0.0)], np.complex64)
+    values, counts = tuff.unique_counts(ctx.array(x))
+    assert values.numpy().tolist() == [3j, 5j, 1] and counts.numpy().tolist() == [2, 1, 2]
+    x = np.array([complex(np.nan, 0), 2j, complex(0, np.nan), complex(np.nan, np.nan), 2j], np.complex64)
+    assert tuff.unique(ctx.array(x)).shape == (2,) and tuff.unique(ctx.array(x), equal_nan=False).shape == (4,)
+    assert tuff.unique_all(ctx.array(x)).counts.numpy().tolist() == [2, 1, 1, 1]
+
+
 @pytest.mark.parametrize("dtype", TYPES + [np.bool_])
 def test_unique(ctx, dtype):
     for shape in ((1,), (3000,), (30, 40), (0,)):

@@ -51,11 +51,15 @@ def of_halves(x: Array, m: int) -> Array:
 
 def matrices(x: Array, name: str, square: bool = True) -> Array:
     x = floats(x, name)
+    require_matrices(x, name, square)
+    return x
+
+
+def require_matrices(x: Array, name: str, square: bool = True) -> None:
     if x.ndim < 2:
         raise LinAlgError(f"{name} has shape {x.shape}, needs at least two axes")
     if square and x.shape[-1] != x.shape[-2]:
         raise LinAlgError(f"{name} has shape {x.shape}, needs square matrices")
-    return x
 
 
 def count(x: Array) -> int:

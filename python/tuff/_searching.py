@@ -322,6 +322,16 @@ def unique(
     return results if len(results) > 1 else values
 
 
+def _order_complex(x: Array) -> Array:
+    """The indices of complex numbers by their real parts, and equal ones by their imaginary parts; those with a NaN come last."""
+    keys = []
+    for part in (x.imag, x.real):
+        # All with a NaN are alike, and so are zeros of both signs.
+        keys.append(expr("z != z ? nan : part + 0", dtype=part.dtype, z=x, part=part, nan=part.dtype.type(np.nan)))
+    order = sorting.argsort(keys[0])
+    return shapes.take(order, sorting.argsort(shapes.take(keys[1], order, 0)), 0).astype(np.int32)
+
+
 def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
     """Values, and if wanted first places and places among the values; counts."""
     require_array(x, "x")
@@ -332,10 +342,15 @@ def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Arr
     if size == 0:
         none = [context.empty(shape, np.int64) for shape in (0, x.shape, 0)]
         return context.empty(0, flat.dtype), none[0], none[1], none[2]
-    ordered = context.empty(size, flat.dtype)
-    order = context.empty(size, np.int32) if places else None
-    sorting.record(flat, 0, False, 0, ordered, order)
-    formula = "a != b && !(isnan(a) && isnan(b))" if equal_nan and elementwise.is_float(flat.dtype) else "a != b"
+    if is_complex(flat.dtype):
+        order = _order_complex(flat)
+        ordered = shapes.take(flat, order, 0)
+    else:
+        ordered = context.empty(size, flat.dtype)
+        order = context.empty(size, np.int32) if places else None
+        sorting.record(flat, 0, False, 0, ordered, order)
+    has_nan = elementwise.is_float(flat.dtype) or is_complex(flat.dtype)
+    formula = "a != b && !(a != a && b != b)" if equal_nan and has_nan else "a != b"
     first = context.zeros(1, np.bool_)
     differs = expr(formula, dtype=np.bool_, a=ordered[1:], b=ordered[:-1]) if size > 1 else context.empty(0, np.bool_)
     # The first element of each run of equal ones.

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
+from . import _functions as functions
 from . import raw
 from ._checked import choice, is_number
-from ._elementwise import where
+from ._elementwise import common_type, where
 from ._error import check as require
-from ._matrices import LinAlgError, count, embedded, floats, has_complex, matrices, of_halves, owned, raise_if
-from ._operands import dtype_of, same_kind
+from ._matrices import LinAlgError, count, embedded, floats, has_complex, matrices, of_halves, owned, raise_if, require_matrices
+from ._operands import dtype_of, require_array, same_kind
 from ._operations import matmul
 from ._reductions import count_nonzero
+from ._reflections import adjoint, bidiagonal, identity, product_of, triangular, tridiagonal
 from ._shape import concat
 from ._types import part_of
 
@@ -58,14 +60,26 @@ def _factor(x: Array, given: Array, columns: Optional[int]) -> Tuple[Optional[Ar
 
 def qr(x: Array, mode: str = "reduced") -> Union[QRResult, Array]:
     """The QR factorisation x = Q @ R of stacks of m x n matrices, by Householder's method. mode "reduced": Q has
-    k = min(m, n) columns and R k rows; "complete": m and m; "r": R of k rows alone. R's diagonal may be negative."""
+    k = min(m, n) columns and R k rows; "complete": m and m; "r": R of k rows alone. R's diagonal may be negative, or complex."""
     wanted = choice(mode, "mode", {"reduced": 0, "complete": 1, "r": 2})
+    if has_complex(x):
+        return _qr_complex(x, wanted)
     given, x = x, matrices(x, "x", square=False)
     m, n = x.shape[-2:]
     k = min(m, n)
     q, r = _factor(x, given, (k, m, None)[wanted])
     part = r if wanted == 1 or m == k else r[..., :k, :].copy()
     return part if q is None else QRResult(q, part)
+
+
+def _qr_complex(x: Array, wanted: int) -> Union[QRResult, Array]:
+    require_matrices(x, "x", square=False)
+    m, k = x.shape[-2], min(x.shape[-2:])
+    reflections, r = triangular(x)
+    part = r if wanted == 1 or m == k else r[..., :k, :].copy()
+    if wanted == 2:
+        return part
+    return QRResult(product_of(reflections, identity(x, m, m if wanted == 1 else k)), part)
 
 
 _WHAT = "not finite, or its {0} did not converge"
@@ -91,14 +105,30 @@ _TRIANGLES = {"L": False, "U": True, "l": False, "u": True}
 
 
 def eigh(x: Array, UPLO: str = "L", *, check: bool = True) -> EighResult:  # noqa: N803
-    """The eigenvalues of symmetric matrices in ascending order, and orthonormal eigenvectors as columns:
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, and orthonormal eigenvectors as columns:
     x @ vectors = vectors * values. Only the lower triangle of x is read, or the upper one if UPLO is "U"."""
-    values, vectors = _eigh(x, choice(UPLO, "UPLO", _TRIANGLES), True, check)
-    return EighResult(values, vectors)
+    upper = choice(UPLO, "UPLO", _TRIANGLES)
+    if not has_complex(x):
+        return EighResult(*_eigh(x, upper, True, check))
+    q, real = tridiagonal(_hermitian(x, upper))
+    values, vectors = _eigh(real, False, True, check)
+    return EighResult(values, matmul(q, vectors))
+
+
+def _hermitian(x: Array, upper: bool) -> Array:
+    """Hermitian matrices of which a triangle is given. The imaginary parts of a diagonal are not read."""
+    require_matrices(x, "x")
+    n = x.shape[-1]
+    j = x.context.array(np.arange(n, dtype=np.int32))
+    i = j.reshape(n, 1)
+    given = where(i < j if upper else j < i, x, 0)
+    return given + adjoint(given) + where(i == j, x.real, 0.0)
 
 
 def eigvalsh(x: Array, UPLO: str = "L", *, check: bool = True) -> Array:  # noqa: N803
-    """The eigenvalues of symmetric matrices in ascending order, as eigh's."""
+    """The eigenvalues of symmetric or Hermitian matrices in ascending order, as eigh's."""
+    if has_complex(x):
+        return _eigh(tridiagonal(_hermitian(x, choice(UPLO, "UPLO", _TRIANGLES)))[1], False, False, check)[0]
     return _eigh(x, choice(UPLO, "UPLO", _TRIANGLES), False, check)[0]
 
 
@@ -129,26 +159,35 @@ def _completed(u: Array) -> Array:
 def svd(x: Array, full_matrices: bool = True, compute_uv: bool = True, *, check: bool = True) -> Union[SVDResult, Array]:
     """The singular value decomposition x = U @ diag(S) @ Vh of stacks of m x n matrices, with k = min(m, n) values in
     descending order. U is m x m and Vh n x n, or with full_matrices=False m x k and k x n. Without compute_uv only S."""
-    u, values, vt = _svd(x, bool(compute_uv), check)
+    if has_complex(x) and not compute_uv:
+        return svdvals(x, check=check)
+    u, values, vt = _svd_complex(x, check) if has_complex(x) else _svd(x, bool(compute_uv), check)
     if u is None or vt is None:
         return values
     if full_matrices and u.shape[-1] < u.shape[-2]:
         u = _completed(u)
     if full_matrices and vt.shape[-2] < vt.shape[-1]:
-        vt = _transposed(_completed(_transposed(vt)))
+        vt = adjoint(_completed(adjoint(vt)))
     return SVDResult(u, values, vt)
 
 
-def _transposed(x: Array) -> Array:
-    """A stack of transposed matrices, as an array of its own."""
-    return x.transpose([*range(x.ndim - 2), x.ndim - 1, x.ndim - 2])
+def _svd_complex(x: Array, check: bool) -> Tuple[Array, Array, Array]:
+    require_matrices(x, "x", square=False)
+    m, n = x.shape[-2:]
+    if m < n:
+        u, values, vh = _svd_complex(adjoint(x), check)
+        return adjoint(vh), values, adjoint(u)
+    if n == 0:
+        return identity(x, m, 0), x.context.zeros((*x.shape[:-2], 0), part_of(x.dtype)), identity(x, 0, 0)
+    left, real, right = bidiagonal(x)
+    u, values, vt = _svd(real, True, check)
+    return matmul(left, u), values, matmul(vt, adjoint(right))
 
 
 def svdvals(x: Array, *, check: bool = True) -> Array:
     """The singular values of matrices in descending order."""
     if has_complex(x):
-        if x.ndim < 2:
-            raise LinAlgError(f"x has shape {x.shape}, needs at least two axes")
+        require_matrices(x, "x", square=False)
         return svdvals(embedded(x), check=check)[..., ::2].copy()
     return _svd(x, False, check)[1]
 
@@ -211,25 +250,28 @@ def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
     """The x for which the sum of squares of a @ x - b is least, and of several such the one that is least itself, by the
     singular values of the matrix a, of which those up to rcond times the largest count as zero, by default max(m, n) * eps.
     b is a vector or a matrix of right sides. As numpy.linalg.lstsq; it waits for the rank."""
-    a = matrices(a, "a", square=False)
-    same = floats(b, "b")
+    if has_complex(a, b):
+        require_array(b, "b")
+        same = b
+    else:
+        a, same = matrices(a, "a", square=False), floats(b, "b")
     if a.ndim != 2 or same.ndim not in (1, 2) or same.shape[0] != a.shape[0]:
         raise LinAlgError(f"a has shape {a.shape} and b {same.shape}: needs a matrix, and {a.shape[0]} rows")
-    if a.dtype != same.dtype:
-        a, same = (x if x.dtype == np.float64 else x.astype(np.float64) for x in (a, same))
+    kind = common_type(a.dtype, same.dtype)
+    a, same = (x if x.dtype == kind else x.astype(kind) for x in (a, same))
     same_kind(a, same)
     m, n = a.shape
     sides = same.reshape(m, 1) if same.ndim == 1 else same
     if min(m, n) == 0:
-        x, rank, values = a.context.zeros((n, sides.shape[1]), a.dtype), 0, a.context.zeros((0,), a.dtype)
+        x, rank, values = a.context.zeros((n, sides.shape[1]), kind), 0, a.context.zeros((0,), part_of(kind))
     else:
         u, values, vt = svd(a, full_matrices=False)
         above = _cut(values, a.shape, rcond, "rcond")
         rank = int(above.numpy().sum())
-        x = matmul(vt.T, matmul(u.T, sides) * _inverse_values(values, above).reshape(values.shape[0], 1))
+        x = matmul(adjoint(vt), matmul(adjoint(u), sides) * _inverse_values(values, above).reshape(values.shape[0], 1))
     if rank == n and m > n:
         left = matmul(a, x) - sides
-        residuals = (left * left).sum(axis=0)
+        residuals = functions.square(functions.abs(left)).sum(axis=0)
     else:
-        residuals = a.context.zeros((0,), a.dtype)
+        residuals = a.context.zeros((0,), part_of(kind))
     return LstsqResult(x.reshape(n) if same.ndim == 1 else x, residuals, rank, values)

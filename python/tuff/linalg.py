@@ -17,6 +17,7 @@ from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
+from ._elementwise import where
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._expression import expr
@@ -27,10 +28,12 @@ from ._matrices import floats as _floats
 from ._matrices import matrices as _matrices
 from ._matrices import owned as _owned
 from ._matrices import raise_if as _raise_if
+from ._matrices import require_matrices
 from ._operands import dtype_of, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
 from ._planes import joined
+from ._reflections import triangular
 from ._spectra import EighResult, LstsqResult, QRResult, SVDResult, eigh, eigvalsh, lstsq, matrix_rank, pinv, qr, svd, svdvals
 from ._shape import concat
 from ._types import common_type
@@ -99,8 +102,7 @@ def cholesky(x: Array, *, upper: bool = False, check: bool = True) -> Array:
 def _cholesky_complex(x: Array, upper: bool, check: bool) -> Array:
     """By the factors of the real matrices of twice the size in which each number is [[re, -im], [im, re]]. Those of the complex
     factors are triangular, with a positive diagonal, and have the given products: there is only one such factor."""
-    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
+    require_matrices(x, "x")
     n = x.shape[-1]
     each = x.context.array(np.arange(n, dtype=np.int32))
     re, im = x.real, expr("i == j ? 0 : y", dtype=x.real.dtype, y=x.imag, i=each.reshape(n, 1), j=each)  # a diagonal is real
@@ -248,8 +250,7 @@ def _identity(x: Array) -> Array:
 def inv(x: Array, *, check: bool = True) -> Array:
     """The inverses of square matrices."""
     if has_complex(x):
-        if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-            raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
+        require_matrices(x, "x")
         n = x.shape[-1]
         return of_halves(inv(embedded(x), check=check)[..., :n], n)
     given, x = x, _matrices(x, "x")
@@ -272,9 +273,27 @@ def _determinants(x: Array, names: Tuple[str, ...]) -> List[Array]:
     return results
 
 
+def _factors_of_determinant(x: Array) -> Array:
+    """Numbers whose products are the determinants of complex matrices: R's diagonals, with -1 for each reflection."""
+    require_matrices(x, "x")
+    n = x.shape[-1]
+    numbers = diagonal(triangular(x)[1]).copy()
+    return numbers * where(x.context.array(np.arange(n, dtype=np.int32)) == 0, float((-1) ** n), 1.0)
+
+
+def _slogdet_complex(x: Array) -> SlogdetResult:
+    numbers = _factors_of_determinant(x)
+    sizes, axis = functions.abs(numbers), numbers.ndim - 1
+    signs = where(sizes == 0, 0.0, numbers / where(sizes == 0, 1.0, sizes)).prod(axis=axis)
+    return SlogdetResult(signs, functions.log(sizes).sum(axis=axis))
+
+
 @differentiable
 def det(x: Array) -> Array:
     """The determinants of square matrices."""
+    if has_complex(x):
+        numbers = _factors_of_determinant(x)
+        return numbers.prod(axis=numbers.ndim - 1)
     return _determinants(x, ("determinant",))[0]
 
 
@@ -282,6 +301,8 @@ def det(x: Array) -> Array:
 def slogdet(x: Array) -> SlogdetResult:
     """The signs of determinants, and the natural logarithms of their magnitudes, which neither overflow nor underflow; 0
     and -inf of a singular matrix."""
+    if has_complex(x):
+        return _slogdet_complex(x)
     return SlogdetResult(*_determinants(x, ("sign", "log_magnitude")))
 
 
