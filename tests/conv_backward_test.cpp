@@ -92,6 +92,10 @@ std::vector<Case> cases() {
     add({.batch = 1, .channels = 20, .filters = 24, .in = {9, 11}, .taps = {1, 1}, .shift = 3});
     add({.batch = 5, .channels = 6, .filters = 7, .in = {4, 3}, .taps = {4, 3}});
     add({.in = {3, 4}, .taps = {3, 3}, .stride = {70'000, 1}});
+    add({.batch = 1, .channels = 100, .filters = 104, .in = {40, 42}, .taps = {1, 1}});
+    add({.channels = 8, .filters = 12, .in = {9, 8}, .taps = {1, 1}, .stride = {2, 3}});
+    add({.channels = 8, .filters = 12, .in = {9, 8}, .taps = {1, 1}, .stride = {2, 2}, .shift = 1});
+    add({.channels = 40, .filters = 36, .in = {9, 8}, .taps = {1, 1}, .stride = {40, 2}});
     // groups, depthwise, depthwise with a multiplier, few channels
     add({.channels = 6, .filters = 4, .in = {9, 8}, .taps = {3, 3}, .padding = {1, 1}, .groups = 2});
     add({.channels = 36, .filters = 48, .in = {7, 6}, .taps = {3, 2}, .padding = {1, 1}, .groups = 3});
@@ -118,6 +122,27 @@ std::vector<Case> cases() {
       add({.in = {13, 11}, .taps = {3, 3}, .stride = {2, 1}, .padding = {1, 1}, .dtype = dtype, .shift = 1});
       add({.channels = 32, .filters = 32, .in = {10, 9}, .taps = {3, 3}, .padding = {1, 1}, .dtype = dtype});
       add({.channels = 5, .filters = 5, .in = {7, 8}, .taps = {3, 3}, .groups = 5, .dtype = dtype});
+      // sums over windows in place: whole pieces of channels, up to 32 taps, any stride and padding
+      const auto windows = [&](uint64_t channels, uint64_t filters, Sizes in, Sizes taps, Sizes stride, Sizes before,
+                               Sizes end) {
+        add({.batch = 3,
+             .channels = channels,
+             .filters = filters,
+             .in = std::move(in),
+             .taps = std::move(taps),
+             .stride = std::move(stride),
+             .padding = std::move(before),
+             .padding_end = std::move(end),
+             .dtype = dtype});
+      };
+      windows(64, 64, {14, 13}, {3, 3}, {1, 1}, {1, 1}, {});
+      windows(72, 40, {14, 13}, {3, 3}, {2, 2}, {1, 1}, {0, 2});
+      windows(40, 136, {15, 9}, {4, 8}, {1, 2}, {3, 4}, {});
+      windows(32, 32, {15, 9}, {4, 9}, {1, 1}, {3, 4}, {});
+      windows(64, 72, {15, 16}, {1, 1}, {2, 2}, {}, {});
+      windows(8, 64, {25, 26}, {3, 2}, {3, 1}, {0, 7}, {5, 0});
+      windows(264, 32, {9, 8}, {2, 2}, {1, 1}, {1, 0}, {});
+      windows(64, 32, {3, 64}, {3, 1}, {70'000, 1}, {}, {});
       add({.batch = 3, .channels = 16, .filters = 24, .in = {9, 8}, .taps = {1, 1}, .dtype = dtype});
       add({.in = {5, 6, 7}, .taps = {2, 3, 3}, .stride = {2, 2, 2}, .padding = {1, 1, 1}, .dtype = dtype});
     }

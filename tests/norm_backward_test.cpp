@@ -125,6 +125,15 @@ std::vector<BackwardCase> cases() {
   }
   all.push_back({.kind = TUFF_NORM_BATCH, .batch = 20'000, .channels = 24});
   all.push_back({.kind = TUFF_NORM_BATCH, .batch = 20'001, .channels = 5, .dtype = TUFF_BF16});
+  // on GPUs several blocks of a lane have the same channels
+  all.push_back({.kind = TUFF_NORM_BATCH, .batch = 20'001, .channels = 32, .place = Place::onto_slope});
+  all.push_back({.kind = TUFF_NORM_BATCH,
+                 .batch = 9'003,
+                 .channels = 64,
+                 .dtype = TUFF_F16,
+                 .weight_type = TUFF_F32,
+                 .given = Given::saved});
+  all.push_back({.kind = TUFF_NORM_BATCH, .batch = 2'100, .channels = 256, .dtype = TUFF_BF16, .given = Given::frozen});
   all.push_back({.kind = TUFF_NORM_BATCH, .batch = 600, .channels = 3, .inner = 20});
   all.push_back({.kind = TUFF_NORM_BATCH, .batch = 2, .channels = 20, .inner = 60'001});
   all.push_back({.kind = TUFF_NORM_BATCH, .batch = 600, .channels = 16, .offset = 4096});
@@ -543,6 +552,9 @@ std::vector<TrainingCase> training_cases() {
   }
   all.push_back({.batch = 30'001, .channels = 6});
   all.push_back({.batch = 9'000, .channels = 40, .dtype = TUFF_F16, .weight_type = TUFF_F32});
+  all.push_back({.batch = 9'001, .channels = 64, .dtype = TUFF_F16, .in_place = true});
+  all.push_back({.batch = 33'001, .channels = 4, .bias = false});
+  all.push_back({.batch = 2'003, .channels = 256, .dtype = TUFF_BF16, .weight_type = TUFF_F32, .weight = false});
   all.push_back({.batch = 1, .channels = 2, .inner = 300'001});
   all.push_back({.batch = 500, .channels = 12, .offset = 4096});
   all.push_back({.batch = 6, .channels = 12, .inner = 90, .offset = 4096});

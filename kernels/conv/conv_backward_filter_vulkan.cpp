@@ -1,8 +1,9 @@
 // Plans the gradients of a convolution by its filter and bias: sums over all images and positions.
 //
 // By plain GEMM where a window is one pixel or the whole image; otherwise as a GEMM whose right-hand side, the patches
-// of the input, is stored piece by piece (CPU devices), or gathered into shared memory (GPUs); and with few filters or
-// taps in a group, as in depthwise convolutions, with the sums of each lane in its registers. The columns, over which
+// of the input, is gathered into shared memory by a kernel in PTX, or stored piece by piece (CPU devices and matrix
+// units), or gathered into shared memory (other GPUs); and with few filters or taps in a group, as in depthwise
+// convolutions, with the sums of each lane in its registers. The columns, over which
 // is summed, are cut into slices where that gives more cores work; their sums are added in their order.
 #include <algorithm>
 #include <cstdint>
@@ -111,6 +112,60 @@ void record_as_gemm(Recorder& recorder, const ConvBackwardArgs& args, GemmArgs g
   gemm.c_type = TUFF_F32;
   record_gemm(recorder, gemm);
   record_sum(recorder, args.conv.dtype, args.dfilter, gemm.m, gemm.n, &sums, gemm.batch_count);
+}
+
+// --- by implicit GEMM in PTX, whose rows of k are windows
+
+struct WindowProduct {
+  GemmArgs gemm;
+  gemm::Windows windows;
+};
+
+// dfilter [filters][taps][channels] = doutput [columns][filters] transposed * the columns' windows
+std::optional<WindowProduct> as_windows(const ConvBackwardArgs& args) {
+  const ConvArgs& conv = args.conv;
+  const uint64_t columns = columns_of(conv), channels = conv.channels();
+  if (!conv.channels_last() || !conv.flat() || conv.groups != 1 || columns >= kMaxColumns) return std::nullopt;
+  if (conv.filter_shape.pixels() > gemm::kMaxTaps || conv.dilation[1] != 1 || conv.dilation[2] != 1) {
+    return std::nullopt;
+  }
+  // Strides between windows of which there is only one may be any number.
+  const auto stride = [&](uint32_t axis) { return conv.out()[axis] > 1 ? conv.stride[axis] : 1; };
+  const auto word = [](uint64_t x) { return static_cast<uint32_t>(std::min<uint64_t>(x, ~0u)); };
+  WindowProduct result;
+  GemmArgs& gemm = result.gemm;
+  gemm = product(args, conv.filters(), conv.filter_shape.pixels() * channels, columns);
+  gemm.ta = TUFF_TRANS;
+  gemm.lda = gemm.m;
+  gemm.ldb = stride(1) * conv.in()[2] * channels;
+  gemm.stride_b = conv.in()[1] * conv.in()[2] * channels;
+  gemm.batch_count = 1;
+  gemm::Windows& windows = result.windows;
+  windows.of_k = windows.padded = true;
+  windows.elements = conv.in_shape.elements();
+  windows.per_image = word(conv.out_shape.pixels());
+  windows.width = word(conv.out()[2]);
+  windows.step = word(stride(2) * channels);
+  windows.channels = windows.pixel = word(channels);
+  windows.taps = word(conv.taps()[2]);
+  windows.tap_rows = word(conv.taps()[1]);
+  windows.dilation = 1;
+  windows.tap_row = word(conv.in()[2] * channels);
+  for (uint32_t axis = 0; axis < 2; ++axis) {
+    windows.extents[axis] = word(conv.in()[axis + 1]);
+    windows.before[axis] = word(conv.padding[axis + 1]);
+    windows.strides[axis] = word(stride(axis + 1));
+  }
+  return result;
+}
+
+// Returns false and has recorded nothing if no kernel computes it here.
+bool record_by_windows(Recorder& recorder, const ConvBackwardArgs& args) {
+  const std::optional<WindowProduct> made = as_windows(args);
+  if (!made || !gemm::runs_windows(recorder.traits(), made->gemm, made->windows)) return false;
+  log(TUFF_LOG_DISPATCH, "conv backward filter as implicit gemm: m={} n={} k={}", made->gemm.m, made->gemm.n,
+      made->gemm.k);
+  return gemm::record_windows(recorder, made->gemm, made->windows);
 }
 
 // --- by GEMM with stored patches
@@ -396,6 +451,7 @@ void record_conv_backward_filter(Recorder& recorder, const ConvBackwardArgs& arg
   if (!sums) return;
   if (empty) return record_sum(recorder, conv.dtype, args.dfilter, filters, taps, nullptr, 0);
   if (gemm) return record_as_gemm(recorder, args, *gemm);
+  if ((!forced || *forced == "matrices") && record_by_windows(recorder, args)) return;
   const bool patches = columns_of(conv) < kMaxColumns &&
                        (forced ? *forced == "patches" && runs_patches(traits, conv) : suits_patches(traits, conv));
   if (patches) return record_by_patches(recorder, args);

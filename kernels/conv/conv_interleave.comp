@@ -4,7 +4,9 @@
 // phases are stored one after another, all horizontal phases of a vertical one together, and all vertical ones of a
 // phase in depth; each is [images][its outputs][each].
 //
-//# BYTES : 2|4 : bytes of an element
+// Phases without taps are not stored: their outputs are zeros.
+//
+//# BYTES : 2|4|16 : bytes of an element; 16: several neighbouring channels are moved as one
 #extension GL_EXT_shader_16bit_storage : require
 
 layout(local_size_x_id = 0) in;
@@ -15,14 +17,21 @@ layout(push_constant, std430) uniform Push {
   uint images, each;  // that each phase has room for, and channels of a pixel; or planes of all channels, and 1
   uint D, H, W;
   uint step_z, step_y, step_x;
+  uint empty_z, empty_y, empty_x;  // a bit for each of the first 32 phases of an axis that has no taps
 } push;
 
 #if BYTES == 2
 TUFF_READ(0, From, uint16_t, 2)
 TUFF_WRITE(1, To, uint16_t, 2)
+#define ELEMENT uint16_t
+#elif BYTES == 16
+TUFF_READ(0, From, uvec4, 16)
+TUFF_WRITE(1, To, uvec4, 16)
+#define ELEMENT uvec4
 #else
 TUFF_READ(0, From, uint, 4)
 TUFF_WRITE(1, To, uint, 4)
+#define ELEMENT uint
 #endif
 #include "kernels/conv/conv_numbers.glsl"
 
@@ -32,6 +41,8 @@ uint outputs_before(uint n, uint step, uint first) {
   const uint whole = quotient(n, step);
   return first * whole + min(first, n - whole * step);
 }
+
+bool is_empty(uint bits, uint phase) { return phase < 32 && (bits >> phase & 1u) != 0u; }
 
 void main() {
   const uint item = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
@@ -43,6 +54,10 @@ void main() {
   const uint at_z = quotient(z, push.step_z), first_z = z - at_z * push.step_z;
   const uint at_y = quotient(y, push.step_y), first_y = y - at_y * push.step_y;
   const uint at_x = quotient(x, push.step_x), first_x = x - at_x * push.step_x;
+  if (is_empty(push.empty_z, first_z) || is_empty(push.empty_y, first_y) || is_empty(push.empty_x, first_x)) {
+    TUFF_AT(To, item) = ELEMENT(0);
+    return;
+  }
   const uint n_z = outputs_in(push.D, push.step_z, first_z), n_y = outputs_in(push.H, push.step_y, first_y),
              n_x = outputs_in(push.W, push.step_x, first_x);
   const uint rows_before =

@@ -271,6 +271,24 @@ bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args) {
   return operations >= kMinOperations && (args.groups == 1 || kChoosesGroups) && runs_matrices(traits, args);
 }
 
+bool record_stored_filter(Recorder& recorder, const ConvArgs& args, const StoredFilter& filter) {
+  const DeviceTraits& traits = recorder.traits();
+  if (!args.flat() || args.groups != 1 || dtype_size(args.dtype) != 2) return false;
+  const std::optional<Pixels> padded = padded_pixels_of(traits, args);
+  if (!padded || args.batch() * std::max(padded->image(), args.out_shape.elements() / args.batch()) >= 1u << 30) {
+    return false;
+  }
+  GemmArgs gemm = product_of(args, *padded, args.input, &filter.buffer);
+  gemm.tb = TUFF_NO_TRANS;
+  gemm.ldb = filter.channel;
+  gemm::Windows windows = windows_of(args, *padded);
+  windows.filter = {filter.elements, filter.step, filter.row};
+  if (!gemm::runs_windows(traits, gemm, windows)) return false;
+  log(TUFF_LOG_DISPATCH, "conv by matrix units: {}, {} images, m={} n={} k={}, in place with padding, the filter too",
+      dtype_name(args.dtype), args.batch(), gemm.m, gemm.n, gemm.k);
+  return gemm::record_windows(recorder, gemm, windows);
+}
+
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
   const std::optional<Pixels> padded = padded_pixels_of(recorder.traits(), args);
   if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;

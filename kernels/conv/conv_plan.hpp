@@ -111,6 +111,14 @@ void record_gather(Recorder& recorder, const ConvArgs& args, const Columns& colu
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args);
 bool suits_matrices(const DeviceTraits& traits, const ConvArgs& args);
 void record_matrices(Recorder& recorder, const ConvArgs& args);
+// The filter of a gradient by inputs as it is stored, from its last tap on: [channels][taps][filters], where `step` and
+// `row` are the distances of taps and of rows of them, in the order that is the reverse of the convolution's.
+struct StoredFilter {
+  Buffer buffer;
+  uint64_t elements, channel, step, row;
+};
+// A convolution with such a filter. Returns false and has recorded nothing if no kernel computes it here.
+bool record_stored_filter(Recorder& recorder, const ConvArgs& args, const StoredFilter& filter);
 
 // conv_winograd_vulkan.cpp: Winograd's minimal filtering, if the caller allows it and it is expected to be faster.
 // Returns false if nothing was recorded.

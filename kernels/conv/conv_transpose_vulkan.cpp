@@ -9,9 +9,11 @@
 #include <array>
 #include <numeric>
 #include <optional>
+#include <string>
 
 #include "kernels/common/stream_device.hpp"
 #include "kernels/conv/conv_plan.hpp"
+#include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "shaders/conv_interleave.hpp"
 #include "shaders/conv_transpose_filter.hpp"
@@ -80,6 +82,15 @@ uint64_t output_place(const ConvArgs& args, const Phases& phases) {
   return (before(0) * args.out()[1] + z.outputs * before(1)) * args.out()[2] + z.outputs * y.outputs * before(2);
 }
 
+// Channels and filters are transposed through shared memory where loads and stores that are not along rows are slow.
+bool transposes_in_tiles(const DeviceTraits& traits, const ConvArgs& args) {
+  constexpr uint64_t kLeast = 32, kSharedBytes = 64 * 65 * 4;
+  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
+  const bool wanted = !traits.cpu || (forced && forced->starts_with("tile_"));
+  return wanted && args.channels_last() && args.groups == 1 && args.channels() >= kLeast && args.filters() >= kLeast &&
+         traits.shared_bytes >= kSharedBytes;
+}
+
 void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& ordered) {
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = stream_device(traits, {}, sizeof(float));
@@ -94,13 +105,19 @@ void record_filter(Recorder& recorder, const ConvArgs& args, const Buffer& order
                                                 .step_z = number(std::min(tap_step(args, 0), args.taps()[0])),
                                                 .step_y = number(std::min(tap_step(args, 1), args.taps()[1])),
                                                 .step_x = number(std::min(tap_step(args, 2), args.taps()[2]))};
-  KernelRequest kernel = shaders::ConvTransposeFilter::request({.bytes = bytes, .channels_last = args.channels_last()});
+  const bool tiled = transposes_in_tiles(traits, args);
+  KernelRequest kernel =
+      shaders::ConvTransposeFilter::request({.bytes = bytes, .channels_last = args.channels_last(), .tiled = tiled});
   kernel.streaming().constant(0, device.workgroup);
+  constexpr uint64_t kSide = 64;
+  const uint64_t groups =
+      tiled ? args.filter_shape.pixels() * ceil_div(args.filters(), kSide) * ceil_div(args.channels(), kSide)
+            : ceil_div(elements, device.workgroup);
   Dispatch dispatch("conv transpose filter");
   dispatch.operand(args.filter, 0, elements * bytes, Access::read)
       .operand(&ordered, 0, elements * bytes, Access::write)
       .push(push)
-      .groups_linear(ceil_div(elements, device.workgroup), traits)
+      .groups_linear(groups, traits)
       .work(2.0 * static_cast<double>(elements * bytes), static_cast<double>(elements));
   recorder.dispatch(kernel, dispatch);
 }
@@ -172,6 +189,25 @@ std::optional<ConvArgs> convolution_of(const Product& product) {
   return conv;
 }
 
+// Bits of phases along an axis without taps, whose outputs are zeros and are not stored: those of the first 32. The
+// others are computed as sums of nothing. So are all if something is added to the sums.
+uint32_t empty_phases(const ConvArgs& args, uint32_t axis) {
+  if (args.bias != nullptr || args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE) return 0;
+  uint32_t bits = 0;
+  for (uint64_t first = 0; first < std::min<uint64_t>(phase_count(args, axis), 32); ++first) {
+    if (phase_of(args, axis, first).taps == 0) bits |= 1u << first;
+  }
+  return bits;
+}
+
+bool is_left_out(const ConvArgs& args, const Phases& phases) {
+  for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
+    const uint64_t first = phases[axis].first;
+    if (first < 32 && (empty_phases(args, axis) >> first & 1u) != 0) return true;
+  }
+  return false;
+}
+
 // Copies the outputs of all phases, as they lie in scratch memory, with room for so many images, to where they belong.
 void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& phases, uint64_t images) {
   const DeviceTraits& traits = recorder.traits();
@@ -179,46 +215,138 @@ void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& p
   const uint64_t elements = args.out_shape.elements(), bytes = dtype_size(args.dtype);
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const bool last = args.channels_last();
-  const shaders::ConvInterleave::Push push{.items = number(elements),
+  constexpr uint64_t kPieceBytes = 16;
+  const bool pieces = last && args.filters() * bytes % kPieceBytes == 0 && args.output->offset % kPieceBytes == 0;
+  const uint64_t unit = pieces ? kPieceBytes / bytes : 1;  // elements that are moved as one
+  const shaders::ConvInterleave::Push push{.items = number(elements / unit),
                                            .images = number(last ? images : images * args.filters()),
-                                           .each = number(last ? args.filters() : 1),
+                                           .each = number(last ? args.filters() / unit : 1),
                                            .D = number(args.out()[0]),
                                            .H = number(args.out()[1]),
                                            .W = number(args.out()[2]),
                                            .step_z = number(phase_count(args, 0)),
                                            .step_y = number(phase_count(args, 1)),
-                                           .step_x = number(phase_count(args, 2))};
-  KernelRequest kernel = shaders::ConvInterleave::request({.bytes = bytes});
+                                           .step_x = number(phase_count(args, 2)),
+                                           .empty_z = empty_phases(args, 0),
+                                           .empty_y = empty_phases(args, 1),
+                                           .empty_x = empty_phases(args, 2)};
+  KernelRequest kernel = shaders::ConvInterleave::request({.bytes = bytes * unit});
   kernel.streaming().constant(0, device.workgroup);
   Dispatch dispatch("conv interleave");
   dispatch.operand(&phases, 0, images * (elements / args.batch()) * bytes, Access::read)
       .operand(args.output, 0, elements * bytes, Access::write)
       .push(push)
-      .groups_linear(ceil_div(elements, device.workgroup), traits)
+      .groups_linear(ceil_div(elements / unit, device.workgroup), traits)
       .work(2.0 * static_cast<double>(elements * bytes), 0);
   recorder.dispatch(kernel, dispatch);
 }
 
+// With a window of one pixel, the only phase that has a tap is a product with the filter as it is stored, unless some
+// outputs or inputs have no part in it.
+std::optional<GemmArgs> as_gemm(const ConvArgs& args, const Product& product) {
+  const ConvArgs& phase = product.args;
+  if (args.filter_shape.pixels() != 1 || args.groups != 1 || taps_of(phase) == 0) return std::nullopt;
+  if (product.padding != std::array<int64_t, kConvAxes>{} || phase.in() != phase.out()) return std::nullopt;
+  const bool last = args.channels_last();
+  const uint64_t pixels = phase.out_shape.pixels(), batch = phase.batch();
+  GemmArgs gemm{};
+  gemm.a_type = gemm.b_type = gemm.c_type = args.dtype;
+  gemm.accumulate = TUFF_F32;
+  gemm.alpha = 1;
+  gemm.c = phase.output;
+  gemm.k = args.channels();
+  gemm.m = last ? batch * pixels : args.filters();
+  gemm.n = gemm.ldc = last ? args.filters() : pixels;
+  if (last) {  // output [pixels][filters] = input [pixels][channels] * filter [channels][filters]
+    gemm.a = phase.input;
+    gemm.b = args.filter;
+    gemm.lda = gemm.k;
+    gemm.ldb = gemm.n;
+  } else {  // output [filters][pixels] = filter transposed * input [channels][pixels], for each image
+    gemm.a = args.filter;
+    gemm.b = phase.input;
+    gemm.ta = TUFF_TRANS;
+    gemm.lda = gemm.m;
+    gemm.ldb = gemm.n;
+    gemm.batch_count = batch;
+    gemm.stride_b = gemm.k * gemm.n;
+    gemm.stride_c = gemm.m * gemm.n;
+  }
+  return gemm;
+}
+
+// Whether phases are computed so where they can be. CPU devices gather an input once, whatever the filters, which only
+// GEMM with packed operands is faster than.
+bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args) {
+  if (forced_variant<"TUFF_CONV_VARIANT">().has_value()) return false;
+  const uint64_t pixels = args.in_shape.pixels() * (args.channels_last() ? args.batch() : 1);
+  return !traits.cpu || (args.dtype == TUFF_F32 && packs_products(traits, args.filters(), pixels, args.channels()));
+}
+
 uint64_t phases_of(const ConvArgs& args) { return phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2); }
 
-// Records the phases of some images, with the filter in their order. Scratch memory has room for `images` of each
-// phase, which the last piece of a batch may have fewer of.
-void record_images(Recorder& recorder, const ConvArgs& args, const Buffer& filter, const Buffer* phases,
+// A phase's filter where the caller has it.
+StoredFilter stored_filter(const ConvArgs& args, const Phases& phases) {
+  const uint64_t filters = args.filters(), width = args.taps()[2];
+  const uint64_t first = (phases[1].tap * width + phases[2].tap) * filters;
+  return {.buffer = moved(args.filter, first, args.dtype),
+          .elements = args.filter_shape.elements() - first,
+          .channel = args.filter_shape.pixels() * filters,
+          .step = tap_step(args, 2) * filters,
+          .row = tap_step(args, 1) * width * filters};
+}
+
+// The filter of a call, which is put into the phases' order when a phase first needs it so.
+class OrderedFilter {
+ public:
+  OrderedFilter(Recorder& recorder, const ConvArgs& args, const Buffer& memory)
+      : recorder_(recorder), args_(args), memory_(memory), plain_(suits_gemm(recorder.traits(), args)) {
+    const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
+    stored_ = args.channels_last() && args.groups == 1 && (!forced || *forced == "matrices");
+  }
+  bool plain() const { return plain_; }    // products with it as the caller stores it
+  bool stored() const { return stored_; }  // convolutions, likewise
+  Buffer of(const Phases& phases) {
+    if (!ordered_) record_filter(recorder_, args_, memory_);
+    ordered_ = true;
+    return moved(&memory_, filter_place(args_, phases) * args_.filters() * args_.group_channels(), args_.dtype);
+  }
+
+ private:
+  Recorder& recorder_;
+  const ConvArgs& args_;
+  const Buffer& memory_;
+  bool plain_, stored_ = false, ordered_ = false;
+};
+
+void record_phase(Recorder& recorder, const ConvArgs& args, const Phases& phases, Product& product,
+                  OrderedFilter& filter) {
+  if (const std::optional<GemmArgs> gemm = as_gemm(args, product); gemm && filter.plain()) {
+    return record_gemm(recorder, *gemm);
+  }
+  const std::optional<ConvArgs> conv = convolution_of(product);
+  if (conv && filter.stored() && record_stored_filter(recorder, *conv, stored_filter(args, phases))) return;
+  const Buffer own = is_empty(phases) ? Buffer{} : filter.of(phases);
+  product.args.filter = &own;
+  if (!conv) return record_products(recorder, product);
+  ConvArgs ordered = *conv;
+  ordered.filter = &own;
+  record_conv(recorder, ordered);
+}
+
+// Records the phases of some images. Scratch memory has room for `images` of each phase, which the last piece of a
+// batch may have fewer of.
+void record_images(Recorder& recorder, const ConvArgs& args, OrderedFilter& filter, const Buffer* phases,
                    uint64_t images) {
   for_each_phase(args, [&](const Phases& phase) {
+    if (phases != nullptr && is_left_out(args, phase)) return;
     Product product = product_of(args, phase);
-    const Buffer own = moved(&filter, filter_place(args, phase) * args.filters() * args.group_channels(), args.dtype);
-    product.args.filter = &own;
     Buffer output;
     if (phases != nullptr) {
       output = moved(phases, output_place(args, phase) * images * args.filters(), args.dtype);
       product.args.output = &output;
     }
-    if (const std::optional<ConvArgs> conv = convolution_of(product)) {
-      record_conv(recorder, *conv);
-    } else {
-      record_products(recorder, product);
-    }
+    record_phase(recorder, args, phase, product, filter);
   });
   if (phases != nullptr) record_interleave(recorder, args, *phases, images);
 }
@@ -313,7 +441,7 @@ void record_dense_phases(Recorder& recorder, const ConvArgs& args) {
   Buffer outputs = filter;
   outputs.offset += filter_bytes;
   outputs.bytes -= filter_bytes;
-  record_filter(recorder, args, filter);
+  OrderedFilter ordered(recorder, args, filter);
   for (uint64_t first = 0; first < batch; first += at_once) {
     ConvArgs piece = args;
     piece.in_shape.outer[0] = piece.out_shape.outer[0] = std::min(at_once, batch - first);
@@ -321,7 +449,7 @@ void record_dense_phases(Recorder& recorder, const ConvArgs& args) {
     const Buffer output = moved(args.output, first * image, args.dtype);
     piece.input = &input;
     piece.output = &output;
-    record_images(recorder, piece, filter, phases == 1 ? nullptr : &outputs, at_once);
+    record_images(recorder, piece, ordered, phases == 1 ? nullptr : &outputs, at_once);
   }
 }
 

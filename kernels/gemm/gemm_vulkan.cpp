@@ -55,6 +55,7 @@ Plan::Plan(const GemmArgs& wanted, const Windows* made_of_windows)
     out = args.c = least_aligned(args.c_array, args.batch_count);
   }
   if (windows != nullptr) (windows->of_a ? a_elements : b_elements) = windows->elements;
+  if (windows != nullptr && windows->filter.elements != 0) b_elements = windows->filter.elements;
   b_elements += columns_of_more_groups() * args.k;
   out_elements = c_elements += columns_of_more_groups();
   wide = needs_wide(std::max({a_elements, b_elements, c_elements, bias_elements(args), residual_elements(args)}));

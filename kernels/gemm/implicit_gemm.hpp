@@ -9,12 +9,18 @@
 
 namespace tuff::gemm {
 
+inline constexpr uint64_t kMaxTaps = 32;  // of padded windows
+
 // One operand's rows are windows of images, one image for each matrix of the batch, whose pixels store their channels
 // contiguously. Along k come the channels of a window's first tap, then of the next tap in its row, then those of the
 // next row. The kernel computes the batch as one GEMM, with all images' windows one after another. See
 // gemm_matrix.comp.
 struct Windows {
-  bool of_a = false;             // true: A's rows, A not transposed; false: B's, B transposed
+  bool of_a = false;  // true: A's rows, A not transposed; false: B's, B transposed
+  // Rows of k are the windows instead, those of all images one after another: B, which is not transposed, has the
+  // channels of their taps as columns, and the batch is 1. stride_b: between images. Only kernels in PTX, and padded.
+  bool of_k = false;
+  uint32_t per_image = 0;        // with of_k: windows of an image
   uint64_t elements = 0;         // the operand's footprint
   uint32_t width = 0, step = 0;  // windows in a row, elements between them, both below 2^16; lda (ldb): between rows
   uint32_t channels = 0;         // below 2^16
@@ -24,6 +30,12 @@ struct Windows {
   // Windows of A only, by kernels in PTX: each group has so many of a pixel's channels, n filters, and n of C's
   // columns.
   uint32_t groups = 1;
+  // With padded windows of A: B is not transposed but a filter as a gradient by inputs finds it, [channels][taps][n]
+  // with the taps in reverse order. ldb: between channels; step and row: between taps, and rows of them. Only in PTX.
+  struct Filter {
+    uint64_t elements = 0;  // its footprint; 0: B is a matrix
+    uint64_t step = 0, row = 0;
+  } filter;
   // If true, pixels outside the image count as zeros: windows begin up to `before` pixels before it. Only kernels in
   // PTX compute this. dilation is 1, tap_row that of neighbouring rows.
   bool padded = false;

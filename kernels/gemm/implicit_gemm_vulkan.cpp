@@ -23,7 +23,7 @@ Offers window_offers(const DeviceTraits& traits, const Plan& plan) {
 }  // namespace
 
 Extents extents_of(const GemmArgs& args, const Windows* windows) {
-  if (windows == nullptr) return {args.m, args.n, args.batch_count};
+  if (windows == nullptr || windows->of_k) return {args.m, args.n, args.batch_count};
   return windows->of_a ? Extents{args.m * args.batch_count, args.n, windows->groups}
                        : Extents{args.m, args.n * args.batch_count, 1};
 }

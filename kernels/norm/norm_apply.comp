@@ -15,6 +15,7 @@
 //   0   inner is 1, and channels and, without TUFF_BY_CHANNEL, together are a multiple of W: a block has W consecutive channels
 //   1   inner is a multiple of W: all of a block has the same channel
 //   2   neither: channels are looked up element by element
+//# TUFF_SAME : 0|1 : 1: all blocks of a lane have the same channels, whose numbers are read once; TUFF_BY_CHANNEL and TUFF_CHANNEL 0
 //# TUFF_RUN : 0.. : items that a lane processes one after another; 0: push.run says
 #define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/elementwise/blocks.glsl"
@@ -110,44 +111,62 @@ float result(uint i) {
 #define PER_CHANNEL(name) tuff_block(name##_load(channel))
 #endif
 
-TuffBlock result_block(uint block) {
+// What the channels of a block contribute: weight and bias, statistics and means.
+struct Known {
+  TuffBlock w, b;
+  vec4 mean[TUFF_PARTS], scale[TUFF_PARTS], factor[TUFF_PARTS], level[TUFF_PARTS], along[TUFF_PARTS];
+};
+
+#if TUFF_CHANNEL != 2
+Known known_of(uint block) {
+  const uint channel = channel_of(TUFF_ELEMENTS * block), set = set_of(TUFF_ELEMENTS * block, channel);
+  Known known;
+  known.w = tuff_block(1.0), known.b = tuff_block(0.0);
+#if TUFF_WEIGHT
+  known.w = PER_CHANNEL(W);
+#endif
+#if TUFF_BIAS
+  known.b = PER_CHANNEL(B);
+#endif
+#if TUFF_CHANNEL == 0 && TUFF_BY_CHANNEL
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    [[unroll]] for (uint c = 0; c < 4; ++c) {
+      const vec4 s = TUFF_AT(S, set + 4 * p + c);
+      const vec2 m = means_of(set + 4 * p + c);
+      known.mean[p][c] = s.x, known.scale[p][c] = s.y, known.factor[p][c] = s.z;
+      known.level[p][c] = m.x, known.along[p][c] = m.y;
+    }
+  }
+#else
+  const vec4 s = TUFF_AT(S, set);
+  const vec2 m = means_of(set);
+  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
+    known.mean[p] = vec4(s.x), known.scale[p] = vec4(s.y), known.factor[p] = vec4(s.z);
+    known.level[p] = vec4(m.x), known.along[p] = vec4(m.y);
+  }
+#endif
+  return known;
+}
+#endif
+
+TuffBlock result_block(uint block, Known known) {
   TuffBlock y;
 #if TUFF_CHANNEL == 2
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
     [[unroll]] for (uint c = 0; c < 4; ++c) y.part[p][c] = result(TUFF_ELEMENTS * block + (4 * p + c));
   }
 #else
-  const uint channel = channel_of(TUFF_ELEMENTS * block), set = set_of(TUFF_ELEMENTS * block, channel);
-  TuffBlock x = tuff_block(0.0), g = x, w = tuff_block(1.0), b = x;
+  TuffBlock x = tuff_block(0.0), g = x;
 #if TUFF_FORWARD || !TUFF_FROZEN
   x = X_load_block(block);
 #endif
 #if !TUFF_FORWARD
   g = G_load_block(block);
 #endif
-#if TUFF_WEIGHT
-  w = PER_CHANNEL(W);
-#endif
-#if TUFF_BIAS
-  b = PER_CHANNEL(B);
-#endif
-#if TUFF_CHANNEL == 0 && TUFF_BY_CHANNEL
   [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    vec4 mean, scale, factor, level, along;
-    [[unroll]] for (uint c = 0; c < 4; ++c) {
-      const vec4 s = TUFF_AT(S, set + 4 * p + c);
-      const vec2 m = means_of(set + 4 * p + c);
-      mean[c] = s.x, scale[c] = s.y, factor[c] = s.z, level[c] = m.x, along[c] = m.y;
-    }
-    y.part[p] = result_of(x.part[p], g.part[p], w.part[p], b.part[p], mean, scale, factor, level, along);
+    y.part[p] = result_of(x.part[p], g.part[p], known.w.part[p], known.b.part[p], known.mean[p], known.scale[p],
+                          known.factor[p], known.level[p], known.along[p]);
   }
-#else
-  const vec4 s = TUFF_AT(S, set);
-  const vec2 m = means_of(set);
-  [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {
-    y.part[p] = result_of(x.part[p], g.part[p], w.part[p], b.part[p], vec4(s.x), vec4(s.y), vec4(s.z), vec4(m.x), vec4(m.y));
-  }
-#endif
 #endif
   return y;
 }
@@ -157,9 +176,16 @@ void main() {
   const uint blocks = push.n / TUFF_ELEMENTS;
   const uint items = blocks + push.n % TUFF_ELEMENTS;
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  Known known;
+#if TUFF_SAME
+  known = known_of(i);
+#endif
   for (uint step = 0; step < RUN && i < items; ++step, i += lanes) {
     if (i < blocks) {
-      Y_store_block(i, result_block(i));
+#if TUFF_CHANNEL != 2 && !TUFF_SAME
+      known = known_of(i);
+#endif
+      Y_store_block(i, result_block(i, known));
     } else {
       const uint element = TUFF_ELEMENTS * blocks + (i - blocks);
       Y_store(element, result(element));

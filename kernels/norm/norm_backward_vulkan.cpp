@@ -146,7 +146,12 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
   const int channel = consecutive ? 0 : task.inner % block == 0 ? 1 : 2;
   const bool aligned = channel != 2 && aligned16(task.input) && aligned16(task.slope) && aligned16(task.weight) &&
                        aligned16(apply.bias) && aligned16(apply.output);
-  const uint64_t run = device.cpu ? device.items_each(total / block, 128) : 1;
+  // On a GPU, where there are enough of them, a lane takes several blocks of the same channels and reads these
+  // channels' numbers once.
+  constexpr uint64_t kRun = 8;
+  const bool same = !device.cpu && channel == 0 && task.by_channel && device.workgroup % (task.channels / block) == 0 &&
+                    total / block >= 2 * kRun * device.workgroup * device.cores;
+  const uint64_t run = device.cpu ? device.items_each(total / block, 128) : same ? kRun : 1;
   KernelRequest kernel = shaders::NormApply::request({.bias = apply.bias != nullptr,
                                                       .by_channel = task.by_channel,
                                                       .channel = channel,
@@ -154,6 +159,7 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
                                                       .frozen = apply.frozen,
                                                       .parts = block_parts(task.dtype),
                                                       .run = device.fixed_run(run),
+                                                      .same = same,
                                                       .type = task.dtype,
                                                       .vector = vector_mode(traits, aligned),
                                                       .weight = task.weight != nullptr,

@@ -78,6 +78,22 @@ void add_windows(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
   }
 }
 
+// Gradients by filters: windows are rows of k.
+void add_windows_of_k(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
+  if (!kernel.trans_a || kernel.trans_b || kernel.beta) return;
+  kernel.windows = 3;
+  kernel.padded = true;
+  all.push_back(kernel);
+}
+
+// Gradients by inputs: B is the filter as it is stored.
+void add_filters(gemm::Wgmma kernel, std::vector<gemm::Wgmma>& all) {
+  if (kernel.trans_a || kernel.trans_b || kernel.beta) return;
+  kernel.windows = 1;
+  kernel.padded = true;
+  all.push_back(kernel);
+}
+
 constexpr std::pair<uint32_t, uint32_t> kTiles[] = {{128, 64}, {128, 128}, {128, 256}, {64, 256}};
 
 // For operands of 8 or 32 bits, whose rows run along k.
@@ -163,6 +179,8 @@ std::vector<gemm::Wgmma> all_options() {
           kernel.vector = (bits & 16) != 0;
           all.push_back(kernel);
           add_windows(kernel, all);
+          add_windows_of_k(kernel, all);
+          add_filters(kernel, all);
           if ((bits & 3) != 0) continue;  // the epilogue does not depend on transposes
           for (const int32_t axis : {TUFF_BIAS_NONE, TUFF_BIAS_ROWS, TUFF_BIAS_COLUMNS}) {
             for (const bool residual : {false, true}) {

@@ -12,6 +12,7 @@
 #include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
+#include "kernels/conv/conv_backward.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/status.hpp"
@@ -68,6 +69,50 @@ class NativePlanner : public testing::Test {
   DeviceTraits traits_ = a_gpu();
   Buffer buffer_;
 };
+
+// Gradients by the filter read the windows in place, and those by the input of one pixel read the filter as it is.
+TEST_F(NativePlanner, GradientsOfConvolutions) {
+  const auto described = [&](uint64_t channels, uint64_t filters, uint64_t extent, uint64_t window, uint64_t stride) {
+    ConvBackwardArgs args;
+    ConvArgs& conv = args.conv;
+    conv.dtype = TUFF_F16;
+    conv.layout = TUFF_LAYOUT_NHWC;
+    conv.in_shape = {{32, channels}, {1, extent, extent}};
+    conv.filter_shape = {{filters, channels}, {1, window, window}};
+    conv.out_shape = {{32, filters}, {1, (extent - 1) / stride + 1, (extent - 1) / stride + 1}};
+    conv.stride = {1, stride, stride};
+    conv.padding = conv.padding_end = {0, window / 2, window / 2};
+    conv.input = conv.filter = args.doutput = args.dinput = args.dfilter = &buffer_;
+    return args;
+  };
+  const auto by_filter = [&](const ConvBackwardArgs& args) {
+    FakeRecorder recorder(traits_);
+    record_conv_backward_filter(recorder, args);
+    return recorder.kernels;
+  };
+  const auto by_input = [&](const ConvBackwardArgs& args) {
+    FakeRecorder recorder(traits_);
+    record_conv_backward_data(recorder, args);
+    return recorder.kernels;
+  };
+  const std::string wgmma = "gemm_wgmma", finish = "gemm_finish", order = "conv_transpose_filter";
+  EXPECT_EQ(by_filter(described(64, 64, 56, 3, 1)), (Kernels{wgmma, finish}));
+  EXPECT_EQ(by_filter(described(128, 128, 56, 3, 2)).front(), wgmma);
+  EXPECT_EQ(by_filter(described(256, 512, 56, 1, 2)).front(), wgmma);
+  EXPECT_EQ(by_filter(described(40, 64, 56, 5, 1)).front(), wgmma) << "25 taps";
+  EXPECT_EQ(by_filter(described(64, 64, 56, 7, 1)).front(), "conv_backward_tile") << "49 taps";
+  EXPECT_EQ(by_filter(described(36, 64, 56, 3, 1)).front(), "conv_backward_tile") << "pixels of 72 bytes";
+  ConvBackwardArgs dilated = described(64, 64, 56, 3, 1);
+  dilated.conv.dilation = {1, 2, 2};
+  dilated.conv.padding = dilated.conv.padding_end = {0, 2, 2};
+  EXPECT_EQ(by_filter(dilated).front(), "conv_backward_tile");
+  EXPECT_EQ(by_input(described(64, 256, 56, 1, 1)), Kernels{wgmma});
+  EXPECT_EQ(by_input(described(256, 512, 56, 1, 2)), (Kernels{wgmma, "conv_interleave"})) << "three phases are zeros";
+  EXPECT_EQ(by_input(described(64, 64, 56, 3, 1)), Kernels{wgmma}) << "the filter as it is stored";
+  EXPECT_EQ(by_input(described(128, 128, 56, 3, 2)), (Kernels{wgmma, wgmma, wgmma, wgmma, "conv_interleave"}));
+  EXPECT_EQ(by_input(described(64, 96, 56, 3, 1)), (Kernels{order, wgmma})) << "a step of k belongs to two taps";
+  EXPECT_EQ(by_input(described(60, 64, 56, 3, 1)), (Kernels{order, wgmma})) << "rows of 120 bytes";
+}
 
 TEST_F(NativePlanner, GemmOfF64) {
   for (const char* transposes : {"NN", "NT", "TN", "TT"}) {

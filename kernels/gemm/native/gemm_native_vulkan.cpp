@@ -23,10 +23,10 @@ struct NativeVariant {
 };
 
 constexpr NativeVariant kVariants[] = {
-    {"native_128x256", 128, 256, 1.00, 200},
-    {"native_128x128", 128, 128, 0.85, 300},
-    {"native_128x64", 128, 64, 0.55, 300},
-    {"native_64x256", 64, 256, 0.80, 300},
+    {"native_128x256", 128, 256, 1.00, 230},
+    {"native_128x128", 128, 128, 0.86, 225},
+    {"native_128x64", 128, 64, 0.46, 200},
+    {"native_64x256", 64, 256, 0.89, 215},
 };
 Refusals refusals;
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
@@ -74,6 +74,8 @@ bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
          (b || loadable(args.b, args.b_type, args.ldb, args.stride_b, plan.b_elements));
 }
 
+bool has_filter(const Windows& windows) { return windows.filter.elements != 0; }
+
 // Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
 bool loadable(const Windows& windows) {
   const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
@@ -82,8 +84,17 @@ bool loadable(const Windows& windows) {
       return std::max(numbers[0], numbers[1]) < limit;
     };
     const bool fits = small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) &&
-                      small(windows.strides, 1u << 8) && windows.tap_rows * windows.taps <= 32;
-    if (!windows.of_a || windows.dilation != 1 || windows.valid != 0 || !fits) return false;
+                      small(windows.strides, 1u << 8) && uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
+    if (windows.dilation != 1 || windows.valid != 0 || !fits) return false;
+    if (windows.of_k) return whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
+    if (!windows.of_a) return false;
+  }
+  if (windows.of_k) return false;
+  if (has_filter(windows)) {
+    // A step of k belongs to one tap.
+    const bool steps = windows.channels % Wgmma::kStep == 0 && windows.filter.elements < uint64_t{1} << 31;
+    if (!windows.of_a || !windows.padded || windows.groups != 1 || !steps) return false;
+    if (!whole(windows.filter.step) || !whole(windows.filter.row)) return false;
   }
   return windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
 }
@@ -102,6 +113,10 @@ bool takes_second_pass(const GemmArgs& args) {
   return !ptx::activates(epilogue.activation, args.c_type);
 }
 
+bool columns_of_images(const Plan& plan) {
+  return plan.windows != nullptr && !plan.windows->of_a && !plan.windows->of_k;
+}
+
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
@@ -111,7 +126,7 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
   }
   if (plan.windows != nullptr) {
     const Extents all = extents_of(args, plan.windows);
-    if (!plan.windows->of_a && args.n < Wgmma::kMinPerImage) return false;
+    if (columns_of_images(plan) && args.n < Wgmma::kMinPerImage) return false;
     const bool groups = plan.windows->groups > 1;
     if (groups && (!plan.windows->of_a || plan.windows->valid != 0 || takes_second_pass(args))) return false;
     if (!loadable(*plan.windows) || std::max(all.m, all.n) >= kMaxWindows || args.k >= kMaxWindows) return false;
@@ -145,7 +160,9 @@ Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
   const Windows& windows = *plan.windows;
   const auto pieces = [](uint64_t elements) { return static_cast<uint32_t>(elements / kPiece); };
   return {.plain = push,
-          .per_image = static_cast<uint32_t>(windows.of_a ? plan.args.m : plan.args.n),
+          .per_image = static_cast<uint32_t>(windows.of_k   ? windows.per_image
+                                             : windows.of_a ? plan.args.m
+                                                            : plan.args.n),
           .width_step = windows.width | pieces(windows.step) << 16,
           .channels = windows.channels | windows.valid << 16,
           .taps = windows.taps | windows.tap_rows << 16,
@@ -165,8 +182,6 @@ uint64_t image_push(const Windows& windows) {
 }
 
 bool has_groups(const Plan& plan) { return plan.windows != nullptr && plan.windows->groups > 1; }
-
-bool columns_of_images(const Plan& plan) { return plan.windows != nullptr && !plan.windows->of_a; }
 
 // Whether the addresses of columns that are windows of images leave registers for so many sums. With a residual and
 // unaligned rows they do not for any tile.
@@ -295,7 +310,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
   plan.epilogue_operands(dispatch);
   if (kernel.scaled) scale_operands(dispatch, args.epilogue);
   if (plan.windows != nullptr) {
-    kernel.windows = plan.windows->of_a ? 1 : 2;
+    kernel.windows = plan.windows->of_k ? 3 : plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;
     kernel.padded = plan.windows->padded;
     kernel.groups = has_groups(plan);
@@ -304,6 +319,11 @@ bool record_native(Recorder& recorder, Plan& plan) {
       push.stride_c = push.stride_residual = args.n * dtype_size(plan.out_type);
     }
     if (kernel.padded) push.stride_bias = image_push(*plan.windows);
+    if (has_filter(*plan.windows)) {
+      const Windows::Filter& filter = plan.windows->filter;
+      push.stride_b = std::bit_cast<uint64_t>(Wgmma::FilterPush{.tap_step = static_cast<uint32_t>(filter.step / kPiece),
+                                                                .tap_row = static_cast<uint32_t>(filter.row / kPiece)});
+    }
     dispatch.push(windows_push(plan, push));
   } else {
     dispatch.push(push);

@@ -28,7 +28,9 @@
 // For convolutions, an operand's rows are windows of images (implicit_gemm.hpp): what a thread loads in a step belongs
 // to one tap, whose place in the window moves on with k. If A's windows may begin outside the image, each row has a bit
 // for every tap that is inside; the others are loaded as zeros. If B's rows are windows, columns of C are in several
-// images.
+// images. For gradients by inputs, the filter may be as it is stored: its rows are k. For gradients by filters, rows of
+// k are windows: a thread finds the window of each row that it loads, and what it loads of it belongs to the same taps
+// in all of them.
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 
 #include <algorithm>
@@ -69,9 +71,10 @@ constexpr uint32_t kStep = Wgmma::kStep, kPiece = 16;
 constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
 constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
 constexpr uint32_t kBarriersBytes = 256;
-// Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
-// when they start on the next, so at most the number of stages less two.
-constexpr uint32_t kLag = 2;
+// Steps that the loading group has in flight while it starts another one: at least so many, and with small tiles as
+// many more as keep the memory busy. The multiplying groups still use one stage when they start on the next, so at most
+// the number of stages less two.
+constexpr uint32_t kMinLag = 2;
 constexpr uint32_t kPartColumns = 128;  // of 8-bit floats: those whose sums of a step are added up at once
 // Registers of a thread: the hardware moves them from the loading to the multiplying groups.
 constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
@@ -121,11 +124,15 @@ class Kernel {
   };
 
   bool integers() const { return o_.type == TUFF_I8; }
+  // Windows of A, and B is the filter of the convolution whose gradient this is, as it is stored: its rows are k, and
+  // its taps come in reverse order.
+  bool has_filter() const { return o_.windows == 1 && !o_.trans_b; }
   // The first element of a piece of 16 bytes.
   U32 element_of(const U32& piece) const {
     return piece << (o_.element_bytes() == 1 ? 4 : o_.element_bytes() == 4 ? 2 : 3);
   }
   uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
+  uint32_t lag() const { return std::max(kMinLag, o_.stages() - 3); }
   // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
   bool halves_columns() const { return o_.rows == 64; }
   uint32_t group_columns() const { return halves_columns() ? o_.columns / 2 : o_.columns; }
@@ -156,7 +163,7 @@ class Kernel {
     a_.place = 0;
     b_.place = o_.rows * kRowBytes;
     a_.windows = o_.windows == 1;
-    b_.windows = o_.windows == 2;
+    b_.windows = o_.windows >= 2;
     if (o_.windows == 0) return;
     per_image_ = ptx::make_divider(number(offsetof(Wgmma::WindowPush, per_image)));
     const U32 width_step = number(offsetof(Wgmma::WindowPush, width_step));
@@ -171,6 +178,9 @@ class Kernel {
     tap_step_ = number(offsetof(Wgmma::WindowPush, tap_step));
     tap_row_ = number(offsetof(Wgmma::WindowPush, tap_row));
     if (o_.padded) read_image();
+    if (!has_filter()) return;
+    filter_step_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_step));
+    filter_row_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_row));
   }
 
   void read_image() {
@@ -226,13 +236,18 @@ class Kernel {
     U64 base;                   // with windows: of the operand
     U32 channel, tap, tap_row;  // … and where in the window the thread's piece is
     U32 bit;                    // … of its tap, with padding
+    // With windows across k, `loads` has one for each block of columns: the place of the thread's piece in a window,
+    // and a bit for its tap.
+    U32 image_pieces;
   };
 
   // A thread loads piece thread % 8 of rows thread / 8, + 16, + 32, ... Along k these are rows of m or n. Those beyond
   // the last are loaded as the last one, which is in memory, and never stored. Across k they are rows of k, whose eight
   // pieces are 64 elements of m or n; beyond the last are zeros.
   Loads prepare(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
-    if (x.windows) return prepare_windows(x, first, tile, row, piece);
+    if (x.windows) {
+      return x.along_k ? prepare_windows(x, first, tile, row, piece) : prepare_taps(x, first, piece);
+    }
     Loads all;
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     if (x.along_k) {
@@ -246,8 +261,12 @@ class Kernel {
       }
     } else {
       const U32 pieces_of_k = tile.k * x.ld;
-      all.pointer = w_.variable(multiply_add(pieces_of_k, kPiece, matrix));
-      all.step = multiply_wide(x.ld, w_.constant(kStep * kPiece));
+      if (has_filter()) {
+        all.base = x.base;
+      } else {
+        all.pointer = w_.variable(multiply_add(pieces_of_k, kPiece, matrix));
+        all.step = multiply_wide(x.ld, w_.constant(kStep * kPiece));
+      }
       for (uint32_t block = 0; block < x.tile / kStep; ++block) {
         const U32 element = first + block * kStep + (piece << 3);
         const U32 bytes = o_.edge ? rest(element, x.extent) : U32{};
@@ -260,15 +279,67 @@ class Kernel {
     return all;
   }
 
+  U32 pieces_of_image(const Operand& x) {
+    const U32 pieces = w_.make<Type::u32>();
+    const U64 shifted = w_.make<Type::u64>();
+    w_.emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
+    w_.emit("cvt.u32.u64 {}, {};", pieces.text, shifted.text);
+    return pieces;
+  }
+
+  // A bit for each tap of the window in row y and this column that is inside the image.
+  U32 bits_of_window(const U32& y, const U32& column) {
+    const auto [first_x, end_x] = taps_inside(column, 1, taps_.number);
+    const auto [first_y, end_y] = taps_inside(y, 0, tap_rows_);
+    const U32 rows = first_taps_ & bits_of_range(first_y * taps_.number, end_y * taps_.number);
+    return bits_of_range(first_x, end_x) * rows;
+  }
+
+  // Where the first window of an image at `base` begins, with padding.
+  U64 before_image(const U64& base) {
+    const U32 behind = before_[0] * tap_row_ + before_[1] * tap_step_;
+    return w_.result<Type::u64>("sub.u64", base, multiply_wide(behind, w_.constant(kPiece)));
+  }
+
+  // Rows of k are windows, and columns the channels of their taps: a thread's piece of each block of columns belongs to
+  // one tap, whatever the window. Columns beyond the last have taps that no window has.
+  Loads prepare_taps(const Operand& x, const U32& first, const U32& piece) {
+    Loads all;
+    all.base = before_image(x.base);
+    all.image_pieces = pieces_of_image(x);
+    for (uint32_t block = 0; block < x.tile / kStep; ++block) {
+      const U32 element = first + block * kStep + (piece << 3), tap = quotient(element, channels_);
+      const U32 channel = element - tap * channels_.number, tap_row = quotient(tap, taps_);
+      const U32 place = tap_row * tap_row_ + (tap - tap_row * taps_.number) * tap_step_ + (channel >> 3);
+      all.loads.push_back(
+          {w_.variable(place), block * kBlockBytes, 0, {}, w_.variable(shift_left(w_.constant(1), tap))});
+    }
+    return all;
+  }
+
+  void load_taps(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row) {
+    for (uint32_t i = 0; i < kStep / kPasses; ++i) {
+      const U32 at = k + row + i * kPasses;
+      const U32 image = quotient(at, per_image_), window = at - image * per_image_.number;
+      const U32 y = quotient(window, width_), column = window - y * width_.number;
+      const U32 begin = image * all.image_pieces + y * x.ld + column * step_;
+      U32 inside = bits_of_window(y, column);
+      if (o_.edge) inside = select(at < k_end, inside, w_.constant(0));
+      for (const Loads::Load& load : all.loads) {
+        const U64 from = multiply_add(begin + load.offset, kPiece, all.base);
+        const U32 bytes = select((inside & load.taps) != 0u, w_.constant(kPiece), w_.constant(0));
+        w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16, {};", stage.text,
+                x.place + load.to + i * kPasses * kRowBytes, from.text, bytes.text);
+      }
+    }
+  }
+
   // Rows are windows of images. What a thread loads in a step belongs to one tap.
   Loads prepare_windows(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
     Loads all;
     all.base = x.base;
     if (o_.groups) all.base = x.base + multiply_wide(tile.matrix, channels_.number * 2);  // a group's channels
-    const U32 image_pieces = w_.make<Type::u32>();
-    const U64 shifted = w_.make<Type::u64>();
-    w_.emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
-    w_.emit("cvt.u32.u64 {}, {};", image_pieces.text, shifted.text);
+    const U32 image_pieces = pieces_of_image(x);
     for (uint32_t i = 0; i < x.tile / kPasses; ++i) {
       U32 at = first + row + i * kPasses;
       if (o_.edge) at = min(at, x.extent - 1);
@@ -277,16 +348,9 @@ class Kernel {
       const U32 offset = image * image_pieces + y * x.ld + column * step_;
       all.loads.push_back({w_.variable(offset), i * kPasses * kRowBytes, 0, {}});
       if (!o_.padded) continue;
-      const auto [first_x, end_x] = taps_inside(column, 1, taps_.number);
-      const auto [first_y, end_y] = taps_inside(y, 0, tap_rows_);
-      const U32 rows = first_taps_ & bits_of_range(first_y * taps_.number, end_y * taps_.number);
-      all.loads.back().taps = w_.variable(bits_of_range(first_x, end_x) * rows);
+      all.loads.back().taps = w_.variable(bits_of_window(y, column));
     }
-    if (o_.padded) {
-      // Windows begin before the image.
-      const U32 behind = before_[0] * tap_row_ + before_[1] * tap_step_;
-      all.base = w_.result<Type::u64>("sub.u64", all.base, multiply_wide(behind, w_.constant(kPiece)));
-    }
+    if (o_.padded) all.base = before_image(all.base);
     const U32 k = tile.k + (piece << 3), tap = quotient(k, channels_);
     all.channel = w_.variable(k - tap * channels_.number);
     const U32 tap_row = quotient(tap, taps_);
@@ -334,10 +398,13 @@ class Kernel {
 
   void load_step(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row,
                  const U32& piece) {
-    if (x.windows) return load_windows(x, all, stage, k, k_end, piece);
+    if (x.windows) {
+      return x.along_k ? load_windows(x, all, stage, k, k_end, piece) : load_taps(x, all, stage, k, k_end, row);
+    }
     const U32 bytes = o_.edge && x.along_k ? rest(k + element_of(piece), k_end) : U32{};
+    const U64 pointer = has_filter() ? rows_of_tap(x, all, k) : all.pointer;
     for (const Loads::Load& load : all.loads) {
-      const U64 from = multiply_add(load.offset, kPiece, all.pointer);
+      const U64 from = multiply_add(load.offset, kPiece, pointer);
       std::string size;
       if (o_.edge && x.along_k) size = ", " + bytes.text;
       if (o_.edge && !x.along_k) {
@@ -346,7 +413,16 @@ class Kernel {
       w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
               size);
     }
-    w_.assign(all.pointer, all.pointer + all.step);
+    if (!has_filter()) w_.assign(all.pointer, all.pointer + all.step);
+  }
+
+  // Where the filter's rows of a step are, which belong to one tap.
+  U64 rows_of_tap(const Operand& x, const Loads& all, const U32& k) {
+    const U32 tap = quotient(k, channels_), tap_row = quotient(tap, taps_);
+    const U32 last_tap = taps_.number - 1, last_row = tap_rows_ - 1;
+    const U32 place = (last_row - tap_row) * filter_row_ + (last_tap - (tap - tap_row * taps_.number)) * filter_step_ +
+                      (k - tap * channels_.number) * x.ld;
+    return multiply_add(place, kPiece, all.base);
   }
 
   void load(const U32& thread) {
@@ -365,15 +441,17 @@ class Kernel {
                   load_step(a_, a, stage, k, tile.k_end, row, piece);
                   load_step(b_, b, stage, k, tile.k_end, row, piece);
                   w_.emit("cp.async.commit_group;");
-                  w_.emit("cp.async.wait_group {};", kLag);
-                  w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
+                  w_.emit("cp.async.wait_group {};", lag());
+                  w_.when(issued >= lag(), [&] { arrived(ring, lag(), elected); });
                   w_.assign(issued, issued + 1);
                   advance(ring, o_.stages());
                   w_.assign(k, k + o_.step());
                 });
     });
-    w_.emit("cp.async.wait_all;");
-    for (uint32_t i = kLag; i > 0; --i) w_.when(issued >= i, [&] { arrived(ring, i, elected); });
+    for (uint32_t i = lag(); i > 0; --i) {
+      w_.emit("cp.async.wait_group {};", i - 1);
+      w_.when(issued >= i, [&] { arrived(ring, i, elected); });
+    }
   }
 
   // Tells that the stage filled so many steps ago has arrived. The threads that wrote it make that visible to wgmma,
@@ -775,7 +853,7 @@ class Kernel {
   F32 row_bias_;
   // With windows.
   ptx::Divider per_image_, width_, channels_, taps_;
-  U32 step_, valid_, tap_step_, tap_row_;
+  U32 step_, valid_, tap_step_, tap_row_, filter_step_, filter_row_;
   U32 tap_rows_, first_taps_;
   std::array<U32, 2> extent_, before_, stride_;  // height and width
   Walk walk_;
@@ -793,7 +871,7 @@ constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}, 
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
-constexpr LegalRange kWindows[] = {{0, 2}};
+constexpr LegalRange kWindows[] = {{0, 3}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BIAS_AXIS", kAxes},
@@ -864,8 +942,11 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   const bool integers = options.type == TUFF_I8, half = options.element_bytes() == 2,
              reads = options.beta || options.has_operands(), more = reads || options.activation != 0 || options.scaled;
   const bool bytes = kFloat8Types.has(options.c_type);
-  if ((options.groups && options.windows != 1) || integers != (options.c_type == TUFF_I32) || (integers && more) ||
-      (options.promoted && !options.float8()) || !ptx::activates(options.activation, options.c_type) ||
+  const bool filter = options.windows == 1 && !options.trans_b;
+  if ((options.windows == 3 && (options.trans_b || !options.padded || options.bias_axis != 0)) ||
+      (filter && (!options.padded || options.groups)) || (options.groups && options.windows != 1) ||
+      integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
+      !ptx::activates(options.activation, options.c_type) ||
       (bytes && (reads || !options.vector || options.windows != 0)) ||
       (options.float8() ? !kFloat8Types.has(options.b_type) : options.b_type != options.type) ||
       (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {

@@ -28,9 +28,11 @@ struct Wgmma {
   bool scaled = false;     // there are scales
   bool groups = false;     // windows of A: matrices are groups of an image's channels, of filters and of C's columns
   bool promoted = false;   // 8-bit floats: products of a step are added up by the tensor cores, steps in f32
-  uint32_t windows = 0;    // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are
-  bool valid = false;      // not all of a window's channels belong to it
-  bool padded = false;     // A's windows may begin outside the image
+  // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are; 3: rows of k are, with padding and without bias,
+  // and B's columns the channels of their taps, of which there are at most 32.
+  uint32_t windows = 0;
+  bool valid = false;   // not all of a window's channels belong to it
+  bool padded = false;  // windows of A or of k may begin outside the image
   // 16 bytes of C, or eight of 8 bits, are stored at once: n, ldc, stride_c and C's address are multiples of that.
   bool vector = false;
 
@@ -69,6 +71,12 @@ struct Wgmma {
     Push plain;
     uint32_t per_image, width_step;  // windows; those in a row below, the distance of two above bit 16
     uint32_t channels, taps;         // taps: in a row below, rows of them above bit 16
+    uint32_t tap_step, tap_row;
+  };
+  // With windows of A, padding and B not transposed, B is the filter as it is stored: [channels][taps][columns], with
+  // the taps in reverse order and a multiple of kStep channels. stride_b is then a FilterPush: the distances of taps
+  // and of rows of them, in units of 16 bytes.
+  struct FilterPush {
     uint32_t tap_step, tap_row;
   };
   struct ImagePush {

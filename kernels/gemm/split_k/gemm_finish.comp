@@ -44,6 +44,14 @@ TUFF_READ(0, Partials, SCALAR, SCALAR_BYTES)
 
 layout(local_size_x = LOCAL_SIZE) in;
 
+// Adds up parts from s on, so many at once.
+#define ADD_AT_ONCE(count)                                                                                        \
+  [[dont_unroll]] for (; s + count <= slices; s += count) {                                                       \
+    SCALAR part[count];                                                                                           \
+    [[unroll]] for (uint j = 0; j < count; ++j) part[j] = TUFF_AT(Partials, (s + j) * elements + element);        \
+    [[unroll]] for (uint j = 0; j < count; ++j) sum += part[j];                                                   \
+  }
+
 void main() {
   const TUFF_INDEX elements = push.elements, ldc = push.ldc, stride_c = push.stride_c, matrix = push.matrix;
   const TUFF_INDEX n = push.n;
@@ -59,7 +67,13 @@ void main() {
     const TUFF_INDEX element = first + i * LOCAL_SIZE;
     if (element < elements) {
       SCALAR sum = SCALAR(0);
-      [[dont_unroll]] for (uint s = 0; s < slices; ++s) sum += TUFF_AT(Partials, s * elements + element);
+      uint s = 0;
+#if ITEMS == 1
+      // On GPUs, so that the loads of several parts are under way at once. The order of the additions stays the same.
+      ADD_AT_ONCE(16)
+      ADD_AT_ONCE(4)
+#endif
+      [[dont_unroll]] for (; s < slices; ++s) sum += TUFF_AT(Partials, s * elements + element);
 #if DENSE && !BIAS_AXIS && !RESIDUAL && !TUFF_EACH
       const TUFF_INDEX at = element, bias_at = 0, residual_at = 0;
 #else
