@@ -4,7 +4,7 @@
 // phases are stored one after another, all horizontal phases of a vertical one together, and all vertical ones of a
 // phase in depth; each is [images][its outputs][each].
 //
-// Phases without taps are not stored: their outputs are zeros.
+// If only one phase has taps, it is the only one that is stored, and the outputs of the others are zeros.
 //
 //# BYTES : 2|4|16 : bytes of an element; 16: several neighbouring channels are moved as one
 #extension GL_EXT_shader_16bit_storage : require
@@ -17,7 +17,8 @@ layout(push_constant, std430) uniform Push {
   uint images, each;  // that each phase has room for, and channels of a pixel; or planes of all channels, and 1
   uint D, H, W;
   uint step_z, step_y, step_x;
-  uint empty_z, empty_y, empty_x;  // a bit for each of the first 32 phases of an axis that has no taps
+  uint only_z, only_y, only_x;  // the only phase that is stored; ~0: all are
+  uint skip;                    // what the others before it would take
 } push;
 
 #if BYTES == 2
@@ -42,8 +43,6 @@ uint outputs_before(uint n, uint step, uint first) {
   return first * whole + min(first, n - whole * step);
 }
 
-bool is_empty(uint bits, uint phase) { return phase < 32 && (bits >> phase & 1u) != 0u; }
-
 void main() {
   const uint item = tuff_group() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
   if (item >= push.items) return;
@@ -54,7 +53,7 @@ void main() {
   const uint at_z = quotient(z, push.step_z), first_z = z - at_z * push.step_z;
   const uint at_y = quotient(y, push.step_y), first_y = y - at_y * push.step_y;
   const uint at_x = quotient(x, push.step_x), first_x = x - at_x * push.step_x;
-  if (is_empty(push.empty_z, first_z) || is_empty(push.empty_y, first_y) || is_empty(push.empty_x, first_x)) {
+  if (push.only_z != ~0u && (first_z != push.only_z || first_y != push.only_y || first_x != push.only_x)) {
     TUFF_AT(To, item) = ELEMENT(0);
     return;
   }
@@ -64,5 +63,5 @@ void main() {
       outputs_before(push.D, push.step_z, first_z) * push.H + n_z * outputs_before(push.H, push.step_y, first_y);
   const uint before = rows_before * push.W + n_z * n_y * outputs_before(push.W, push.step_x, first_x);
   const uint place = ((image * n_z + at_z) * n_y + at_y) * n_x + at_x;
-  TUFF_AT(To, item) = TUFF_AT(From, (before * push.images + place) * push.each + channel);
+  TUFF_AT(To, item) = TUFF_AT(From, (before * push.images + place) * push.each + channel - push.skip);
 }

@@ -189,23 +189,23 @@ std::optional<ConvArgs> convolution_of(const Product& product) {
   return conv;
 }
 
-// Bits of phases along an axis without taps, whose outputs are zeros and are not stored: those of the first 32. The
-// others are computed as sums of nothing. So are all if something is added to the sums.
-uint32_t empty_phases(const ConvArgs& args, uint32_t axis) {
-  if (args.bias != nullptr || args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE) return 0;
-  uint32_t bits = 0;
-  for (uint64_t first = 0; first < std::min<uint64_t>(phase_count(args, axis), 32); ++first) {
-    if (phase_of(args, axis, first).taps == 0) bits |= 1u << first;
-  }
-  return bits;
-}
-
-bool is_left_out(const ConvArgs& args, const Phases& phases) {
+// The only phase with taps, if there is but one of several and nothing is added to the sums: the outputs of the others
+// are zeros, which are not stored.
+std::optional<Phases> only_phase(const ConvArgs& args) {
+  if (args.bias != nullptr || args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE) return std::nullopt;
+  if (phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2) == 1) return std::nullopt;
+  Phases only{};
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
-    const uint64_t first = phases[axis].first;
-    if (first < 32 && (empty_phases(args, axis) >> first & 1u) != 0) return true;
+    uint64_t found = 0;
+    for (uint64_t first = 0; first < phase_count(args, axis) && found < 2; ++first) {
+      const Phase phase = phase_of(args, axis, first);
+      if (phase.taps == 0) continue;
+      only[axis] = phase;
+      ++found;
+    }
+    if (found != 1) return std::nullopt;
   }
-  return false;
+  return only;
 }
 
 // Copies the outputs of all phases, as they lie in scratch memory, with room for so many images, to where they belong.
@@ -218,6 +218,11 @@ void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& p
   constexpr uint64_t kPieceBytes = 16;
   const bool pieces = last && args.filters() * bytes % kPieceBytes == 0 && args.output->offset % kPieceBytes == 0;
   const uint64_t unit = pieces ? kPieceBytes / bytes : 1;  // elements that are moved as one
+  const std::optional<Phases> only = only_phase(args);
+  const uint64_t pixel = images * args.filters();
+  const uint64_t before = only ? output_place(args, *only) * pixel : 0;
+  const uint64_t stored =
+      only ? (*only)[0].outputs * (*only)[1].outputs * (*only)[2].outputs * pixel : images * (elements / args.batch());
   const shaders::ConvInterleave::Push push{.items = number(elements / unit),
                                            .images = number(last ? images : images * args.filters()),
                                            .each = number(last ? args.filters() / unit : 1),
@@ -227,13 +232,14 @@ void record_interleave(Recorder& recorder, const ConvArgs& args, const Buffer& p
                                            .step_z = number(phase_count(args, 0)),
                                            .step_y = number(phase_count(args, 1)),
                                            .step_x = number(phase_count(args, 2)),
-                                           .empty_z = empty_phases(args, 0),
-                                           .empty_y = empty_phases(args, 1),
-                                           .empty_x = empty_phases(args, 2)};
+                                           .only_z = only ? number((*only)[0].first) : ~0u,
+                                           .only_y = only ? number((*only)[1].first) : ~0u,
+                                           .only_x = only ? number((*only)[2].first) : ~0u,
+                                           .skip = number(before / unit)};
   KernelRequest kernel = shaders::ConvInterleave::request({.bytes = bytes * unit});
   kernel.streaming().constant(0, device.workgroup);
   Dispatch dispatch("conv interleave");
-  dispatch.operand(&phases, 0, images * (elements / args.batch()) * bytes, Access::read)
+  dispatch.operand(&phases, before * bytes, stored * bytes, Access::read)
       .operand(args.output, 0, elements * bytes, Access::write)
       .push(push)
       .groups_linear(ceil_div(elements / unit, device.workgroup), traits)
@@ -338,8 +344,9 @@ void record_phase(Recorder& recorder, const ConvArgs& args, const Phases& phases
 // batch may have fewer of.
 void record_images(Recorder& recorder, const ConvArgs& args, OrderedFilter& filter, const Buffer* phases,
                    uint64_t images) {
+  const bool only = phases != nullptr && only_phase(args).has_value();
   for_each_phase(args, [&](const Phases& phase) {
-    if (phases != nullptr && is_left_out(args, phase)) return;
+    if (only && is_empty(phase)) return;
     Product product = product_of(args, phase);
     Buffer output;
     if (phases != nullptr) {

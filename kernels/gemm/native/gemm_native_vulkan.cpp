@@ -18,15 +18,16 @@ namespace {
 struct NativeVariant {
   const char* name;
   uint32_t rows, columns;
-  double rate;  // of a multiprocessor, relative to the best
-  double ends;  // the time of a tile outside the loop over k, in elements of k
+  double rate;              // of a multiprocessor, relative to the best
+  double ends;              // the time of a tile outside the loop over k, in elements of k
+  double of_windows, of_k;  // the rate relative to that, if rows or rows of k are windows of images
 };
 
 constexpr NativeVariant kVariants[] = {
-    {"native_128x256", 128, 256, 1.00, 230},
-    {"native_128x128", 128, 128, 0.86, 225},
-    {"native_128x64", 128, 64, 0.46, 200},
-    {"native_64x256", 64, 256, 0.89, 215},
+    {"native_128x256", 128, 256, 1.00, 230, 1, 1},
+    {"native_128x128", 128, 128, 0.86, 225, 1, 1},
+    {"native_128x64", 128, 64, 0.46, 200, 1, 1},
+    {"native_64x256", 64, 256, 0.89, 215, 0.95, 0.85},
 };
 Refusals refusals;
 constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
@@ -208,7 +209,10 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
-    const double time = static_cast<double>(rounds * variant.rows * variant.columns) * length / variant.rate +
+    const double rate = variant.rate * (plan.windows == nullptr ? 1
+                                        : plan.windows->of_k    ? variant.of_k
+                                                                : variant.of_windows);
+    const double time = static_cast<double>(rounds * variant.rows * variant.columns) * length / rate +
                         (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
     offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
