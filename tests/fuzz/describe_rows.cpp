@@ -13,16 +13,10 @@ namespace {
 using tuff_test::gamma;
 using tuff_test::kU;
 
-// Draws some sizes whose product is at most `most`.
-std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
-  Draw& draw = d.shape;
-  std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
-  for (uint64_t& size : shape) {
-    size = std::min<uint64_t>(draw_size(draw, 40), most);
-    most /= std::max<uint64_t>(size, 1);
-    size = d.extent(size);
-  }
-  std::swap(shape[draw.below(shape.size())], shape[0]);
+// Any axis may be the longest.
+std::vector<uint64_t> draw_rows(Draft& d, uint64_t most) {
+  std::vector<uint64_t> shape = draw_shape(d, most, 40);
+  std::swap(shape[d.shape.below(shape.size())], shape[0]);
   return shape;
 }
 
@@ -137,7 +131,7 @@ void draw_reduce(Draft& d) {
   const int32_t dtype = draw_type(draw, kReduceTypes);
   const ReduceOp& row = kReduceOps[draw.below(std::size(kReduceOps))];
   const int32_t op = row.op;
-  std::vector<uint64_t> shape = draw_shape(d, 2000);
+  std::vector<uint64_t> shape = draw_rows(d, 2000);
   const uint64_t axis = draw.below(shape.size());
   uint64_t axes = 1;
   if (d.has("axis_count") && draw.one_in(3)) axes = draw.between(1, shape.size() - axis);
@@ -216,7 +210,7 @@ template <Scan scan>
 void draw_scan(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(draw, kScanTypes);
-  const std::vector<uint64_t> shape = draw_shape(d, 2000);
+  const std::vector<uint64_t> shape = draw_rows(d, 2000);
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];
   d.set("dtype", dtype), d.set("axis", axis);
   d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
@@ -267,7 +261,7 @@ void draw_binary(Draft& d) {
   d.set("dtype", dtype), d.set("op", op);
   uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 2), left = n, right = n;
   if (d.has("rank") && draw.one_in(2)) {
-    std::vector<uint64_t> shape = draw_shape(d, 1500), a = shape, b = shape;
+    std::vector<uint64_t> shape = draw_rows(d, 1500), a = shape, b = shape;
     for (size_t i = 0; i < shape.size(); ++i) {
       if (draw.one_in(3)) (draw.one_in(2) ? a : b)[i] = 1;
     }
@@ -362,7 +356,7 @@ void draw_dropout(Draft& d) {
 void draw_logarithms(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F64});
-  const std::vector<uint64_t> shape = draw_shape(d, 2000);
+  const std::vector<uint64_t> shape = draw_rows(d, 2000);
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];
   d.set("dtype", dtype), d.set("axis", axis);
   d.set("exclusive", draw.below(2)), d.set("reverse", draw.below(2));
@@ -387,7 +381,7 @@ void draw_fft(Draft& d) {
   const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16});
   const int32_t kind = static_cast<int32_t>(draw.between(TUFF_FFT_COMPLEX, TUFF_FFT_TO_REAL));
   const int32_t norm = static_cast<int32_t>(draw.between(TUFF_FFT_NORM_NONE, TUFF_FFT_NORM_ROOT));
-  std::vector<uint64_t> shape = draw_shape(d, 1500);
+  std::vector<uint64_t> shape = draw_rows(d, 1500);
   const size_t rank = shape.size();
   uint64_t axes = draw.one_in(3) ? 0 : uint64_t{1} << draw.below(rank);
   if (axes != 0 && draw.one_in(3)) axes |= uint64_t{1} << draw.below(rank);
@@ -452,7 +446,7 @@ void draw_fft(Draft& d) {
 void draw_softmax(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_type(draw, kSoftmaxTypes);
-  const std::vector<uint64_t> shape = draw_shape(d, 1500);
+  const std::vector<uint64_t> shape = draw_rows(d, 1500);
   const uint64_t axis = draw.below(shape.size()), all = product(shape), length = shape[axis];
   uint64_t before = 1, behind = 1;
   for (size_t i = 0; i < shape.size(); ++i) (i < axis ? before : behind) *= i == axis ? 1 : shape[i];

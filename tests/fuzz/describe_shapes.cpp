@@ -14,17 +14,6 @@ namespace {
 int32_t draw_real(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_F8_E5M2)); }
 int32_t draw_any(Draw& draw) { return static_cast<int32_t>(draw.between(TUFF_F32, TUFF_C128)); }
 
-std::vector<uint64_t> draw_shape(Draft& d, uint64_t most) {
-  Draw& draw = d.shape;
-  std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
-  for (uint64_t& size : shape) {
-    size = std::min<uint64_t>(draw_size(draw, 20), most);
-    most /= std::max<uint64_t>(size, 1);
-    size = d.extent(size);
-  }
-  return shape;
-}
-
 void moved_output(Draft& d, int32_t dtype, uint64_t elements, const char* name = "output") {
   d.output(name, dtype, elements).moved = true;
 }
@@ -32,7 +21,7 @@ void moved_output(Draft& d, int32_t dtype, uint64_t elements, const char* name =
 void draw_permute(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  const std::vector<uint64_t> shape = draw_shape(d, 1500);
+  const std::vector<uint64_t> shape = draw_shape(d, 1500, 20);
   std::vector<uint64_t> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[d.loose().below(i)]);
@@ -56,7 +45,7 @@ void draw_cast(Draft& d) {
 void draw_slice(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  const std::vector<uint64_t> shape = draw_shape(d, 1500);
+  const std::vector<uint64_t> shape = draw_shape(d, 1500, 20);
   std::vector<uint64_t> start, out, step;
   Draw& loose = d.loose();
   for (const uint64_t size : shape) {
@@ -85,7 +74,7 @@ void draw_slice(Draft& d) {
 void draw_concat(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  std::vector<uint64_t> shape = draw_shape(d, 800), sizes(draw.between(1, draw.one_in(6) ? 20 : 4));
+  std::vector<uint64_t> shape = draw_shape(d, 800, 20), sizes(draw.between(1, draw.one_in(6) ? 20 : 4));
   const uint64_t axis = draw.below(shape.size());
   shape[axis] = 0;
   uint64_t others = 1;
@@ -106,7 +95,7 @@ void draw_concat(Draft& d) {
 void draw_gather(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw), index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32, TUFF_I64, TUFF_U64});
-  const std::vector<uint64_t> shape = draw_shape(d, 800);
+  const std::vector<uint64_t> shape = draw_shape(d, 800, 20);
   const uint64_t axis = draw.below(shape.size());
   std::vector<uint64_t> out = shape;
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("rank", shape.size()), d.set("axis", axis);
@@ -148,7 +137,7 @@ void draw_scatter(Draft& d) {
   const bool sets = op == TUFF_SCATTER_SET, multiplies = op == TUFF_SCATTER_MUL, adds = op == TUFF_SCATTER_ADD;
   const int32_t dtype = sets ? draw_any(draw) : static_cast<int32_t>(draw.between(TUFF_F32, TUFF_BOOL));
   const int32_t index_type = draw.of<int32_t>({TUFF_U32, TUFF_I32, TUFF_I64, TUFF_U64});
-  const std::vector<uint64_t> shape = draw_shape(d, 800);
+  const std::vector<uint64_t> shape = draw_shape(d, 800, 20);
   const uint64_t axis = draw.below(shape.size());
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("op", op);
   d.set("rank", shape.size()), d.set("axis", axis), d.set("negative", static_cast<int32_t>(draw.below(2)));
@@ -210,7 +199,7 @@ void draw_scatter(Draft& d) {
 void draw_pad(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw), mode = static_cast<int32_t>(draw.between(TUFF_PAD_CONSTANT, TUFF_PAD_WRAP));
-  std::vector<uint64_t> shape = draw_shape(d, 600), out = shape, before, after;
+  std::vector<uint64_t> shape = draw_shape(d, 600, 20), out = shape, before, after;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (mode != TUFF_PAD_CONSTANT) shape[i] = std::max<uint64_t>(shape[i], 1);
     const bool some = d.loose().one_in(2);
@@ -234,7 +223,7 @@ void draw_pad(Draft& d) {
 void draw_sort(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_real(draw), index_type = draw.of<int32_t>({0, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64});
-  std::vector<uint64_t> shape = draw_shape(d, 1500);
+  std::vector<uint64_t> shape = draw_shape(d, 1500, 20);
   if (draw.one_in(8)) shape = {d.extent(draw.between(1, 3)), d.extent(draw.between(200, 3000))};  // long rows
   const uint64_t axis = draw.below(shape.size()), length = shape[axis];
   const uint64_t k = length == 0 || draw.one_in(2) ? 0 : draw.one_in(2) ? d.loose().between(1, length) : 1;
@@ -250,7 +239,7 @@ void draw_sort(Draft& d) {
 void draw_copy_strided(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw);
-  const std::vector<uint64_t> shape = draw.one_in(12) ? std::vector<uint64_t>{} : draw_shape(d, 600);
+  const std::vector<uint64_t> shape = draw.one_in(12) ? std::vector<uint64_t>{} : draw_shape(d, 600, 20);
   const uint64_t count = product(shape);
   // Strides of a random order of axes, with gaps; the elements that they reach; the one at index 0.
   struct Place {

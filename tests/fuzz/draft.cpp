@@ -97,4 +97,15 @@ Allowed Epilogue::allowed(int32_t dtype) const {
   }
 }
 
+std::vector<uint64_t> draw_shape(Draft& d, uint64_t most, uint64_t longest) {
+  Draw& draw = d.shape;
+  std::vector<uint64_t> shape(draw.between(1, draw.one_in(3) ? 8 : 4));
+  for (uint64_t& size : shape) {
+    size = std::min<uint64_t>(draw_size(draw, longest), most);
+    most /= std::max<uint64_t>(size, 1);
+    size = d.extent(size);
+  }
+  return shape;
+}
+
 }  // namespace tuff_fuzz

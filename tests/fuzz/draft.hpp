@@ -138,6 +138,8 @@ const std::vector<Description>& descriptions();
 
 // Shared by the descriptions.
 int32_t draw_float(Draw& draw);
+// A shape of 1 to 8 axes and at most `most` elements, each axis of fewer than about `longest`.
+std::vector<uint64_t> draw_shape(Draft& d, uint64_t most, uint64_t longest);
 
 inline uint64_t product(std::span<const uint64_t> sizes) {
   uint64_t all = 1;

@@ -200,7 +200,7 @@ void profile(Step& s) {
   on("tuff_profile_end", {});
 }
 
-constexpr StepOf kSteps[] = {
+constexpr StepOf kContextSteps[] = {
     {"tuff_version", [](Step& s) { no_arguments(s, "tuff_version"); }},
     {"tuff_abi_version", [](Step& s) { no_arguments(s, "tuff_abi_version"); }},
     {"tuff_build_info", [](Step& s) { no_arguments(s, "tuff_build_info"); }},
@@ -250,7 +250,7 @@ constexpr StepOf kSteps[] = {
 
 }  // namespace
 
-std::span<const StepOf> context_steps() { return kSteps; }
+std::span<const StepOf> context_steps() { return kContextSteps; }
 
 const std::vector<StepOf>& all_steps() {
   static const std::vector<StepOf> all = [] {

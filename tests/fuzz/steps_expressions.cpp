@@ -169,7 +169,7 @@ void expr_destroy(Step& s) {
   s.run(call, {}, [&](const std::array<Outcome, 2>&) { s.world.forget(expr); });
 }
 
-constexpr StepOf kSteps[] = {
+constexpr StepOf kExpressionSteps[] = {
     {"tuff_expr_create", expr_create},
     {"tuff_expr_run", expr_run},
     {"tuff_expr_destroy", expr_destroy},
@@ -177,6 +177,6 @@ constexpr StepOf kSteps[] = {
 
 }  // namespace
 
-std::span<const StepOf> expression_steps() { return kSteps; }
+std::span<const StepOf> expression_steps() { return kExpressionSteps; }
 
 }  // namespace tuff_fuzz

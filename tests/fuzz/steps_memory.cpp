@@ -18,12 +18,6 @@ int pick_buffer(Step& s) {
   return -1;
 }
 
-int pick_stream(Step& s) {
-  const int object = s.draw.one_in(2) ? s.world.pick(s.draw, Type::stream) : 0;
-  return object < 0 ? 0 : object;
-}
-
-Object& object_of(Step& s, int index) { return s.world.objects[static_cast<size_t>(index)]; }
 Root& root_of(Step& s, int object) { return s.world.roots[static_cast<size_t>(object_of(s, object).root)]; }
 
 struct Range {
@@ -412,7 +406,7 @@ void memory_fd(Step& s) {
   }
 }
 
-constexpr StepOf kSteps[] = {
+constexpr StepOf kMemorySteps[] = {
     {"tuff_alloc", alloc},
     {"tuff_alloc_ex", alloc},
     {"tuff_view", view},
@@ -439,7 +433,7 @@ constexpr StepOf kSteps[] = {
 
 }  // namespace
 
-std::span<const StepOf> memory_steps() { return kSteps; }
+std::span<const StepOf> memory_steps() { return kMemorySteps; }
 
 void compare_all(World& world) {
   for (size_t i = 0; i < world.roots.size(); ++i) {

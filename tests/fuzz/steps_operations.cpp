@@ -10,7 +10,7 @@
 namespace tuff_fuzz {
 namespace {
 
-constexpr const char* kSource = R"(#version 450
+constexpr const char* kRegisteredSource = R"(#version 450
 layout(local_size_x = 32) in;
 layout(binding = 0) readonly buffer From { uint from[]; };
 layout(binding = 1) writeonly buffer To { uint to[]; };
@@ -41,7 +41,7 @@ void op_register(Step& s) {
   const std::string name = "fuzz.affine." + std::to_string(++made);
   tuff_kernel_desc kernel{};
   kernel.struct_size = sizeof kernel;
-  kernel.source = kSource;
+  kernel.source = kRegisteredSource;
   Call call(function_of("tuff_op_register"));
   const auto address = [](const auto* what) { return reinterpret_cast<uint64_t>(what); };
   call.set("context", reference(0)), call.set("name", address(name.c_str()));
@@ -158,13 +158,13 @@ void op_destroy(Step& s) {
   s.run(call, {}, [&](const std::array<Outcome, 2>&) { s.world.forget(op); });
 }
 
-constexpr StepOf kSteps[] = {
+constexpr StepOf kOperationSteps[] = {
     {"tuff_op_register", op_register}, {"tuff_op_run", op_run},         {"tuff_op_find", op_find},
     {"tuff_op_list", op_find},         {"tuff_op_destroy", op_destroy},
 };
 
 }  // namespace
 
-std::span<const StepOf> operation_steps() { return kSteps; }
+std::span<const StepOf> operation_steps() { return kOperationSteps; }
 
 }  // namespace tuff_fuzz

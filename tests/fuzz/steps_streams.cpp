@@ -7,16 +7,10 @@
 namespace tuff_fuzz {
 namespace {
 
-Object& object_of(Step& s, int index) { return s.world.objects[static_cast<size_t>(index)]; }
 uint64_t count_of(const World& world, Type type) {
   return static_cast<uint64_t>(std::count_if(world.objects.begin(), world.objects.end(),
                                              [&](const Object& o) { return o.live && o.type == type; }));
 }
-int pick_stream(Step& s) {
-  const int object = s.draw.one_in(2) ? s.world.pick(s.draw, Type::stream) : 0;
-  return object < 0 ? 0 : object;
-}
-
 void stream_create(Step& s) {
   if (count_of(s.world, Type::stream) > 3) return;
   Call call(function_of("tuff_stream_create"));
@@ -209,7 +203,7 @@ void graph_bind(Step& s) {
 
 // ---- custom kernels -------------------------------------------------------------------------------------
 
-constexpr const char* kSource =
+constexpr const char* kKernelSource =
     "#version 450\n"
     "layout(local_size_x = 32) in;\n"
     "layout(constant_id = 3) const uint factor = 3;\n"
@@ -226,7 +220,7 @@ void kernel_create(Step& s) {
   static constexpr tuff_kernel_define kDefine{"EXTRA", "7"};
   static constexpr tuff_kernel_constant kConstant{3, 0, 5};
   Call call(function_of("tuff_kernel_create"));
-  call.set("context", reference(0)), call.set("source", reinterpret_cast<uint64_t>(kSource));
+  call.set("context", reference(0)), call.set("source", reinterpret_cast<uint64_t>(kKernelSource));
   call.set("name", reinterpret_cast<uint64_t>("fuzz.comp")), call.set("flags", uint64_t{TUFF_KERNEL_ROBUST});
   call.set("defines", reinterpret_cast<uint64_t>(&kDefine)), call.set("define_count", uint64_t{1});
   call.set("constants", reinterpret_cast<uint64_t>(&kConstant)), call.set("constant_count", uint64_t{1});
@@ -336,7 +330,7 @@ void kernel_destroy(Step& s) {
   s.world.forget(kernel);
 }
 
-constexpr StepOf kSteps[] = {
+constexpr StepOf kStreamSteps[] = {
     {"tuff_stream_create", stream_create},
     {"tuff_stream_destroy", stream_destroy},
     {"tuff_synchronize", synchronize},
@@ -362,7 +356,7 @@ constexpr StepOf kSteps[] = {
 
 }  // namespace
 
-std::span<const StepOf> stream_steps() { return kSteps; }
+std::span<const StepOf> stream_steps() { return kStreamSteps; }
 
 // While a stream captures: ends the capture, or makes a call that is rejected during one.
 void capture_step(World& world, Draw rest) {

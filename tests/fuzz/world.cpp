@@ -462,4 +462,11 @@ void World::abandon() {
   }
 }
 
+int pick_stream(Step& step) {
+  const int object = step.draw.one_in(2) ? step.world.pick(step.draw, Type::stream) : 0;
+  return object < 0 ? 0 : object;
+}
+
+Object& object_of(Step& step, int index) { return step.world.objects[static_cast<size_t>(index)]; }
+
 }  // namespace tuff_fuzz

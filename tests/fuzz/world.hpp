@@ -181,6 +181,10 @@ class Step {
   bool spoil;
 };
 
+// A stream, half of the time the context's first, and the object of a reference's number.
+int pick_stream(Step& step);
+Object& object_of(Step& step, int index);
+
 struct StepOf {
   const char* function;
   void (*run)(Step& step);
