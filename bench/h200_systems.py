@@ -81,25 +81,51 @@ class Bench(Beside):
                 self.row(f"sparse {name} ({matrix.nnz / 1e6:.1f}e6) x {width}", lambda: a @ x, lambda: b @ z, 1e-4, f"  ({moved / 1e6:.0f} MB)")
 
     def quantised(self) -> None:
+        for n in (16384, 4096):
+            self.products(n)
+
+    def blocks(self, name: str, n: int) -> Any:
+        """ggml's blocks with scales that are finite numbers."""
+        numbers, size, scales = {"q4_0": (32, 18, 1), "q8_0": (32, 34, 1), "q4_K": (256, 144, 2)}[name]
+        data = self.rng.integers(0, 256, (n * n // numbers, size), np.uint8)
+        data[:, : 2 * scales] = np.full(scales, 0.01, np.float16).view(np.uint8)
+        return self.tuff.Quantized(name, (n, n), data.reshape(-1), context=self.context)
+
+    def products(self, n: int) -> None:
         tuff = self.tuff
-        n = k = 16384
-        weights = self.rng.standard_normal((n, k)).astype(np.float16)
-        w = self.context.array(weights, np.float16)
-        scales = (np.abs(weights).reshape(n, k // 32, 32).max(-1) / 7).astype(np.float16)
-        q = tuff.quantize(w, scales, format="int4", axis=1, block_size=32)
-        eight = tuff.quantize(w, (np.abs(weights).max(1) / 127).astype(np.float16), format="int8", axis=0)
-        end = time.monotonic() + 1.5  # the GPU's clock has dropped while NumPy computed the scales
+        w = self.context.array(self.rng.standard_normal((n, n), np.float32), np.float16)
+        by_32, zeros = np.full((n, n // 32), 0.4, np.float16), self.rng.integers(5, 10, (n, n // 32))
+        weights = {
+            "int4": (tuff.quantize(w, by_32, format="int4", axis=1, block_size=32), 4.5),
+            "uint4 zeros": (tuff.quantize(w, by_32, zeros, format="uint4", axis=1, block_size=32), 4.625),
+            "int8 rows": (tuff.quantize(w, np.full(n, 0.03, np.float16), format="int8", axis=0), 8),
+            "q4_0": (self.blocks("q4_0", n), 4.5),
+            "q8_0": (self.blocks("q8_0", n), 8.5),
+            "q4_K": (self.blocks("q4_K", n), 4.5),
+        }
+        end = time.monotonic() + 1.5  # the GPU's clock has dropped while NumPy computed
         while time.monotonic() < end:
             w @ w
             self.context.synchronize()
-        for rows in (1, 2, 4, 8, 16, 32, 512, 4096):
-            values = self.rng.standard_normal((rows, k)).astype(np.float16)
-            x = self.context.array(values, np.float16)
-            for name, matrix, bits in (("int4 by 32", q, 4.5), ("int8 by rows", eight, 8)):
-                own = seconds(lambda: tuff.qmatmul(x, matrix), self.context.synchronize, BUDGET)
-                half = seconds(lambda: x @ w.T, self.context.synchronize, BUDGET)
-                print(f"quant {name} {rows:5} x {n}^2 {'':14} {own * 1e6:9.1f} us  {n * k * bits / 8 / own / 1e12:5.2f} TB/s of weights, "
-                      f"{2 * rows * n * k / own / 1e12:6.1f} TFLOP/s, {half / own:5.2f} of f16's speed", flush=True)  # fmt: skip
+        for rows in (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096):
+            x = self.context.array(self.rng.standard_normal((rows, n), np.float32), np.float16)
+            y = self.context.empty((rows, n), np.float16)
+            half = self.in_graph(lambda: tuff.matmul(x, w.T, out=y), rows)
+            line = f"quant {rows:5} x {n}^2  f16 {half * 1e6:7.1f} us;"
+            for name, (matrix, bits) in weights.items():
+                own = self.in_graph(lambda: tuff.qmatmul(x, matrix, out=y), rows)
+                rate = f"{n * n * bits / 8 / own / 1e12:.2f} TB/s" if rows <= 32 else f"{2 * rows * n * n / own / 1e12:.0f} TFLOP/s"
+                line += f"  {name} {own * 1e6:.1f} ({half / own:.2f}, {rate})"
+            print(line, flush=True)
+
+    def in_graph(self, call: Callable[[], Any], rows: int) -> float:
+        """Of twenty calls, or a few long ones, in a graph: what Python takes is left out."""
+        call()
+        calls = 20 if rows <= 1024 else 3
+        with self.context.capture() as graph:
+            for _ in range(calls):
+                call()
+        return seconds(graph.launch, self.context.synchronize, BUDGET / 2) / calls
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@
 #include "kernels/pool/pool_backward.hpp"
 #include "kernels/position/rope.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
+#include "kernels/quant/native/qgemm_wgmma.hpp"
 #include "kernels/quant/quant.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
@@ -109,10 +110,10 @@ const OperationInfo* const kOperations[] = {
     &operations::expr.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source,       &gemm::dmma_source,
-                                       &gemm::narrow_source,      &attention::wgmma_source,
-                                       &attention::decode_source, &attention_backward::wgmma_source,
-                                       &quant::mma_source,         &rnn::persistent_source};
+const KernelSource* const kNative[] = {
+    &gemm::wgmma_source,      &gemm::dmma_source,        &gemm::narrow_source,
+    &attention::wgmma_source, &attention::decode_source, &attention_backward::wgmma_source,
+    &quant::mma_source,       &quant::wgmma_source,      &rnn::persistent_source};
 
 }  // namespace
 

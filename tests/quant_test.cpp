@@ -603,8 +603,8 @@ std::vector<ProductCase> product_cases() {
   // Long sums, and more rows of weights than a dispatch's workgroups have.
   add({TUFF_QUANT_Q4_0, 1, 64, 8192, 0, 0, false, TUFF_F32});
   add({TUFF_QUANT_I4, 1, 3000, 64, block, 64, false, TUFF_F16});
-  // Few rows of A beside integers without zero points, aligned, as NVIDIA's matrix units take them: whole steps of k
-  // and not, one tile of 16 rows of weights in a block and two, each kind of scale.
+  // Few rows of A beside integers, aligned, as NVIDIA's matrix units take them: whole steps of k and not, one tile of
+  // 16 rows of weights in a block and two, each kind of scale, with zero points and without.
   for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8, TUFF_QUANT_I4, TUFF_QUANT_U4}) {
     for (const uint64_t m : {1, 2, 8, 9, 16, 17, 32}) {
       for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
@@ -614,13 +614,44 @@ std::vector<ProductCase> product_cases() {
           row.block = granularity == block ? 32u << turn % 3 : 0;
           row.c_type = turn % 3 == 0 ? TUFF_F32 : turn % 5 == 0 ? TUFF_BF16 : 0;
           row.scale_type = granularity != block && turn % 4 == 0 ? TUFF_F32 : 0;
-          row.bias = turn % 3 == 0, row.residual = turn % 5 == 0;
+          row.bias = turn % 3 == 0, row.residual = turn % 5 == 0, row.zeros = turn / 3 % 2 == 0;
           row.pad = turn % 4 == 1 ? 8 : 0, row.alpha = turn % 6 == 0 ? -1.5 : 0;
           row.activation = turn % 7 == 0 ? TUFF_ACTIVATION_SILU : TUFF_ACTIVATION_NONE;
           all.push_back(row);
         }
       }
     }
+  }
+  // More rows of A, aligned, as NVIDIA's matrix units take them: k in whole steps and in an odd number of them, each
+  // kind of scale and each number of them in a step, tiles with edges and without.
+  constexpr int32_t kWide[] = {TUFF_QUANT_I8,   TUFF_QUANT_U8,   TUFF_QUANT_I4,  TUFF_QUANT_U4,
+                               TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0, TUFF_QUANT_Q4_K};
+  for (const int32_t format : kWide) {
+    const bool blocks = block_of(format) != nullptr;
+    for (const uint64_t m : {5, 12, 33, 64, 70, 130, 260}) {
+      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+        for (int32_t granularity = 0; granularity < (blocks ? 1 : 3); ++granularity) {
+          ++turn;
+          const uint64_t n = turn % 4 == 0 ? 128 : turn % 4 == 1 ? 70 : turn % 4 == 2 ? 132 : 141;
+          const uint64_t step = format == TUFF_QUANT_Q4_K ? 256 : 64;
+          ProductCase row{format, m, n, step * (1 + turn % 5), granularity, 0, false, type};
+          row.block = granularity == block ? 16u << turn % 5 : 0;
+          row.zeros = !blocks && turn % 2 == 0;
+          row.c_type = turn % 3 == 0 ? TUFF_F32 : turn % 7 == 0 ? TUFF_BF16 : 0;
+          row.scale_type = blocks ? 0 : turn % 8 == 1 ? TUFF_F32 : turn % 8 == 4 ? TUFF_F16 : 0;
+          row.bias = turn % 3 == 0, row.residual = turn % 5 == 0;
+          row.pad = turn % 6 == 1 ? 8 : 0, row.alpha = turn % 6 == 0 ? -1.5 : 0;
+          row.activation = turn % 11 == 0 ? TUFF_ACTIVATION_SILU : TUFF_ACTIVATION_NONE;
+          all.push_back(row);
+        }
+      }
+    }
+  }
+  ProductCase wide{TUFF_QUANT_U4, 300, 520, 1088, block, 32, true, TUFF_F16};  // several tiles in each direction
+  for (const int32_t format : {TUFF_QUANT_U4, TUFF_QUANT_I8, TUFF_QUANT_Q4_K}) {
+    wide.format = format;
+    if (format == TUFF_QUANT_Q4_K) wide.granularity = 0, wide.block = 0, wide.zeros = false, wide.k = 1280;
+    all.push_back(wide);
   }
   ProductCase many{TUFF_QUANT_I4, 3, 4300, 1280, block, 32, false, TUFF_F16};
   all.push_back(many);

@@ -1,5 +1,6 @@
 // Planner of products with quantised weights. Kernels that read weights as they are stored take
 //   up to 32 rows of A beside integers, on NVIDIA's Hopper GPUs: native/qgemm_mma.cpp;
+//   more rows there, and other formats: native/qgemm_wgmma.cpp;
 //   up to kFew rows of A, where tiles suit up to kFewOfCpu: qgemm_rows.comp, which reads the weights once;
 //   as many as are worth packing, on CPU devices: qgemm_pack.comp, which dequantises them into the panels of GEMM's
 //   planner;
@@ -8,7 +9,8 @@
 // Otherwise weights are dequantised to A's type, as many rows at a time as fit scratch memory, and multiplied by GEMM's
 // planner.
 //
-// TUFF_QUANT_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests.
+// TUFF_QUANT_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests;
+// TUFF_QGEMM_VARIANT a kernel in PTX where it computes the product (mma, wgmma_128x256, ...), or none: "plain".
 #include <algorithm>
 #include <bit>
 
@@ -34,6 +36,8 @@ constexpr uint64_t kMaxScratch = 1u << 26;  // elements
 constexpr uint64_t kFew = 4;                // rows of A that the kernel for few rows takes
 constexpr uint64_t kFewOfCpu = 2;           // where tiles suit too, which are as fast with three
 constexpr uint64_t kMinN = 16;              // rows of weights for tiles: they compute WIDTH * COLS
+constexpr uint64_t kRowsOfMma = 16;         // rows of A from which on wgmma is faster with 4 bits …
+constexpr uint64_t kManyWeights = 8192;     // … and so many rows of weights, which keep all multiprocessors busy
 constexpr uint64_t kMaxIndex = 0x7fffffff;  // it indexes everything but weights and scales with 32 bits
 
 GemmArgs product_of(const QgemmArgs& args, const Buffer& weights, const Buffer& c, const Buffer& bias,
@@ -268,13 +272,27 @@ class Panels final : public gemm::PanelSource {
   Stored stored_;
 };
 
+// By a kernel in PTX, if one computes it. For tests, the environment may name one.
+bool record_native(Recorder& recorder, const QgemmArgs& args) {
+  const std::optional<std::string>& forced = forced_variant<"TUFF_QGEMM_VARIANT">();
+  if (!forced) {
+    const bool small = args.m <= kRowsOfMma || args.n < kManyWeights || quant::format_of(args.format).bits() != 4;
+    if (small && quant::record_mma(recorder, args)) return true;
+    return quant::record_wgmma(recorder, args, std::nullopt) || quant::record_mma(recorder, args);
+  }
+  if (*forced == "plain") return false;
+  if (*forced == "mma") return quant::record_mma(recorder, args);
+  require(quant::is_wgmma_variant(*forced), "TUFF_QGEMM_VARIANT={} is not a variant of qgemm", *forced);
+  return quant::record_wgmma(recorder, args, forced);
+}
+
 }  // namespace
 
 void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   require_devices(recorder.traits(), args);
   if (args.m == 0 || args.n == 0) return;
   const std::optional<std::string>& forced = forced_variant<"TUFF_QUANT_VARIANT">();
-  if (!forced && quant::record_mma(recorder, args)) return;
+  if (!forced && record_native(recorder, args)) return;
   const StreamDevice device = stream_device(recorder.traits(), forced, sizeof(float));
   const DeviceTraits& traits = recorder.traits();
   const bool tiles = suits_tiles(traits, device, args);

@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "planning/buffer.hpp"
 #include "planning/operation.hpp"
@@ -83,6 +86,11 @@ class Weights {
 // Records a product with integers and a few rows of A for NVIDIA's Hopper GPUs (native/qgemm_mma.cpp); returns false if
 // its kernel does not compute it.
 bool record_mma(Recorder& recorder, const QgemmArgs& args);
+
+// Likewise one with many rows of A, whose weights are dequantised on the way (native/qgemm_wgmma.cpp). `forced` is the
+// name of a tile, if only that is wanted.
+bool record_wgmma(Recorder& recorder, const QgemmArgs& args, const std::optional<std::string>& forced);
+bool is_wgmma_variant(std::string_view name);
 
 // The numbers of a block of one of ggml's formats.
 void decode_block(int32_t format, const uint8_t* block, float* numbers);

@@ -130,6 +130,9 @@ constexpr BlockKernel kBlockKernels[] = {
     {"qgemm_mma", "TYPE", 0, 0, 16},
     {"qgemm_mma", "TYPE", 2, 2, 16},
     {"rnn_persistent", "TYPE", 1, 1, 8},
+    {"qgemm_wgmma", "TYPE", 0, 0, 4},
+    {"qgemm_wgmma", "TYPE", 3, 3, 16},
+    {"qgemm_wgmma", "VECTOR", 4, 4, 8},
     {"gemm_dmma", "PAIRS", 0, 1, 16},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };
@@ -375,7 +378,8 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const uint64_t pieces = i < 2 ? 16 : 0;
     // These compute whole addresses.
     const bool whole = kernel.is_wide() || name == std::string_view("gemm_narrow") ||
-                       name == std::string_view("qgemm_mma") || name == std::string_view("rnn_persistent");
+                       name == std::string_view("qgemm_mma") || name == std::string_view("qgemm_wgmma") ||
+                       name == std::string_view("rnn_persistent");
     const Place what{name, i, whole ? 0 : kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {

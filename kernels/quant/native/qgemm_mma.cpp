@@ -58,6 +58,7 @@ class Kernel {
     c_ = w_.pointer("c");
     bias_ = w_.pointer("bias");
     residual_ = w_.pointer("residual");
+    if (o_.zeros) zeros_ = w_.pointer("zeros");
     w_.block("push", sizeof(Mma::Push));
     locate();
     for (uint32_t i = 0; i < o_.tiles * eights() * 4; ++i) sums_.push_back(w_.variable(number(w_, 0)));
@@ -68,10 +69,11 @@ class Kernel {
   }
 
  private:
-  // The weights of a thread in a step: of each of its rows 16 bytes, and their scale twice.
+  // The weights of a thread in a step: of each of its rows 16 bytes, their scale twice, and the byte with their zero
+  // point.
   struct Stage {
     std::vector<std::array<U32, 4>> words;
-    std::vector<U32> scale;
+    std::vector<U32> scale, zero;
   };
 
   U32 parameter(size_t offset) { return w_.parameter("push", offset); }
@@ -101,6 +103,13 @@ class Kernel {
       if (block_scales()) {
         const U32 row_scales = parameter(offsetof(Mma::Push, row_scales));
         scale_rows_.push_back(w_.variable(scales_ + multiply_wide(row, row_scales * size(o_.type))));
+        if (o_.zeros) zero_rows_.push_back(w_.variable(multiply_wide(row, row_scales)));
+      } else if (o_.zeros) {
+        const U32 number = o_.scales == 0 ? w_.constant(0) : row;
+        const U32 byte = w_.make<Type::u32>();
+        load_zero(byte, widen(number), {});
+        zero_rows_.push_back(widen(number));
+        own_zeros_.push_back(w_.variable(taken_off(byte, widen(number))));
       }
     }
     const U32 lda = parameter(offsetof(Mma::Push, lda)), last_of_a = m_ - w_.constant(1);
@@ -117,8 +126,33 @@ class Kernel {
       for (U32& word : words) word = w_.make<Type::u32>();
       stage.words.push_back(words);
       stage.scale.push_back(w_.make<Type::u32>());
+      if (o_.zeros && block_scales()) stage.zero.push_back(w_.make<Type::u32>());
     }
     return stage;
+  }
+
+  // Loads the byte with zero point `number`.
+  void load_zero(const U32& byte, const U64& number, const ptx::Guard& guard) {
+    U64 at = number;
+    if (o_.bits == 4) {
+      at = w_.make<Type::u64>();
+      w_.emit("shr.u64 {}, {}, 1;", at.text, number.text);
+    }
+    w_.emit(guard, "ld.global.nc.u8 {}, [{}];", byte.text, (zeros_ + at).text);
+  }
+  // What is taken off an integer's stored bits, twice. Signed numbers have their highest bit inverted.
+  U32 taken_off(const U32& byte, const U64& number) {
+    U32 zero = byte;
+    if (o_.bits == 4) {
+      const U32 place = w_.result<Type::u32>("cvt.u32.u64", number);
+      zero = w_.result<Type::u32>("shr.u32", byte, (place & 1) << 2) & 15u;
+    }
+    if (o_.negative) zero = zero ^ (o_.bits == 4 ? 8u : 128u);
+    return zero | (zero << 16);
+  }
+  U64 number_of_zero(uint32_t row, const U32& k) {
+    const U32 block = w_.result<Type::u32>("shr.u32", k, parameter(offsetof(Mma::Push, block_shift)));
+    return zero_rows_[row] + widen(block);
   }
 
   // Starts loading the weights at k, if there is that much of it.
@@ -139,6 +173,7 @@ class Kernel {
       w_.emit(if_true(exists), "ld.global.nc.b16 {}, [{}];", scale.text,
               multiply_add(block, kHalfBytes, scale_rows_[i]).text);
       w_.emit("mov.b32 {}, {{{}, {}}};", stage.scale[i].text, scale.text, scale.text);
+      if (o_.zeros) load_zero(stage.zero[i], number_of_zero(i, k), if_true(exists));
     }
   }
 
@@ -150,6 +185,7 @@ class Kernel {
       for (const auto& words : stages.back().words) {
         for (const U32& word : words) w_.assign(word, w_.constant(0));
       }
+      for (const U32& zero : stages.back().zero) w_.assign(zero, w_.constant(0));
       load(stages.back(), at_k_ + i * round);
     }
     const U32 begin = w_.variable(warp_ * o_.step());  // of the warp's step: the same for all its threads
@@ -184,11 +220,15 @@ class Kernel {
   U32 register_of(const U32& constant) { return w_.variable(constant); }
 
   // The integers of a word, in the order of fragments: of 4 bits, pairs (0, 4), (1, 5), (2, 6), (3, 7).
-  std::vector<U32> integers_of(const U32& x) {
+  std::vector<U32> integers_of(const U32& x, const U32& zero) {
     std::vector<U32> pairs;
+    // Without zero points `bits`, with them that of 0 and the zero point.
+    const auto less_zero = [&](uint32_t bits, uint32_t of_zero, const U32& zeros) {
+      return o_.zeros ? zeros + of_zero * 0x10001 : register_of(twice(bits));
+    };
     if (o_.bits == 8) {
       const U32 y = o_.negative ? x ^ 0x80808080u : x, power = register_of(twice(0x6400)),
-                taken = register_of(twice(o_.negative ? 0x6480 : 0x6400));
+                taken = less_zero(o_.negative ? 0x6480 : 0x6400, 0x6400, zero);
       for (const char* const order : {"0x5150", "0x5352"}) {
         const U32 made = w_.make<Type::u32>();
         w_.emit("prmt.b32 {}, {}, {}, {};", made.text, y.text, power.text, order);
@@ -200,7 +240,7 @@ class Kernel {
     constexpr uint32_t kMask = 0x000f000f, kNextMask = 0x00f000f0;
     const uint32_t least = o_.negative ? 8 : 0;
     if (o_.type == TUFF_BF16) {
-      const U32 taken = register_of(twice(0x4300 | least));
+      const U32 taken = less_zero(0x4300 | least, 0x4300, zero);
       for (uint32_t shift = 0; shift < 16; shift += 4) {
         pairs.push_back(
             pair("sub.rn", insert(shift == 0 ? x : x >> shift, kMask, (0x4300u | least) * 0x10001u), taken));
@@ -208,8 +248,8 @@ class Kernel {
       return pairs;
     }
     // 1024 (and 8); 1 / 16; -(64 (and 8)).
-    const U32 taken = register_of(twice(0x6400 | least)), factor = register_of(twice(0x2c00)),
-              less = register_of(twice(o_.negative ? 0xd480 : 0xd400));
+    const U32 taken = less_zero(0x6400 | least, 0x6400, zero), factor = register_of(twice(0x2c00)),
+              less = less_zero(o_.negative ? 0xd480 : 0xd400, 0xd400, o_.zeros ? zero << 4 : zero);
     for (uint32_t shift = 0; shift < 16; shift += 8) {
       const U32 y = shift == 0 ? x : x >> shift;
       pairs.push_back(pair("sub.rn", insert(y, kMask, (0x6400u | least) * 0x10001u), taken));
@@ -250,13 +290,18 @@ class Kernel {
     std::vector<U64> at;
     for (const U64& row : a_rows_) at.push_back(multiply_add(at_k_, kHalfBytes, row));
     const uint32_t in_word = 32 / o_.bits, words = 8 / in_word;  // words of eight integers
+    std::vector<U32> zeros = own_zeros_;
+    for (uint32_t i = 0; i < stage.zero.size(); ++i) {
+      zeros.push_back(w_.variable(taken_off(stage.zero[i], number_of_zero(i, at_k_))));
+    }
+    zeros.resize(thread_rows());
     for (uint32_t element = 0; element < o_.piece(); element += 8) {
       std::vector<std::array<U32, 4>> a;
       for (const U64& row : at) a.push_back(eight_of_a(row, element));
       std::vector<std::vector<U32>> weights(thread_rows());  // of each row four pairs
       for (uint32_t i = 0; i < thread_rows(); ++i) {
         for (uint32_t j = 0; j < words; ++j) {
-          for (const U32& one : integers_of(stage.words[i][element / in_word + j])) {
+          for (const U32& one : integers_of(stage.words[i][element / in_word + j], zeros[i])) {
             weights[i].push_back(block_scales() ? pair("mul.rn", one, stage.scale[i]) : one);
           }
         }
@@ -340,13 +385,15 @@ class Kernel {
 
   const Mma o_;
   Writer w_;
-  U64 weights_, scales_, a_, c_, bias_, residual_;
+  U64 weights_, scales_, a_, c_, bias_, residual_, zeros_;
   U32 thread_, warp_, in_four_, row_;  // the thread's place: in_four_ along k, row_ of eight
   U32 first_;                          // the block's first row of weights
   U32 n_, m_, k_;
   U32 at_k_;     // of the thread in the step that is multiplied
   Pred exists_;  // at_k_ < k_
   std::vector<U64> rows_, scale_rows_, a_rows_;
+  std::vector<U64> zero_rows_;  // numbers of the rows' first zero points
+  std::vector<U32> own_zeros_;  // of whole rows
   std::vector<F32> sums_;
   U32 memory_;
 };
@@ -364,10 +411,19 @@ constexpr LegalRange kScales[] = {{0, 2}};
 constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}};
 constexpr LegalRange kTiles[] = {{1, 2}};
 constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
-constexpr DefineInfo kDefines[] = {
-    {"ACTIVATION", kActivations}, {"BIAS", kFlag},     {"BITS", kBits},     {"COLUMNS", kColumns},
-    {"C_TYPE", kFloats},          {"NEGATIVE", kFlag}, {"RESIDUAL", kFlag}, {"SCALES", kScales},
-    {"SCALE_TYPE", kFloats},      {"TILES", kTiles},   {"TYPE", kHalves},   {"WHOLE", kFlag}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
+                                   {"BIAS", kFlag},
+                                   {"BITS", kBits},
+                                   {"COLUMNS", kColumns},
+                                   {"C_TYPE", kFloats},
+                                   {"NEGATIVE", kFlag},
+                                   {"RESIDUAL", kFlag},
+                                   {"SCALES", kScales},
+                                   {"SCALE_TYPE", kFloats},
+                                   {"TILES", kTiles},
+                                   {"TYPE", kHalves},
+                                   {"WHOLE", kFlag},
+                                   {"ZEROS", kFlag}};
 
 }  // namespace
 
@@ -382,6 +438,7 @@ KernelRequest Mma::request() const {
   made.define("ACTIVATION", activation).define("BIAS", bias).define("BITS", bits).define("COLUMNS", columns);
   made.define("C_TYPE", c_type).define("NEGATIVE", negative).define("RESIDUAL", residual).define("SCALES", scales);
   made.define("SCALE_TYPE", scale_type).define("TILES", tiles).define("TYPE", type).define("WHOLE", whole);
+  made.define("ZEROS", zeros);
   return made;
 }
 
@@ -400,6 +457,7 @@ Mma Mma::read(const KernelRequest& request) {
   options.tiles = value("TILES");
   options.type = static_cast<int32_t>(value("TYPE"));
   options.whole = value("WHOLE") != 0;
+  options.zeros = value("ZEROS") != 0;
   if (!options.legal()) fail(TUFF_ERROR_INTERNAL, "qgemm_mma: options that the types do not have");
   return options;
 }

@@ -18,6 +18,7 @@ struct Mma {
   // which is then `type`.
   uint32_t scales = 2;
   int32_t scale_type = 0;
+  bool zeros = false;    // there are zero points
   uint32_t columns = 8;  // rows of A: at most 8, 16 or 32
   uint32_t tiles = 2;    // of 16 rows of weights in a block: 1 or 2
   bool whole = true;     // k is a multiple of step()
@@ -38,7 +39,7 @@ struct Mma {
   static Mma read(const KernelRequest& request);
 
   // The parameters, after the addresses of weights, scales, A, C, bias and residual, of which those that are missing
-  // are null.
+  // are null, and of zero points if there are any.
   struct Push {
     uint32_t n, m, k;
     uint32_t row_scales;   // scales of a row of weights

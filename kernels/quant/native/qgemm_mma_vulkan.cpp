@@ -29,6 +29,7 @@ Mma kernel_of(const DeviceTraits& traits, const QgemmArgs& args) {
   kernel.negative = format.least < 0;
   kernel.scales = static_cast<uint32_t>(std::min<uint64_t>(scales_of_row(args), 2));
   kernel.scale_type = args.scale_type;
+  kernel.zeros = args.zero_points != nullptr;
   while (kernel.columns < args.m) kernel.columns *= 2;
   kernel.tiles = ceil_div(args.n, 32) >= stream_device(traits, std::nullopt, sizeof(float)).cores ? 2 : 1;
   kernel.whole = args.k % kernel.step() == 0;
@@ -40,7 +41,7 @@ Mma kernel_of(const DeviceTraits& traits, const QgemmArgs& args) {
 
 // The kernel that computes it, if there is one.
 std::optional<Mma> kernel_for(const DeviceTraits& traits, const QgemmArgs& args) {
-  if (!traits.hopper || refusals.has(0) || args.m > Mma::kMaxColumns || args.zero_points != nullptr) return {};
+  if (!traits.hopper || refusals.has(0) || args.m > Mma::kMaxColumns) return {};
   if (!format_of(args.format).integers() || (args.a_type != TUFF_F16 && args.a_type != TUFF_BF16)) return {};
   if (args.n < kMinRows || args.k < kMinLength || std::max(args.n, args.k) > kMaxIndex) return {};
   if (std::max({args.lda, args.ldc, args.residual != nullptr ? args.ld_residual : 0}) > kMaxIndex) return {};
@@ -90,6 +91,10 @@ bool record_mma(Recorder& recorder, const QgemmArgs& args) {
       .work(static_cast<double>(weights + scales),
             2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k))
       .variant("mma");
+  if (kernel.zeros) {
+    const uint64_t numbers = row_scales == 0 ? 1 : args.n * row_scales;
+    dispatch.operand(args.zero_points, 0, stored_bytes(format_of(args.format), numbers), Access::read);
+  }
   log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: mma, {} rows of weights and {} of A in a block",
       dtype_name(args.a_type), format_of(args.format).name, args.m, args.n, args.k, kernel.rows(), kernel.columns);
   return refusals.dispatch(recorder, kernel.request(), dispatch, "qgemm", 0);
