@@ -37,7 +37,7 @@ constexpr uint64_t kFew = 4;                // rows of A that the kernel for few
 constexpr uint64_t kFewOfCpu = 2;           // where tiles suit too, which are as fast with three
 constexpr uint64_t kMinN = 16;              // rows of weights for tiles: they compute WIDTH * COLS
 constexpr uint64_t kRowsOfMma = 16;         // rows of A from which on wgmma is faster with 4 bits …
-constexpr uint64_t kManyWeights = 8192;     // … and so many rows of weights, which keep all multiprocessors busy
+constexpr uint64_t kManyWeights = 4096;     // … and so many rows of weights, which keep all multiprocessors busy
 constexpr uint64_t kMaxIndex = 0x7fffffff;  // it indexes everything but weights and scales with 32 bits
 
 GemmArgs product_of(const QgemmArgs& args, const Buffer& weights, const Buffer& c, const Buffer& bias,

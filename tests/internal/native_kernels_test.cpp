@@ -300,444 +300,448 @@ std::vector<rnn::Persistent> all_rnn_options() {
         }
       }
     }
-    std::string text_of(const quant::Wgmma& kernel) {
-      return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " format " +
-             std::to_string(kernel.format) + " scales " + std::to_string(kernel.scales) + " of " +
-             std::to_string(kernel.scale_type) + ", " + std::to_string(kernel.per_step) + " in a step, period " +
-             std::to_string(kernel.period) + (kernel.zeros ? " zeros" : "") + " tile " + std::to_string(kernel.rows) +
-             "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.vector ? " vector" : "") +
-             (kernel.bias ? " bias" : "") + (kernel.residual ? " residual" : "") + " activation " +
-             std::to_string(kernel.activation);
-    }
+  }
+  return all;
+}
 
-    // Some of the tiles and ends of kernels that read weights in one way: others for each way.
-    void add_qgemm_ends(quant::Wgmma kernel, std::vector<quant::Wgmma> & all) {
-      constexpr std::pair<uint32_t, uint32_t> kWideTiles[] = {{64, 16},  {64, 32},  {64, 64},   {64, 128}, {128, 16},
-                                                              {128, 32}, {128, 64}, {128, 128}, {128, 256}};
-      constexpr int32_t kActivations[] = {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_RELU6};
-      static uint32_t turn = 0;
-      for (const auto& [rows, columns] : kWideTiles) {
-        for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
-          for (uint32_t bits = 0; bits < 16; ++bits) {
-            if (++turn % 31 != 0) continue;
-            kernel.rows = rows, kernel.columns = columns;
-            kernel.c_type = c_type;
-            kernel.edge = (bits & 1) != 0;
-            kernel.bias = (bits & 2) != 0;
-            kernel.residual = (bits & 4) != 0;
-            kernel.vector = (bits & 8) != 0;
-            kernel.activation = kActivations[turn / 31 % 3];
-            if (kernel.legal()) all.push_back(kernel);
-          }
+std::string text_of(const quant::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " c_type " + std::to_string(kernel.c_type) + " format " +
+         std::to_string(kernel.format) + " scales " + std::to_string(kernel.scales) + " of " +
+         std::to_string(kernel.scale_type) + ", " + std::to_string(kernel.per_step) + " in a step, period " +
+         std::to_string(kernel.period) + (kernel.zeros ? " zeros" : "") + " tile " + std::to_string(kernel.rows) + "x" +
+         std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") + (kernel.vector ? " vector" : "") +
+         (kernel.bias ? " bias" : "") + (kernel.residual ? " residual" : "") + " activation " +
+         std::to_string(kernel.activation);
+}
+
+// Some of the tiles and ends of kernels that read weights in one way: others for each way.
+void add_qgemm_ends(quant::Wgmma kernel, std::vector<quant::Wgmma>& all) {
+  constexpr std::pair<uint32_t, uint32_t> kWideTiles[] = {{64, 16},  {64, 32},  {64, 64},   {64, 128}, {128, 16},
+                                                          {128, 32}, {128, 64}, {128, 128}, {128, 256}};
+  constexpr int32_t kActivations[] = {TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_GELU, TUFF_ACTIVATION_RELU6};
+  static uint32_t turn = 0;
+  for (const auto& [rows, columns] : kWideTiles) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (uint32_t bits = 0; bits < 16; ++bits) {
+        if (++turn % 31 != 0) continue;
+        kernel.rows = rows, kernel.columns = columns;
+        kernel.c_type = c_type;
+        kernel.edge = (bits & 1) != 0;
+        kernel.bias = (bits & 2) != 0;
+        kernel.residual = (bits & 4) != 0;
+        kernel.vector = (bits & 8) != 0;
+        kernel.activation = kActivations[turn / 31 % 3];
+        if (kernel.legal()) all.push_back(kernel);
+      }
+    }
+  }
+}
+
+std::vector<quant::Wgmma> all_wide_qgemm_options() {
+  std::vector<quant::Wgmma> all;
+  constexpr int32_t kFormats[] = {TUFF_QUANT_I8,   TUFF_QUANT_U8,   TUFF_QUANT_I4,  TUFF_QUANT_U4,
+                                  TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0, TUFF_QUANT_Q4_K};
+  const auto add = [&](int32_t type, int32_t format, uint32_t scales, int32_t scale_type) {
+    for (const uint32_t per_step : {1u, 2u, 4u}) {
+      for (const uint32_t period : {0u, 2u, 4u, 8u, 16u, 32u}) {
+        for (const bool zeros : {false, true}) {
+          quant::Wgmma kernel;
+          kernel.type = type, kernel.format = format, kernel.scales = scales, kernel.scale_type = scale_type;
+          kernel.per_step = per_step, kernel.period = period, kernel.zeros = zeros;
+          add_qgemm_ends(kernel, all);
         }
       }
     }
-
-    std::vector<quant::Wgmma> all_wide_qgemm_options() {
-      std::vector<quant::Wgmma> all;
-      constexpr int32_t kFormats[] = {TUFF_QUANT_I8,   TUFF_QUANT_U8,   TUFF_QUANT_I4,  TUFF_QUANT_U4,
-                                      TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0, TUFF_QUANT_Q4_K};
-      const auto add = [&](int32_t type, int32_t format, uint32_t scales, int32_t scale_type) {
-        for (const uint32_t per_step : {1u, 2u, 4u}) {
-          for (const uint32_t period : {0u, 2u, 4u, 8u, 16u, 32u}) {
-            for (const bool zeros : {false, true}) {
-              quant::Wgmma kernel;
-              kernel.type = type, kernel.format = format, kernel.scales = scales, kernel.scale_type = scale_type;
-              kernel.per_step = per_step, kernel.period = period, kernel.zeros = zeros;
-              add_qgemm_ends(kernel, all);
-            }
-          }
-        }
-      };
-      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-        for (const int32_t format : kFormats) {
-          for (uint32_t scales = 0; scales < 3; ++scales) {
-            for (const int32_t scale_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) add(type, format, scales, scale_type);
-          }
-        }
-      }
-      return all;
-    }
-
-    // 8-bit floats, also beside 16 bits.
-    void add_narrow_float8(std::vector<gemm::Narrow> & all) {
-      constexpr int32_t kFloats8[] = {TUFF_F8_E4M3, TUFF_F8_E5M2};
-      for (const int32_t type : kFloats8) {
-        for (const int32_t short_type : {TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_F16, TUFF_BF16}) {
-          for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
-            for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
-              for (uint32_t bits = 0; bits < 8; ++bits) {
-                gemm::Narrow kernel;
-                kernel.type = type, kernel.short_type = short_type;
-                kernel.rows = rows, kernel.columns = columns;
-                kernel.long_along_k = (bits & 1) != 0;
-                kernel.short_along_k = true;
-                kernel.transposed = (bits & 2) != 0;
-                kernel.blocks = (bits & 4) != 0 ? 1 : 2;
-                if (!kernel.fits()) continue;
-                for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F8_E4M3, TUFF_F8_E5M2}) {
-                  kernel.c_type = c_type;
-                  kernel.scaled = !kernel.transposed;
-                  all.push_back(kernel);
-                }
-              }
-            }
-          }
-        }
+  };
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t format : kFormats) {
+      for (uint32_t scales = 0; scales < 3; ++scales) {
+        for (const int32_t scale_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) add(type, format, scales, scale_type);
       }
     }
+  }
+  return all;
+}
 
-    std::vector<gemm::Narrow> all_narrow_options() {
-      std::vector<gemm::Narrow> all;
-      add_narrow_float8(all);
-      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-        for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
-          for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
-            for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
-              for (const uint32_t blocks : {1u, 2u}) {
-                for (uint32_t bits = 0; bits < 8; ++bits) {
-                  gemm::Narrow kernel;
-                  kernel.type = kernel.short_type = type;
-                  kernel.c_type = c_type;
-                  kernel.rows = rows;
-                  kernel.columns = columns;
-                  kernel.blocks = blocks;
-                  kernel.long_along_k = (bits & 1) != 0;
-                  kernel.short_along_k = (bits & 2) != 0;
-                  kernel.transposed = (bits & 4) != 0;
-                  if (!kernel.fits()) continue;
-                  all.push_back(kernel);
-                  if ((bits & 3) != 3 || rows != 64) continue;  // the epilogue depends on neither transposes nor rows
-                  for (uint32_t more = 1; more < 72; ++more) {
-                    kernel.beta = more % 2 != 0;
-                    kernel.residual = more / 2 % 2 != 0;
-                    kernel.bias_axis = static_cast<int32_t>(more / 4 % 3);
-                    kernel.activation = static_cast<int32_t>(more / 12);
-                    if (!ptx::activates(kernel.activation, c_type)) continue;
-                    all.push_back(kernel);
-                  }
-                }
-              }
-            }
-          }
-        }
-      }
-      return all;
-    }
-
-    std::string text_of(const attention::Wgmma& kernel) {
-      return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
-             std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) +
-             (kernel.hiding ? " hiding" : "") + " lengths " + std::to_string(kernel.lengths) +
-             (kernel.lse ? " lse" : "") + " bias " + std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") +
-             (kernel.cap ? " cap" : "") + (kernel.pieces ? " pieces" : "");
-    }
-
-    // With every bias, mask and soft cap; bias and mask in pieces and by elements. `legal` may change a kernel.
-    template <typename Kernel, typename Legal>
-    void add_score_options(const Kernel& plain, std::vector<Kernel>& all, const Legal& legal) {
-      for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
-        for (uint32_t bits = 0; bits < 8; ++bits) {
-          Kernel kernel = plain;
-          kernel.bias = bias;
-          kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
-          if (!kernel.options() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
-          if (legal(kernel)) all.push_back(kernel);
-        }
-      }
-    }
-
-    std::vector<attention::Wgmma> all_attention_options() {
-      constexpr std::pair<uint32_t, uint32_t> kDims[] = {{8, 8},     {40, 120},  {64, 64},   {80, 72},
-                                                         {128, 128}, {192, 128}, {256, 256}, {256, 8}};
-      std::vector<attention::Wgmma> all;
-      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-        for (const auto& [head_dim, head_dim_v] : kDims) {
+// 8-bit floats, also beside 16 bits.
+void add_narrow_float8(std::vector<gemm::Narrow>& all) {
+  constexpr int32_t kFloats8[] = {TUFF_F8_E4M3, TUFF_F8_E5M2};
+  for (const int32_t type : kFloats8) {
+    for (const int32_t short_type : {TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_F16, TUFF_BF16}) {
+      for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
+        for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
           for (uint32_t bits = 0; bits < 8; ++bits) {
-            for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
-              attention::Wgmma kernel;
-              kernel.type = type;
-              kernel.head_dim = head_dim;
-              kernel.head_dim_v = head_dim_v;
-              kernel.keys = (bits & 1) != 0 ? kernel.max_keys() : kernel.max_keys() - 16;
-              kernel.hiding = (bits & 2) != 0;
-              kernel.lse = (bits & 4) != 0;
-              kernel.lengths = lengths;
+            gemm::Narrow kernel;
+            kernel.type = type, kernel.short_type = short_type;
+            kernel.rows = rows, kernel.columns = columns;
+            kernel.long_along_k = (bits & 1) != 0;
+            kernel.short_along_k = true;
+            kernel.transposed = (bits & 2) != 0;
+            kernel.blocks = (bits & 4) != 0 ? 1 : 2;
+            if (!kernel.fits()) continue;
+            for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16, TUFF_F8_E4M3, TUFF_F8_E5M2}) {
+              kernel.c_type = c_type;
+              kernel.scaled = !kernel.transposed;
               all.push_back(kernel);
-              const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
-              if (!simple && !full) continue;
-              const bool fewer = kernel.keys % 32 != 0;
-              add_score_options(kernel, all, [fewer](attention::Wgmma& with) {
-                with.keys = with.max_keys();
-                if (fewer && with.keys == attention::Wgmma::kMinKeys) return false;
-                if (fewer) with.keys -= 16;
-                return true;
-              });
             }
           }
         }
       }
-      return all;
     }
+  }
+}
 
-    std::string text_of(const attention::Decode& kernel) {
-      return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
-             std::to_string(kernel.head_dim_v) + " rows " + std::to_string(kernel.rows) + " lengths " +
-             std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "") + (kernel.hiding ? " hiding" : "") +
-             " bias " + std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
-             (kernel.pieces ? " pieces" : "");
-    }
-
-    std::vector<attention::Decode> all_decode_options() {
-      constexpr std::pair<uint32_t, uint32_t> kDims[] = {{16, 16},   {64, 64},   {80, 96},  {128, 128},
-                                                         {192, 128}, {256, 256}, {256, 16}, {208, 208}};
-      std::vector<attention::Decode> all;
-      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-        for (const auto& [head_dim, head_dim_v] : kDims) {
-          for (const uint32_t rows : {8u, 16u, 32u, 64u}) {
-            for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
-              for (uint32_t bits = 0; bits < 4; ++bits) {
-                attention::Decode kernel;
-                kernel.type = type;
-                kernel.head_dim = head_dim, kernel.head_dim_v = head_dim_v;
-                kernel.rows = rows, kernel.lengths = lengths;
-                kernel.parts = (bits & 1) != 0, kernel.hiding = (bits & 2) != 0;
-                if (!kernel.legal()) continue;
+std::vector<gemm::Narrow> all_narrow_options() {
+  std::vector<gemm::Narrow> all;
+  add_narrow_float8(all);
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+      for (const uint32_t rows : {32u, 48u, 64u, 80u, 96u, 112u, 128u}) {
+        for (const uint32_t columns : {8u, 16u, 32u, 64u}) {
+          for (const uint32_t blocks : {1u, 2u}) {
+            for (uint32_t bits = 0; bits < 8; ++bits) {
+              gemm::Narrow kernel;
+              kernel.type = kernel.short_type = type;
+              kernel.c_type = c_type;
+              kernel.rows = rows;
+              kernel.columns = columns;
+              kernel.blocks = blocks;
+              kernel.long_along_k = (bits & 1) != 0;
+              kernel.short_along_k = (bits & 2) != 0;
+              kernel.transposed = (bits & 4) != 0;
+              if (!kernel.fits()) continue;
+              all.push_back(kernel);
+              if ((bits & 3) != 3 || rows != 64) continue;  // the epilogue depends on neither transposes nor rows
+              for (uint32_t more = 1; more < 72; ++more) {
+                kernel.beta = more % 2 != 0;
+                kernel.residual = more / 2 % 2 != 0;
+                kernel.bias_axis = static_cast<int32_t>(more / 4 % 3);
+                kernel.activation = static_cast<int32_t>(more / 12);
+                if (!ptx::activates(kernel.activation, c_type)) continue;
                 all.push_back(kernel);
-                if (rows >= 16 && (lengths == 0 || lengths == 7)) {
-                  add_score_options(kernel, all, [](const attention::Decode& with) { return with.legal(); });
-                }
               }
             }
           }
         }
       }
-      return all;
     }
+  }
+  return all;
+}
 
-    std::string text_of(const attention_backward::Wgmma& kernel) {
-      return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
-             std::to_string(kernel.head_dim_v) + (kernel.keys_side ? " keys" : " rows") +
-             (kernel.first ? " first" : "") + (kernel.second ? " second" : "");
+std::string text_of(const attention::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
+         " lengths " + std::to_string(kernel.lengths) + (kernel.lse ? " lse" : "") + " bias " +
+         std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
+         (kernel.pieces ? " pieces" : "");
+}
+
+// With every bias, mask and soft cap; bias and mask in pieces and by elements. `legal` may change a kernel.
+template <typename Kernel, typename Legal>
+void add_score_options(const Kernel& plain, std::vector<Kernel>& all, const Legal& legal) {
+  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
+    for (uint32_t bits = 0; bits < 8; ++bits) {
+      Kernel kernel = plain;
+      kernel.bias = bias;
+      kernel.mask = (bits & 1) != 0, kernel.cap = (bits & 2) != 0, kernel.pieces = (bits & 4) != 0;
+      if (!kernel.options() || (kernel.pieces && bias == 0 && !kernel.mask)) continue;
+      if (legal(kernel)) all.push_back(kernel);
     }
+  }
+}
 
-    std::vector<attention_backward::Wgmma> all_backward_options() {
-      std::vector<attention_backward::Wgmma> all;
-      for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-        for (uint32_t head_dim = 8; head_dim <= attention_backward::Wgmma::kMaxHeadDim; head_dim += 8) {
-          for (const uint32_t head_dim_v : std::set<uint32_t>{head_dim, 8, 64, 96, 128}) {
-            attention_backward::Wgmma kernel{.type = type, .head_dim = head_dim, .head_dim_v = head_dim_v};
-            kernel.first = true;
+std::vector<attention::Wgmma> all_attention_options() {
+  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{8, 8},     {40, 120},  {64, 64},   {80, 72},
+                                                     {128, 128}, {192, 128}, {256, 256}, {256, 8}};
+  std::vector<attention::Wgmma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const auto& [head_dim, head_dim_v] : kDims) {
+      for (uint32_t bits = 0; bits < 8; ++bits) {
+        for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
+          attention::Wgmma kernel;
+          kernel.type = type;
+          kernel.head_dim = head_dim;
+          kernel.head_dim_v = head_dim_v;
+          kernel.keys = (bits & 1) != 0 ? kernel.max_keys() : kernel.max_keys() - 16;
+          kernel.hiding = (bits & 2) != 0;
+          kernel.lse = (bits & 4) != 0;
+          kernel.lengths = lengths;
+          all.push_back(kernel);
+          const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
+          if (!simple && !full) continue;
+          const bool fewer = kernel.keys % 32 != 0;
+          add_score_options(kernel, all, [fewer](attention::Wgmma& with) {
+            with.keys = with.max_keys();
+            if (fewer && with.keys == attention::Wgmma::kMinKeys) return false;
+            if (fewer) with.keys -= 16;
+            return true;
+          });
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::string text_of(const attention::Decode& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + " rows " + std::to_string(kernel.rows) + " lengths " +
+         std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "") + (kernel.hiding ? " hiding" : "") + " bias " +
+         std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
+         (kernel.pieces ? " pieces" : "");
+}
+
+std::vector<attention::Decode> all_decode_options() {
+  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{16, 16},   {64, 64},   {80, 96},  {128, 128},
+                                                     {192, 128}, {256, 256}, {256, 16}, {208, 208}};
+  std::vector<attention::Decode> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (const auto& [head_dim, head_dim_v] : kDims) {
+      for (const uint32_t rows : {8u, 16u, 32u, 64u}) {
+        for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
+          for (uint32_t bits = 0; bits < 4; ++bits) {
+            attention::Decode kernel;
+            kernel.type = type;
+            kernel.head_dim = head_dim, kernel.head_dim_v = head_dim_v;
+            kernel.rows = rows, kernel.lengths = lengths;
+            kernel.parts = (bits & 1) != 0, kernel.hiding = (bits & 2) != 0;
+            if (!kernel.legal()) continue;
             all.push_back(kernel);
-            kernel.keys_side = true;
-            for (uint32_t wanted = 1; wanted < 4; ++wanted) {
-              kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
-              if (kernel.fits()) all.push_back(kernel);
+            if (rows >= 16 && (lengths == 0 || lengths == 7)) {
+              add_score_options(kernel, all, [](const attention::Decode& with) { return with.legal(); });
             }
           }
         }
       }
-      return all;
     }
+  }
+  return all;
+}
 
-    // What a command prints, and its exit status.
-    std::pair<int, std::string> run(const std::string& command) {
-      std::pair<int, std::string> result{-1, ""};
-      FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-      if (pipe == nullptr) return result;
-      char part[512];
-      while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) result.second.append(part, bytes);
-      result.first = pclose(pipe);
-      return result;
-    }
+std::string text_of(const attention_backward::Wgmma& kernel) {
+  return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
+         std::to_string(kernel.head_dim_v) + (kernel.keys_side ? " keys" : " rows") + (kernel.first ? " first" : "") +
+         (kernel.second ? " second" : "");
+}
 
-    // A kernel takes ptxas from a tenth of a second to several, and on a busy machine many times that. So a test takes
-    // a sample, by chance, and only as much of it as fits into this time.
-    std::chrono::seconds sample_time() { return std::chrono::seconds(tuff_test::sample().share == 1 ? 4 : 2); }
-
-    template <typename Kernel>
-    void assemble(const std::vector<Kernel>& all, const std::vector<size_t>& which, const KernelSource& written,
-                  std::optional<std::chrono::seconds> most) {
-      const std::string assembler = TUFF_TEST_PTXAS;
-      if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
-      std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
-      ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-      const std::string source = pattern + "/kernel.ptx";
-      const auto start = std::chrono::steady_clock::now();
-      size_t done = 0;
-      for (const size_t i : which) {
-        if (done != 0 && most && std::chrono::steady_clock::now() - start > *most) break;
-        SCOPED_TRACE("number " + std::to_string(i) + ": " + text_of(all[i]));
-        const NativeKernel kernel = written.write(all[i].request());
-        EXPECT_LE(kernel.shared_bytes, 227u * 1024) << "a multiprocessor's shared memory";
-        std::ofstream file(source);
-        file << kernel.text;
-        file.close();
-        ASSERT_TRUE(file) << source << " could not be written: " << std::strerror(errno);
-        const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
-        EXPECT_EQ(status, 0) << output;
-        EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
-        // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
-        EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
-        EXPECT_EQ(output.find("injected"), std::string::npos) << output;
-        EXPECT_EQ(output.find("ignored"), std::string::npos) << output;  // setmaxnreg
-        EXPECT_EQ(output.find("warning"), std::string::npos) << output;
-        ++done;
+std::vector<attention_backward::Wgmma> all_backward_options() {
+  std::vector<attention_backward::Wgmma> all;
+  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+    for (uint32_t head_dim = 8; head_dim <= attention_backward::Wgmma::kMaxHeadDim; head_dim += 8) {
+      for (const uint32_t head_dim_v : std::set<uint32_t>{head_dim, 8, 64, 96, 128}) {
+        attention_backward::Wgmma kernel{.type = type, .head_dim = head_dim, .head_dim_v = head_dim_v};
+        kernel.first = true;
+        all.push_back(kernel);
+        kernel.keys_side = true;
+        for (uint32_t wanted = 1; wanted < 4; ++wanted) {
+          kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
+          if (kernel.fits()) all.push_back(kernel);
+        }
       }
-      fs::remove_all(pattern);
-      std::printf("%zu of %zu kernels assembled\n", done, all.size());
     }
+  }
+  return all;
+}
 
-    // TUFF_TEST_PTX=first:step assembles every step-th kernel from the first on, however long that takes.
-    template <typename Kernel>
-    void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, size_t stride = 80) {
-      std::vector<size_t> which;
-      if (const char* const wanted = std::getenv("TUFF_TEST_PTX")) {
-        size_t first = 0, step = 0;
-        ASSERT_EQ(std::sscanf(wanted, "%zu:%zu", &first, &step), 2) << wanted;
-        ASSERT_NE(step, 0u);
-        for (size_t i = first; i < all.size(); i += step) which.push_back(i);
-        return assemble(all, which, written, std::nullopt);
-      }
-      const unsigned seed = std::random_device()();
-      std::printf("seed %u\n", seed);
-      std::mt19937 random(seed);
-      for (size_t i = random() % stride; i < all.size(); i += stride) which.push_back(i);
-      std::shuffle(which.begin(), which.end(), random);
-      assemble(all, which, written, sample_time());
-    }
+// What a command prints, and its exit status.
+std::pair<int, std::string> run(const std::string& command) {
+  std::pair<int, std::string> result{-1, ""};
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return result;
+  char part[512];
+  while (const size_t bytes = std::fread(part, 1, sizeof part, pipe)) result.second.append(part, bytes);
+  result.first = pclose(pipe);
+  return result;
+}
 
-    TEST(NativeKernels, GemmAssembles) { assemble_some(all_options(), gemm::wgmma_source); }
-    TEST(NativeKernels, GemmOfIntegersAssembles) {
-      std::vector<gemm::Wgmma> all;
-      add_integers(all);
-      assemble_some(all, gemm::wgmma_source, 2);
-    }
-    TEST(NativeKernels, GemmOfFloats8Assembles) {
-      std::vector<gemm::Wgmma> all;
-      add_float8(all);
-      assemble_some(all, gemm::wgmma_source);
-    }
-    TEST(NativeKernels, GemmOfTf32Assembles) {
-      std::vector<gemm::Wgmma> all;
-      add_tf32(all);
-      assemble_some(all, gemm::wgmma_source, 40);
-    }
-    TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
-    TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 100); }
-    TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
-      std::vector<gemm::Narrow> all;
-      add_narrow_float8(all);
-      assemble_some(all, gemm::narrow_source, 20);
-    }
-    TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
-    TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
-    TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 100); }
-    TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
-    TEST(NativeKernels, AttentionBackwardAssembles) {
-      assemble_some(all_backward_options(), attention_backward::wgmma_source);
-    }
-    TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source); }
+// A kernel takes ptxas from a tenth of a second to several, and on a busy machine many times that. So a test takes a
+// sample, by chance, and only as much of it as fits into this time.
+std::chrono::seconds sample_time() { return std::chrono::seconds(tuff_test::sample().share == 1 ? 4 : 2); }
 
-    template <typename Kernel>
-    void check_requests(const std::vector<Kernel>& all, const KernelSource& written) {
-      std::set<std::string> texts;
-      size_t requested = 0;
-      for (const Kernel& kernel : all) {
-        if (!tuff_test::in_sample(text_of(kernel), 4)) continue;
-        ++requested;
-        const KernelRequest request = kernel.request();
-        EXPECT_NO_THROW(check_defines(request));
-        EXPECT_EQ(text_of(Kernel::read(request)), text_of(kernel));
-        texts.insert(written.write(request).text);
-      }
-      EXPECT_EQ(texts.size(), requested) << "each option changes the text";
-    }
+template <typename Kernel>
+void assemble(const std::vector<Kernel>& all, const std::vector<size_t>& which, const KernelSource& written,
+              std::optional<std::chrono::seconds> most) {
+  const std::string assembler = TUFF_TEST_PTXAS;
+  if (assembler.empty()) GTEST_SKIP() << "not run: ptxas is not installed (scripts/test.sh fetches it from PyPI)";
+  std::string pattern = (fs::temp_directory_path() / "tuff-ptx-XXXXXX").string();
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  const std::string source = pattern + "/kernel.ptx";
+  const auto start = std::chrono::steady_clock::now();
+  size_t done = 0;
+  for (const size_t i : which) {
+    if (done != 0 && most && std::chrono::steady_clock::now() - start > *most) break;
+    SCOPED_TRACE("number " + std::to_string(i) + ": " + text_of(all[i]));
+    const NativeKernel kernel = written.write(all[i].request());
+    EXPECT_LE(kernel.shared_bytes, 227u * 1024) << "a multiprocessor's shared memory";
+    std::ofstream file(source);
+    file << kernel.text;
+    file.close();
+    ASSERT_TRUE(file) << source << " could not be written: " << std::strerror(errno);
+    const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
+    EXPECT_EQ(status, 0) << output;
+    EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
+    // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
+    EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
+    EXPECT_EQ(output.find("injected"), std::string::npos) << output;
+    EXPECT_EQ(output.find("ignored"), std::string::npos) << output;  // setmaxnreg
+    EXPECT_EQ(output.find("warning"), std::string::npos) << output;
+    ++done;
+  }
+  fs::remove_all(pattern);
+  std::printf("%zu of %zu kernels assembled\n", done, all.size());
+}
 
-    TEST(NativeKernels, OptionsSurviveTheRequest) {
-      check_requests(all_options(), gemm::wgmma_source);
-      check_requests(all_dmma_options(), gemm::dmma_source);
-      check_requests(all_narrow_options(), gemm::narrow_source);
-      check_requests(all_attention_options(), attention::wgmma_source);
-      check_requests(all_decode_options(), attention::decode_source);
-      check_requests(all_backward_options(), attention_backward::wgmma_source);
-      check_requests(all_qgemm_options(), quant::mma_source);
-      check_requests(all_rnn_options(), rnn::persistent_source);
-      check_requests(all_wide_qgemm_options(), quant::wgmma_source);
-    }
+// TUFF_TEST_PTX=first:step assembles every step-th kernel from the first on, however long that takes.
+template <typename Kernel>
+void assemble_some(const std::vector<Kernel>& all, const KernelSource& written, size_t stride = 80) {
+  std::vector<size_t> which;
+  if (const char* const wanted = std::getenv("TUFF_TEST_PTX")) {
+    size_t first = 0, step = 0;
+    ASSERT_EQ(std::sscanf(wanted, "%zu:%zu", &first, &step), 2) << wanted;
+    ASSERT_NE(step, 0u);
+    for (size_t i = first; i < all.size(); i += step) which.push_back(i);
+    return assemble(all, which, written, std::nullopt);
+  }
+  const unsigned seed = std::random_device()();
+  std::printf("seed %u\n", seed);
+  std::mt19937 random(seed);
+  for (size_t i = random() % stride; i < all.size(); i += stride) which.push_back(i);
+  std::shuffle(which.begin(), which.end(), random);
+  assemble(all, which, written, sample_time());
+}
 
-    // As they may come from a damaged list of kernels on disk.
-    TEST(NativeKernels, IllegalOptionsAreErrors) {
-      KernelRequest none(gemm::wgmma_source);
-      EXPECT_THROW(gemm::wgmma_source.write(none), Error);
-      EXPECT_THROW(check_defines(none), Error);
-      gemm::Wgmma kernel;
-      kernel.type = TUFF_F16;
-      kernel.c_type = TUFF_F16;
-      for (const uint32_t columns : {0u, 1u, 96u, 512u}) {
-        kernel.columns = columns;
-        EXPECT_THROW(check_defines(kernel.request()), Error) << columns;
-      }
-      kernel.rows = kernel.columns = 64;  // each value is legal, the tile is not
-      EXPECT_NO_THROW(check_defines(kernel.request()));
-      EXPECT_THROW(gemm::wgmma_source.write(kernel.request()), Error);
-      gemm::Narrow narrow;
-      narrow.type = narrow.short_type = narrow.c_type = TUFF_F16;
-      narrow.long_along_k = true;
-      narrow.rows = 112, narrow.columns = 64, narrow.blocks = 1;  // too many sums
-      EXPECT_NO_THROW(check_defines(narrow.request()));
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      narrow.columns = 32;
-      EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
-      narrow.blocks = 2;  // too little memory
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      narrow.blocks = 1, narrow.long_along_k = false;  // lines of 112 elements
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      narrow.rows = 64, narrow.short_type = TUFF_BF16;  // beside f16
-      EXPECT_NO_THROW(check_defines(narrow.request()));
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      narrow.type = TUFF_F8_E4M3;  // a short operand across k
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      narrow.short_along_k = true;
-      EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
-      narrow.c_type = TUFF_F8_E5M2, narrow.beta = true;  // elements of 8 bits are not read
-      EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
-      rnn::Persistent layer;
-      layer.type = TUFF_BF16, layer.eights = 4, layer.steps_k = 10;  // more weights than shared memory has room for
-      EXPECT_NO_THROW(check_defines(layer.request()));
-      EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
-      layer.held = 1;
-      EXPECT_NO_THROW(rnn::persistent_source.write(layer.request()));
-      layer.steps_k = 16, layer.held = 8;  // and registers
-      EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
-      layer.steps_k = 1, layer.held = 2;  // more than there are
-      EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
-      layer.held = 0, layer.cell = TUFF_RNN_CELL_GRU, layer.peepholes = true;
-      EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
-      layer.cell = TUFF_RNN_CELL_RELU;
-      EXPECT_THROW(check_defines(layer.request()), Error);
-      layer.cell = TUFF_RNN_CELL_LSTM, layer.eights = 3;
-      EXPECT_THROW(check_defines(layer.request()), Error);
-      attention::Wgmma wide;
-      wide.type = TUFF_F16;
-      wide.head_dim = wide.head_dim_v = 256;
-      wide.keys = 128;  // fits head_dim of up to 128
-      EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
-      attention_backward::Wgmma nothing;
-      nothing.type = TUFF_F16, nothing.head_dim = nothing.head_dim_v = 64;
-      nothing.keys_side = true;  // neither dk nor dv
-      EXPECT_NO_THROW(check_defines(nothing.request()));
-      EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
-      nothing.keys_side = false, nothing.first = nothing.second = true;  // dv by rows
-      EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
-      nothing.keys_side = true, nothing.head_dim = 112, nothing.head_dim_v = 128;  // too many registers
-      EXPECT_NO_THROW(check_defines(nothing.request()));
-      EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
-      nothing.head_dim = 104;
-      EXPECT_NO_THROW(attention_backward::wgmma_source.write(nothing.request()));
-      nothing.second = false, nothing.head_dim = 136;
-      EXPECT_THROW(check_defines(nothing.request()), Error);
-    }
+TEST(NativeKernels, GemmAssembles) { assemble_some(all_options(), gemm::wgmma_source); }
+TEST(NativeKernels, GemmOfIntegersAssembles) {
+  std::vector<gemm::Wgmma> all;
+  add_integers(all);
+  assemble_some(all, gemm::wgmma_source, 2);
+}
+TEST(NativeKernels, GemmOfFloats8Assembles) {
+  std::vector<gemm::Wgmma> all;
+  add_float8(all);
+  assemble_some(all, gemm::wgmma_source);
+}
+TEST(NativeKernels, GemmOfTf32Assembles) {
+  std::vector<gemm::Wgmma> all;
+  add_tf32(all);
+  assemble_some(all, gemm::wgmma_source, 40);
+}
+TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
+TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 100); }
+TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
+  std::vector<gemm::Narrow> all;
+  add_narrow_float8(all);
+  assemble_some(all, gemm::narrow_source, 20);
+}
+TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
+TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
+TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 100); }
+TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
+TEST(NativeKernels, AttentionBackwardAssembles) {
+  assemble_some(all_backward_options(), attention_backward::wgmma_source);
+}
+TEST(NativeKernels, DecodeAssembles) { assemble_some(all_decode_options(), attention::decode_source); }
 
-  }  // namespace
+template <typename Kernel>
+void check_requests(const std::vector<Kernel>& all, const KernelSource& written) {
+  std::set<std::string> texts;
+  size_t requested = 0;
+  for (const Kernel& kernel : all) {
+    if (!tuff_test::in_sample(text_of(kernel), 4)) continue;
+    ++requested;
+    const KernelRequest request = kernel.request();
+    EXPECT_NO_THROW(check_defines(request));
+    EXPECT_EQ(text_of(Kernel::read(request)), text_of(kernel));
+    texts.insert(written.write(request).text);
+  }
+  EXPECT_EQ(texts.size(), requested) << "each option changes the text";
+}
+
+TEST(NativeKernels, OptionsSurviveTheRequest) {
+  check_requests(all_options(), gemm::wgmma_source);
+  check_requests(all_dmma_options(), gemm::dmma_source);
+  check_requests(all_narrow_options(), gemm::narrow_source);
+  check_requests(all_attention_options(), attention::wgmma_source);
+  check_requests(all_decode_options(), attention::decode_source);
+  check_requests(all_backward_options(), attention_backward::wgmma_source);
+  check_requests(all_qgemm_options(), quant::mma_source);
+  check_requests(all_wide_qgemm_options(), quant::wgmma_source);
+  check_requests(all_rnn_options(), rnn::persistent_source);
+}
+
+// As they may come from a damaged list of kernels on disk.
+TEST(NativeKernels, IllegalOptionsAreErrors) {
+  KernelRequest none(gemm::wgmma_source);
+  EXPECT_THROW(gemm::wgmma_source.write(none), Error);
+  EXPECT_THROW(check_defines(none), Error);
+  gemm::Wgmma kernel;
+  kernel.type = TUFF_F16;
+  kernel.c_type = TUFF_F16;
+  for (const uint32_t columns : {0u, 1u, 96u, 512u}) {
+    kernel.columns = columns;
+    EXPECT_THROW(check_defines(kernel.request()), Error) << columns;
+  }
+  kernel.rows = kernel.columns = 64;  // each value is legal, the tile is not
+  EXPECT_NO_THROW(check_defines(kernel.request()));
+  EXPECT_THROW(gemm::wgmma_source.write(kernel.request()), Error);
+  gemm::Narrow narrow;
+  narrow.type = narrow.short_type = narrow.c_type = TUFF_F16;
+  narrow.long_along_k = true;
+  narrow.rows = 112, narrow.columns = 64, narrow.blocks = 1;  // too many sums
+  EXPECT_NO_THROW(check_defines(narrow.request()));
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.columns = 32;
+  EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
+  narrow.blocks = 2;  // too little memory
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.blocks = 1, narrow.long_along_k = false;  // lines of 112 elements
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.rows = 64, narrow.short_type = TUFF_BF16;  // beside f16
+  EXPECT_NO_THROW(check_defines(narrow.request()));
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.type = TUFF_F8_E4M3;  // a short operand across k
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  narrow.short_along_k = true;
+  EXPECT_NO_THROW(gemm::narrow_source.write(narrow.request()));
+  narrow.c_type = TUFF_F8_E5M2, narrow.beta = true;  // elements of 8 bits are not read
+  EXPECT_THROW(gemm::narrow_source.write(narrow.request()), Error);
+  rnn::Persistent layer;
+  layer.type = TUFF_BF16, layer.eights = 4, layer.steps_k = 10;  // more weights than shared memory has room for
+  EXPECT_NO_THROW(check_defines(layer.request()));
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.held = 1;
+  EXPECT_NO_THROW(rnn::persistent_source.write(layer.request()));
+  layer.steps_k = 16, layer.held = 8;  // and registers
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.steps_k = 1, layer.held = 2;  // more than there are
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.held = 0, layer.cell = TUFF_RNN_CELL_GRU, layer.peepholes = true;
+  EXPECT_THROW(rnn::persistent_source.write(layer.request()), Error);
+  layer.cell = TUFF_RNN_CELL_RELU;
+  EXPECT_THROW(check_defines(layer.request()), Error);
+  layer.cell = TUFF_RNN_CELL_LSTM, layer.eights = 3;
+  EXPECT_THROW(check_defines(layer.request()), Error);
+  attention::Wgmma wide;
+  wide.type = TUFF_F16;
+  wide.head_dim = wide.head_dim_v = 256;
+  wide.keys = 128;  // fits head_dim of up to 128
+  EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
+  attention_backward::Wgmma nothing;
+  nothing.type = TUFF_F16, nothing.head_dim = nothing.head_dim_v = 64;
+  nothing.keys_side = true;  // neither dk nor dv
+  EXPECT_NO_THROW(check_defines(nothing.request()));
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.keys_side = false, nothing.first = nothing.second = true;  // dv by rows
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.keys_side = true, nothing.head_dim = 112, nothing.head_dim_v = 128;  // too many registers
+  EXPECT_NO_THROW(check_defines(nothing.request()));
+  EXPECT_THROW(attention_backward::wgmma_source.write(nothing.request()), Error);
+  nothing.head_dim = 104;
+  EXPECT_NO_THROW(attention_backward::wgmma_source.write(nothing.request()));
+  nothing.second = false, nothing.head_dim = 136;
+  EXPECT_THROW(check_defines(nothing.request()), Error);
+}
+
+}  // namespace
 }  // namespace tuff

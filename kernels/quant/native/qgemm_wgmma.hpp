@@ -55,8 +55,9 @@ struct Wgmma {
   uint32_t lag() const;
   uint32_t shared_bytes() const;
   bool divides_k() const { return rows == 64; }
-  uint32_t blocks() const { return columns <= 32 ? 2 : 1; }  // that fit a multiprocessor at once
-  bool legal() const;                                        // whether the kernel has these options together
+  // That fit a multiprocessor at once. gelu does not have enough registers if two do.
+  uint32_t blocks() const { return columns <= 32 && activation != TUFF_ACTIVATION_GELU ? 2 : 1; }
+  bool legal() const;  // whether the kernel has these options together
 
   KernelRequest request() const;
   static Wgmma read(const KernelRequest& request);
