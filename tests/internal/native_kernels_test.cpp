@@ -323,14 +323,14 @@ void add_qgemm_ends(quant::Wgmma kernel, std::vector<quant::Wgmma>& all) {
   for (const auto& [rows, columns] : kWideTiles) {
     for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
       for (uint32_t bits = 0; bits < 16; ++bits) {
-        if (++turn % 31 != 0) continue;
+        if (++turn % 127 != 0) continue;
         kernel.rows = rows, kernel.columns = columns;
         kernel.c_type = c_type;
         kernel.edge = (bits & 1) != 0;
         kernel.bias = (bits & 2) != 0;
         kernel.residual = (bits & 4) != 0;
         kernel.vector = (bits & 8) != 0;
-        kernel.activation = kActivations[turn / 31 % 3];
+        kernel.activation = kActivations[turn / 127 % 3];
         if (kernel.legal()) all.push_back(kernel);
       }
     }
@@ -636,7 +636,7 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
 }
 TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
 TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
-TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 100); }
+TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 30); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, AttentionBackwardAssembles) {
   assemble_some(all_backward_options(), attention_backward::wgmma_source);

@@ -15,6 +15,8 @@
 #include "kernels/conv/conv_backward.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/native/refusals.hpp"
+#include "kernels/quant/native/qgemm_wgmma.hpp"
+#include "kernels/quant/quant.hpp"
 #include "planning/status.hpp"
 
 namespace tuff {
@@ -66,9 +68,120 @@ class NativePlanner : public testing::Test {
     return recorder.kernels;
   }
 
+  // Of integers with scales for 32 numbers, or ggml's blocks.
+  QgemmArgs quantised(int32_t format, uint64_t m, uint64_t n, uint64_t k) {
+    QgemmArgs args{};
+    args.format = format;
+    args.a_type = args.c_type = args.scale_type = TUFF_F16;
+    args.m = m, args.n = n, args.k = args.lda = k, args.ldc = n, args.alpha = 1;
+    args.a = args.weights = args.c = &buffer_;
+    if (format < TUFF_QUANT_Q4_0) {
+      args.granularity = TUFF_QUANT_PER_BLOCK, args.block_size = 32;
+      args.scales = &buffer_;
+    }
+    return args;
+  }
+  Kernels planned(const QgemmArgs& args) {
+    FakeRecorder recorder(traits_);
+    record_qgemm(recorder, args);
+    return recorder.kernels;
+  }
+
   DeviceTraits traits_ = a_gpu();
   Buffer buffer_;
 };
+
+// Few rows of A beside integers take one kernel, other products another, and very many rows of slower formats GEMM.
+TEST_F(NativePlanner, QuantisedProducts) {
+  const Kernels few{"qgemm_mma"}, many{"qgemm_wgmma"};
+  traits_.cores = 132;
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_I4, 1, 16384, 16384)), few);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_I4, 16, 16384, 16384)), few);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_I4, 17, 16384, 16384)), many) << "all multiprocessors are busy";
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_I4, 32, 1024, 4096)), few);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_I8, 32, 16384, 16384)), few);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_U8, 33, 512, 512)), many);
+  for (const int32_t format : {TUFF_QUANT_U4, TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0, TUFF_QUANT_Q4_K}) {
+    EXPECT_EQ(planned(quantised(format, 128, 4096, 4096)), many) << format;
+  }
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_Q4_0, 8, 16384, 16384)), many);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_Q4_0, 1, 512, 4096)), Kernels{"qgemm_rows"});
+  const Kernels first{"dequantize_blocks", "gemm_wgmma"};
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_Q8_0, 4096, 4096, 4096)), first);
+  EXPECT_EQ(planned(quantised(TUFF_QUANT_Q6_K, 1024, 4096, 4096)), first) << "a format that it does not read";
+}
+
+TEST_F(NativePlanner, QuantisedProductsThatCannotBeLoaded) {
+  const auto is_native = [&](const QgemmArgs& args) { return planned(args) == Kernels{"qgemm_wgmma"}; };
+  const QgemmArgs good = quantised(TUFF_QUANT_U4, 300, 512, 1024);
+  EXPECT_TRUE(is_native(good));
+  QgemmArgs args = good;
+  args.zero_points = &buffer_, args.scale_type = TUFF_F32;
+  EXPECT_TRUE(is_native(args));
+  args = good, args.k = args.lda = 1056;
+  EXPECT_FALSE(is_native(args)) << "half a step";
+  args = good, args.lda = 1028;
+  EXPECT_FALSE(is_native(args)) << "rows of A that begin between pieces of 16 bytes";
+  args = good, args.lda = 1032, args.ldc = 515;
+  EXPECT_TRUE(is_native(args)) << "C is stored element by element";
+  args = good, args.block_size = 48;
+  EXPECT_FALSE(is_native(args));
+  args = good, args.block_size = 8;
+  EXPECT_FALSE(is_native(args));
+  args = good, args.a_type = TUFF_F32;
+  EXPECT_FALSE(is_native(args));
+  Buffer shifted = buffer_;
+  shifted.offset = 8;
+  for (const Buffer* QgemmArgs::*const operand : {&QgemmArgs::a, &QgemmArgs::weights}) {
+    args = good, args.*operand = &shifted;
+    EXPECT_FALSE(is_native(args));
+  }
+  shifted.offset = 2;
+  args = good, args.scales = &shifted;
+  EXPECT_FALSE(is_native(args));
+  args = good, args.c = args.bias = &shifted;
+  EXPECT_TRUE(is_native(args));
+  args = quantised(TUFF_QUANT_Q4_0, 300, 512, 1024), args.weights = &shifted;
+  EXPECT_FALSE(is_native(args));
+  traits_.hopper = false;
+  EXPECT_FALSE(is_native(good));
+}
+
+// Scales are loaded 16 bytes at once where rows of them consist of such pieces; tiles that fit have no conditions.
+TEST_F(NativePlanner, OptionsOfQuantisedProducts) {
+  const auto kernel_of = [&](const QgemmArgs& args) {
+    FakeRecorder recorder(traits_);
+    quant::Wgmma kernel;
+    recorder.seen = [&](const KernelRequest& request, const Dispatch&) {
+      ASSERT_STREQ(request.source().name, "qgemm_wgmma");
+      kernel = quant::Wgmma::read(request);
+    };
+    record_qgemm(recorder, args);
+    return kernel;
+  };
+  traits_.cores = 132;
+  QgemmArgs args = quantised(TUFF_QUANT_I4, 1024, 4096, 4096);
+  const quant::Wgmma kernel = kernel_of(args);
+  EXPECT_EQ(kernel.columns, 256u);
+  EXPECT_EQ(kernel.per_step, 2u);
+  EXPECT_EQ(kernel.period, 4u) << "eight scales for 32 numbers";
+  EXPECT_TRUE(!kernel.edge && kernel.vector);
+  args.m = 128, args.n = args.ldc = 4095;
+  EXPECT_TRUE(kernel_of(args).edge);
+  EXPECT_FALSE(kernel_of(args).vector);
+  args.k = args.lda = 4160;
+  EXPECT_EQ(kernel_of(args).period, 0u) << "rows of 130 scales";
+  args.k = args.lda = 4096, args.scale_type = TUFF_F32;
+  EXPECT_EQ(kernel_of(args).period, 2u);
+  args.block_size = 128;
+  EXPECT_EQ(kernel_of(args).period, 8u);
+  EXPECT_EQ(kernel_of(args).per_step, 1u);
+  args.granularity = TUFF_QUANT_PER_AXIS, args.block_size = 0;
+  EXPECT_EQ(kernel_of(args).period, 0u);
+  EXPECT_EQ(kernel_of(args).scales, 1u);
+  args = quantised(TUFF_QUANT_I4, 1024, 4096, 4096), args.activation = TUFF_ACTIVATION_GELU;
+  EXPECT_TRUE(kernel_of(args).edge) << "too many registers without";
+}
 
 // Gradients by the filter read the windows in place, and those by the input of one pixel read the filter as it is.
 TEST_F(NativePlanner, GradientsOfConvolutions) {

@@ -29,8 +29,11 @@ struct Mma {
   uint32_t piece() const { return 128 / bits; }  // integers that a thread loads at once, which have one scale
   uint32_t step() const { return 4 * piece(); }  // of k
   uint32_t rows() const { return 16 * tiles; }
-  // That fit a multiprocessor's registers at once; two do not have room for many sums and the scales of blocks.
-  uint32_t blocks() const { return columns == 32 && (bits == 4 || scales == 2) ? 1 : 2; }
+  // That fit a multiprocessor's registers at once; two do not have room for many sums and the scales of blocks, or zero
+  // points.
+  uint32_t blocks() const {
+    return (columns == 32 && (bits == 4 || scales == 2)) || (zeros && tiles == 2 && columns >= 16) ? 1 : 2;
+  }
   uint32_t sums_row() const { return columns + 1; }  // in shared memory
   uint32_t shared_bytes() const;
   bool legal() const;  // whether the kernel has these options together
