@@ -232,6 +232,10 @@ struct Released<tuff_fft_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.9.0
 };
 template <>
+struct Released<tuff_dct_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.9.0
+};
+template <>
 struct Released<tuff_rnn_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {224};  // 0.9.0
 };

@@ -8,6 +8,7 @@
 #include "kernels/conv/conv_backward.hpp"
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/expression/expression.hpp"
+#include "kernels/fft/dct.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
@@ -93,6 +94,7 @@ const OperationInfo* const kOperations[] = {
     &operations::pad.info(),
     &operations::copy_strided.info(),
     &operations::fft.info(),
+    &operations::dct.info(),
     &operations::rnn.info(),
     &operations::rnn_backward.info(),
     &operations::optimizer_step.info(),

@@ -341,6 +341,10 @@ TEST_P(StructuresOfOperations, Rows) {
   fft.kind = TUFF_FFT_COMPLEX, fft.rank = 2, fft.shape[1] = 1;
   expect_taken(NAMED(tuff_fft), fft);
   expect_reserved_refused(NAMED(tuff_fft), fft);
+  auto dct = operation(tuff_dct_desc{});
+  dct.kind = TUFF_DCT_2, dct.rank = 2, dct.shape[1] = 1;
+  expect_taken(NAMED(tuff_dct), dct);
+  expect_reserved_refused(NAMED(tuff_dct), dct);
 }
 
 TEST_P(StructuresOfOperations, Elements) {

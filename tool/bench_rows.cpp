@@ -870,6 +870,14 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.shape[0] = values / 2048, desc.shape[1] = 1024;
                              context.fft(desc);
                            }));
+  all.push_back(memory_row("dct", "dct", fmt::format("{} x 1024", values / 1024), 8 * values, {values, values},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_dct_desc desc{};
+                             desc.dtype = TUFF_F32, desc.kind = TUFF_DCT_2, desc.rank = 2;
+                             desc.input = b[0].handle(), desc.output = b[1].handle();
+                             desc.shape[0] = values / 1024, desc.shape[1] = 1024;
+                             context.dct(desc);
+                           }));
   add_quant_rows(all, rows, kColumns);
   all.push_back(expr_row("expr", rows, kColumns, false));
   all.push_back(expr_row("expr, row", rows, kColumns, true));

@@ -287,6 +287,20 @@ void add_fft_case(std::vector<Case>& cases) {
   cases.back() = within(cases.back(), 4 * 6.7 * 100 * 300 * 1.5 * kRounding);
 }
 
+void add_dct_case(std::vector<Case>& cases) {
+  add(cases, "dct", "30x100 DCT-II", 3'000, 3'000,
+      [](const tuff::Context& context, const Buffers& in, const auto& out) {
+        tuff_dct_desc desc{};
+        desc.dtype = TUFF_F32, desc.kind = TUFF_DCT_2, desc.rank = 2;
+        desc.input = in[0].handle(), desc.output = out.handle();
+        desc.shape[0] = 30, desc.shape[1] = 100;
+        context.dct(desc);
+      });
+  // 4 log2(200) + 8 roundings of the result's Euclidean norm, which is at most 2 sqrt(100) times that of 100 numbers of at
+  // most 300.
+  cases.back() = within(cases.back(), (4 * 7.7 + 8) * 2 * 100 * 300 * kRounding);
+}
+
 }  // namespace
 
 void add_shape_cases(std::vector<Case>& cases) {
@@ -298,6 +312,7 @@ void add_shape_cases(std::vector<Case>& cases) {
   cases.push_back(rope_case());
   add_random_cases(cases);
   add_fft_case(cases);
+  add_dct_case(cases);
   add_quant_cases(cases);
 }
 

@@ -147,6 +147,9 @@ tuff_status batch_norm(Device& device, const tuff_batch_norm_desc& call);
 tuff_status permute(Device& device, const tuff_permute_desc& call);
 tuff_status cast(Device& device, const tuff_cast_desc& call);
 tuff_status gather(Device& device, const tuff_backend_gather& call);
+tuff_status spmm(Device& device, const tuff_spmm_desc& call);
+tuff_status spgemm(Device& device, const tuff_spgemm_desc& call);
+tuff_status sparse_triangular_solve(Device& device, const tuff_sparse_triangular_solve_desc& call);
 
 // Whether `activate` knows an activation (TUFF_ACTIVATION_*).
 bool is_activation(int32_t activation);

@@ -55,6 +55,9 @@ typedef tuff_status (*tuff_backend_function)(void* device, const void* call);
  *                          tuff_layer_norm_desc, tuff_rms_norm_desc, tuff_group_norm_desc, tuff_batch_norm_desc
  *   permute, cast          tuff_permute_desc, tuff_cast_desc
  *   gather                 tuff_backend_gather, for indices along one axis
+ *   spmm, spgemm, sparse_triangular_solve
+ *                          tuff_spmm_desc, tuff_spgemm_desc and tuff_sparse_triangular_solve_desc. Offsets and indices may
+ *                          have any values: they are read as tuff.h says, and never lead out of a buffer
  * Tuff does not ask a plug-in for other operations yet. */
 
 /* A convolution in three dimensions; missing ones are in front, with extent 1, stride 1 and no padding. */

@@ -113,7 +113,7 @@ enum {
  * cast, slice, concat, gather, scatter, pad, copy_strided) take all types, sort all real ones. Expressions take all but
  * 8-bit floats, and tuff_random() says what it takes. tuff_reduce() takes all real types but 8-bit floats, scans all of
  * those but TUFF_BOOL, linear algebra TUFF_F32 and TUFF_F64. All others take TUFF_F32, TUFF_F16, TUFF_BF16; tuff_fft()
- * also takes TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
+ * and tuff_dct() also take TUFF_F64, and tuff_binary() TUFF_I32. tuff_supports() tells what a device can do.
  *
  * TUFF_BOOL is one byte. Tuff writes 0 and 1; any byte other than 0 is read as 1. The 8-bit floats are those of the OCP
  * specification (OFP8) and of ONNX: E4M3 has 4 bits of exponent and 3 of fraction, no infinity, NaN 0x7f and 0xff, and
@@ -349,14 +349,29 @@ enum {
   TUFF_FFT_TO_REAL = 3  /* n / 2 + 1 complex numbers, which stand for n, to real numbers */
 };
 
-/* What a Fourier transform of n numbers is multiplied by: the product of the sizes of the transformed axes is n. Since
- * 0.9.0. */
+/* What a Fourier transform of n numbers is multiplied by: the product of the sizes of the transformed axes is n, for
+ * tuff_dct() that of their N. Since 0.9.0. */
 typedef int32_t tuff_fft_norm;
 enum {
   TUFF_FFT_NORM_INVALID = -1,
   TUFF_FFT_NORM_NONE = 0,  /* 1 */
   TUFF_FFT_NORM_SIZE = 1,  /* 1 / n */
   TUFF_FFT_NORM_ROOT = 2   /* 1 / sqrt(n) */
+};
+
+/* Kinds of tuff_dct(): real transforms of n numbers, as SciPy and FFTW define them. Each is a sum over the numbers j of a
+ * line, 0 <= j < n, for each 0 <= k < n; w is 2, but 1 where said. N is what norms take as the size. Since 0.9.0. */
+typedef int32_t tuff_dct_kind;
+enum {
+  TUFF_DCT_INVALID = -1,
+  TUFF_DCT_1 = 1, /* w x[j] cos(pi j k / (n - 1)), w is 1 for the first and the last j; N = 2 (n - 1), n >= 2 */
+  TUFF_DCT_2 = 2, /* 2 x[j] cos(pi (2 j + 1) k / (2 n)); N = 2 n */
+  TUFF_DCT_3 = 3, /* w x[j] cos(pi j (2 k + 1) / (2 n)), w is 1 for the first j; N = 2 n */
+  TUFF_DCT_4 = 4, /* 2 x[j] cos(pi (2 j + 1) (2 k + 1) / (4 n)); N = 2 n */
+  TUFF_DST_1 = 5, /* 2 x[j] sin(pi (j + 1) (k + 1) / (n + 1)); N = 2 (n + 1) */
+  TUFF_DST_2 = 6, /* 2 x[j] sin(pi (2 j + 1) (k + 1) / (2 n)); N = 2 n */
+  TUFF_DST_3 = 7, /* w x[j] sin(pi (j + 1) (2 k + 1) / (2 n)), w is 1 for the last j; N = 2 n */
+  TUFF_DST_4 = 8  /* 2 x[j] sin(pi (2 j + 1) (2 k + 1) / (4 n)); N = 2 n */
 };
 
 /* What tuff_rnn() computes from the sums of a step. Since 0.9.0. */
@@ -2380,6 +2395,38 @@ typedef struct tuff_fft_desc {
  * Errors: INVALID_ARGUMENT for a transformed axis of size 0, and for operands that overlap otherwise. UNSUPPORTED for a
  * transformed axis of more than 2^29 numbers, or 2^28 if its size has a prime factor above 31. */
 TUFF_API tuff_status tuff_fft(tuff_stream stream, const tuff_fft_desc* desc);
+
+/* Options of tuff_dct(). */
+typedef struct tuff_dct_desc {
+  uint32_t struct_size;
+  int32_t dtype;      /* TUFF_F32, TUFF_F16, TUFF_BF16, or TUFF_F64 where tuff_supports() says "dct.f64" */
+  int32_t kind;       /* TUFF_DCT_* or TUFF_DST_* */
+  int32_t orthogonal; /* 1: numbers at the ends of each line are multiplied by a root of 2 or of 1/2, so that the transform
+                         is orthogonal with TUFF_FFT_NORM_ROOT */
+  int32_t norm;       /* TUFF_FFT_NORM_* */
+  uint32_t rank;      /* 1 to 8 */
+  uint32_t axes;      /* bit i: axis i is transformed; 0: the last axis. The others are a batch */
+  int32_t reserved;   /* zero */
+  tuff_buffer input, output; /* real numbers */
+  uint64_t shape[8];  /* the first `rank` sizes of both */
+  /* From one number to the next along each axis, as tuff_fft_desc's. */
+  uint64_t input_strides[8], output_strides[8];
+} tuff_dct_desc;
+/* Cosine and sine transforms of real numbers, DCT and DST of the kinds I to IV, along one or more axes of any size. The
+ * inverse of kind 1 is kind 1, that of 2 is 3, that of 3 is 2 and that of 4 is 4, if the norms of both together divide by
+ * N. `orthogonal` multiplies x[0] and x[n - 1] of TUFF_DCT_1 by sqrt(2) and the results y[0] and y[n - 1] by sqrt(1/2);
+ * y[0] of TUFF_DCT_2 and y[n - 1] of TUFF_DST_2 by sqrt(1/2); x[0] of TUFF_DCT_3 and x[n - 1] of TUFF_DST_3 by sqrt(2).
+ * The other kinds need no such factors. output may be exactly the input if both have the same strides.
+ *
+ * Each line is a Fourier transform of n real numbers or of n / 2 complex ones; of N real ones for kind 1, of n complex ones
+ * for kind 4 if n is odd. f32, f16 and bf16 are computed in f32 and rounded once, also with several axes; f64 in f64. The
+ * error is at most (4 * log2(N) + 8) * 2^-24 (f64: 2^-53) of the result in the Euclidean norm, where each axis adds to the
+ * sum, 3 times that with Bluestein's algorithm, besides the rounding of the output. An infinity or a NaN makes all numbers
+ * that it contributes to NaN or infinite.
+ * Errors: INVALID_ARGUMENT for a transformed axis of size 0 (TUFF_DCT_1: below 2), and for operands that overlap
+ * otherwise. UNSUPPORTED if the transformed axes have more than 2^28 numbers together, or one that TUFF_DCT_1 or
+ * TUFF_DST_1 transforms 2^27 or more. */
+TUFF_API tuff_status tuff_dct(tuff_stream stream, const tuff_dct_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------
  * Recurrent networks. Since 0.9.0.

@@ -1146,6 +1146,7 @@ class Operations {
   Outcome eigh(tuff_eigh_desc desc) const { return with_size(tuff_eigh, desc); }
   Outcome svd(tuff_svd_desc desc) const { return with_size(tuff_svd, desc); }
   Outcome fft(tuff_fft_desc desc) const { return with_size(tuff_fft, desc); }
+  Outcome dct(tuff_dct_desc desc) const { return with_size(tuff_dct, desc); }
   Outcome rnn(tuff_rnn_desc desc) const { return with_size(tuff_rnn, desc); }
   Outcome rnn_backward(tuff_rnn_backward_desc desc) const { return with_size(tuff_rnn_backward, desc); }
   Outcome optimizer_step(tuff_optimizer_desc desc) const { return with_size(tuff_optimizer_step, desc); }

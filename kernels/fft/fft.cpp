@@ -11,17 +11,21 @@ namespace {
 
 CallText describe(const FftArgs& args) {
   const fft::Shape shape = fft::shape_of(args);
-  std::string axes;
-  for (uint32_t i = 0; i < args.rank; ++i) {
-    if ((shape.axes >> i & 1) != 0) axes += fmt::format("{}{}", axes.empty() ? "" : ",", i);
-  }
   const char* const kind = args.kind == TUFF_FFT_REAL ? " real" : args.kind == TUFF_FFT_TO_REAL ? " to real" : "";
   return {fmt::format("{}{}{} {} axes {}", dtype_name(args.dtype), kind, args.inverse != 0 ? " inverse" : "",
-                      describe_sizes(args.shape, args.rank), axes),
+                      describe_sizes(args.shape, args.rank), fft::describe_axes(shape.axes, args.rank)),
           args.dtype};
 }
 
 }  // namespace
+
+std::string fft::describe_axes(uint32_t axes, uint32_t rank) {
+  std::string text;
+  for (uint32_t i = 0; i < rank; ++i) {
+    if ((axes >> i & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ",", i);
+  }
+  return text;
+}
 
 namespace operations {
 const OperationOf<FftArgs> fft =

@@ -8,10 +8,15 @@
 #include "kernels/fft/fft.hpp"
 
 namespace tuff {
-namespace {
 
-// The numbers of an operand whose sizes are set, with the strides that were given.
-void set_strides(fft::Operand& operand, const uint64_t* given, uint32_t rank, std::string_view name) {
+uint32_t fft::axes_of(uint32_t given, uint32_t rank) {
+  require(rank >= 1 && rank <= 8, "rank is {}, needs 1 to 8", rank);
+  const uint32_t axes = given != 0 ? given : 1u << (rank - 1);
+  require(axes >> rank == 0, "axes is {:#x}, needs bits below rank {}", axes, rank);
+  return axes;
+}
+
+void fft::set_strides(Operand& operand, const uint64_t* given, uint32_t rank, std::string_view name) {
   const bool dense = std::all_of(given, given + rank, [](uint64_t stride) { return stride == 0; });
   const std::string_view shape = "shape";
   const uint64_t count = checked_product({operand.sizes.data(), rank}, shape);
@@ -29,15 +34,42 @@ void set_strides(fft::Operand& operand, const uint64_t* given, uint32_t rank, st
   }
 }
 
-// The numbers are distinct. Their reach is bounded by the span, which is checked.
-void require_distinct(const fft::Operand& output, uint32_t rank) {
+// Their reach is bounded by the span, which is checked.
+void fft::require_distinct(const Operand& output, uint32_t rank) {
   const auto found = coincidence({output.strides.data(), rank}, {output.sizes.data(), rank}, 1);
   if (!found) return;
   fail(TUFF_ERROR_INVALID_ARGUMENT, "output_strides has {} for an axis, needs more than {}: numbers of output coincide",
        output.strides[found->axis], found->reach - 1);
 }
 
-}  // namespace
+double fft::scale_of(int32_t norm, double length) {
+  require(norm >= TUFF_FFT_NORM_NONE && norm <= TUFF_FFT_NORM_ROOT, "norm is {}, needs a TUFF_FFT_NORM_*", norm);
+  return norm == TUFF_FFT_NORM_SIZE ? 1 / length : norm == TUFF_FFT_NORM_ROOT ? 1 / std::sqrt(length) : 1;
+}
+
+void fft::check_operands(const Operands& operands, bool may_be_same) {
+  const auto bytes_of = [&](const Buffer* buffer, const Operand& numbers, std::string_view name) {
+    const uint64_t elements = checked_mul(numbers.span, numbers.elements, name);
+    check_operand(buffer, name, elements, operands.dtype,
+                  [&] { return fmt::format("{} numbers of {} elements", numbers.span, numbers.elements); });
+    return checked_mul(elements, dtype_size(operands.dtype), name);
+  };
+  const auto& [in, out, from, to, rank, dtype] = operands;
+  const uint64_t input = bytes_of(in, from, "input"), output = bytes_of(out, to, "output");
+  if (output == 0) return;
+  const bool same = may_be_same && std::equal(from.strides.begin(), from.strides.begin() + rank, to.strides.begin());
+  check_overlap(out, "output", output, in, "input", input, same);
+}
+
+fft::Pieces::Pieces(const uint64_t* shape, uint32_t rank, uint32_t axes, uint64_t fits) : rank_(rank) {
+  for (uint32_t axis = rank; axis-- > 0;) {
+    shape_[axis] = sizes_[axis] = shape[axis];
+    if ((axes >> axis & 1) != 0) continue;
+    sizes_[axis] = std::min(shape[axis], fits);
+    fits = sizes_[axis] < shape[axis] ? 1 : std::max<uint64_t>(fits / sizes_[axis], 1);
+    batch_ *= sizes_[axis];
+  }
+}
 
 bool fft::is_direct(uint64_t n) {
   for (uint64_t p = 2; p <= kMaxPrime; ++p) {
@@ -47,14 +79,10 @@ bool fft::is_direct(uint64_t n) {
 }
 
 fft::Shape fft::shape_of(const FftArgs& args) {
-  require(args.rank >= 1 && args.rank <= 8, "rank is {}, needs 1 to 8", args.rank);
+  Shape shape{};
+  shape.axes = axes_of(args.axes, args.rank);
   require(args.kind >= TUFF_FFT_COMPLEX && args.kind <= TUFF_FFT_TO_REAL, "kind is {}, needs a TUFF_FFT_*", args.kind);
   require_flag(args.inverse, "inverse");
-  require(args.norm >= TUFF_FFT_NORM_NONE && args.norm <= TUFF_FFT_NORM_ROOT, "norm is {}, needs a TUFF_FFT_NORM_*",
-          args.norm);
-  Shape shape{};
-  shape.axes = args.axes != 0 ? args.axes : 1u << (args.rank - 1);
-  require(shape.axes >> args.rank == 0, "axes is {:#x}, needs bits below rank {}", shape.axes, args.rank);
   shape.length = 1;
   for (uint32_t i = 0; i < args.rank; ++i) {
     if ((shape.axes >> i & 1) == 0) continue;
@@ -62,10 +90,7 @@ fft::Shape fft::shape_of(const FftArgs& args) {
     shape.length = checked_mul(shape.length, args.shape[i], "shape");
     shape.last = i;
   }
-  const auto length = static_cast<double>(shape.length);
-  shape.scale = args.norm == TUFF_FFT_NORM_SIZE   ? 1 / length
-                : args.norm == TUFF_FFT_NORM_ROOT ? 1 / std::sqrt(length)
-                                                  : 1;
+  shape.scale = scale_of(args.norm, static_cast<double>(shape.length));
   const auto fill = [&](Operand& operand, const uint64_t* strides, int32_t real, int32_t half, std::string_view name) {
     std::copy_n(args.shape, args.rank, operand.sizes.begin());
     if (args.kind == half) operand.sizes[shape.last] = args.shape[shape.last] / 2 + 1;
@@ -92,19 +117,8 @@ void check_fft(const FftArgs& args) {
            fft::kMaxPrime);
     }
   }
-  const auto operand = [&](const Buffer* buffer, const fft::Operand& numbers, std::string_view name) {
-    const uint64_t elements = checked_mul(numbers.span, numbers.elements, name);
-    check_operand(buffer, name, elements, args.dtype,
-                  [&] { return fmt::format("{} numbers of {} elements", numbers.span, numbers.elements); });
-    return checked_mul(elements, dtype_size(args.dtype), name);
-  };
-  const uint64_t input = operand(args.input, shape.input, "input");
-  const uint64_t output = operand(args.output, shape.output, "output");
-  if (output == 0) return;
-  const bool same =
-      args.kind == TUFF_FFT_COMPLEX &&
-      std::equal(shape.input.strides.begin(), shape.input.strides.begin() + args.rank, shape.output.strides.begin());
-  check_overlap(args.output, "output", output, args.input, "input", input, same);
+  fft::check_operands({args.input, args.output, shape.input, shape.output, args.rank, args.dtype},
+                      args.kind == TUFF_FFT_COMPLEX);
 }
 
 }  // namespace tuff

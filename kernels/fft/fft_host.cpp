@@ -3,31 +3,34 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <complex>
 #include <numbers>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
-#include "kernels/fft/fft.hpp"
+#include "kernels/fft/fft_host.hpp"
 
 namespace tuff {
-namespace {
+using fft::Number;
 
-using Number = std::complex<double>;
+// Cosine and sine are of an angle of at most an eighth turn, so that they are accurate.
+Number fft::root_of(uint64_t k, uint64_t n) {
+  const uint64_t quarter = (4 * k + n / 2) / n;
+  const double angle = 2 * std::numbers::pi * (static_cast<double>(4 * k) - static_cast<double>(quarter * n)) /
+                       (4 * static_cast<double>(n));
+  const double c = std::cos(angle), s = std::sin(angle);
+  const Number turned[] = {{c, -s}, {-s, -c}, {-c, s}, {s, c}};
+  return turned[quarter % 4];
+}
 
-// exp(-2 pi i k / n) for k < n. Cosine and sine are of an angle of at most an eighth turn, so that they are accurate.
-std::vector<Number> roots_of(uint64_t n) {
+std::vector<Number> fft::roots_of(uint64_t n) {
   std::vector<Number> roots(n);
-  for (uint64_t k = 0; k < n; ++k) {
-    const uint64_t quarter = (4 * k + n / 2) / n;
-    const double angle = 2 * std::numbers::pi * (static_cast<double>(4 * k) - static_cast<double>(quarter * n)) /
-                         (4 * static_cast<double>(n));
-    const double c = std::cos(angle), s = std::sin(angle);
-    const Number turned[] = {{c, -s}, {-s, -c}, {-c, s}, {s, c}};
-    roots[k] = turned[quarter % 4];
-  }
+  for (uint64_t k = 0; k < n; ++k) roots[k] = root_of(k, n);
   return roots;
 }
+
+namespace {
+
+using fft::roots_of;
 
 uint64_t smallest_prime(uint64_t n) {
   for (uint64_t p = 2; p * p <= n; ++p) {
@@ -35,8 +38,6 @@ uint64_t smallest_prime(uint64_t n) {
   }
   return n;
 }
-
-void transform(uint64_t n, const Number* x, uint64_t stride, Number* y, const std::vector<Number>& roots);
 
 // The same for a large prime, by Bluestein's algorithm (1970): as a circular convolution with exp(-pi i j^2 / n).
 void transform_prime(uint64_t n, const Number* x, uint64_t stride, Number* y) {
@@ -47,17 +48,18 @@ void transform_prime(uint64_t n, const Number* x, uint64_t stride, Number* y) {
     chirp[j] = turns[j * j % (2 * n)];
     product[j] = x[j * stride] * chirp[j];
   }
-  transform(m, product.data(), 1, a.data(), roots);
+  fft::transform(m, product.data(), 1, a.data(), roots);
   std::fill(product.begin(), product.end(), 0);
   for (uint64_t j = 0; j < n; ++j) product[j] = product[(m - j) % m] = std::conj(chirp[j]);
-  transform(m, product.data(), 1, b.data(), roots);
+  fft::transform(m, product.data(), 1, b.data(), roots);
   for (uint64_t k = 0; k < m; ++k) product[k] = std::conj(a[k] * b[k]);
-  transform(m, product.data(), 1, a.data(), roots);
+  fft::transform(m, product.data(), 1, a.data(), roots);
   for (uint64_t k = 0; k < n; ++k) y[k] = std::conj(a[k]) * chirp[k] / static_cast<double>(m);
 }
 
-// y[k] = sum over j < n of x[stride j] exp(-2 pi i j k / n): p transforms of n / p numbers, which p-point sums combine.
-void transform(uint64_t n, const Number* x, uint64_t stride, Number* y, const std::vector<Number>& roots) {
+}  // namespace
+
+void fft::transform(uint64_t n, const Number* x, uint64_t stride, Number* y, const std::vector<Number>& roots) {
   if (n == 1) {
     y[0] = x[0];
     return;
@@ -80,30 +82,14 @@ void transform(uint64_t n, const Number* x, uint64_t stride, Number* y, const st
   }
 }
 
+namespace {
+
 // A dense tensor of complex numbers.
 struct Tensor {
   std::array<uint64_t, 8> sizes;
   uint32_t rank;
   std::vector<Number> numbers;
 };
-
-// Calls body(place in the dense tensor, place in the operand) for each number of the operand.
-template <typename Body>
-void for_each_number(const fft::Operand& operand, uint32_t rank, const Body& body) {
-  std::array<uint64_t, 8> at{};
-  uint64_t dense = 0, place = 0;
-  while (true) {
-    body(dense++, place);
-    uint32_t i = rank;
-    while (i-- > 0) {
-      place += operand.strides[i];
-      if (++at[i] < operand.sizes[i]) break;
-      place -= operand.strides[i] * at[i];
-      at[i] = 0;
-      if (i == 0) return;
-    }
-  }
-}
 
 // Transforms the tensor along an axis to n numbers each, of which it keeps the first `kept`. If `mirrored`, the axis
 // holds the first half of n numbers whose second half is the conjugate of the first.
@@ -121,7 +107,7 @@ void transform_axis(Tensor& tensor, uint32_t axis, uint64_t n, uint64_t kept, bo
         if (n % 2 == 0) line[n / 2] = line[n / 2].real();
         for (uint64_t j = given; j < n; ++j) line[j] = std::conj(line[n - j]);
       }
-      transform(n, line.data(), 1, result.data(), roots);
+      fft::transform(n, line.data(), 1, result.data(), roots);
       for (uint64_t k = 0; k < kept; ++k) numbers[(o * kept + k) * inner + i] = result[k];
     }
   }
@@ -139,7 +125,7 @@ void host_fft(const FftArgs& args) {
   with_element_type(args.dtype, [&]<typename T>(T) {
     const T* const input = args.input->host<T>();
     T* const output = args.output->host<T>();
-    for_each_number(shape.input, args.rank, [&](uint64_t, uint64_t place) {
+    fft::for_each_number(shape.input, args.rank, [&](uint64_t, uint64_t place) {
       const auto real = static_cast<double>(input[from_real ? place : 2 * place]);
       const double imaginary = from_real ? 0 : static_cast<double>(input[2 * place + 1]);
       tensor.numbers.emplace_back(real, args.inverse != 0 ? -imaginary : imaginary);
@@ -151,7 +137,7 @@ void host_fft(const FftArgs& args) {
       if (i != shape.last && (shape.axes >> i & 1) != 0) transform_axis(tensor, i, args.shape[i], args.shape[i], false);
     }
     if (to_real) transform_axis(tensor, shape.last, args.shape[shape.last], args.shape[shape.last], true);
-    for_each_number(shape.output, args.rank, [&](uint64_t dense, uint64_t place) {
+    fft::for_each_number(shape.output, args.rank, [&](uint64_t dense, uint64_t place) {
       const Number number = tensor.numbers[dense] * shape.scale;
       if (to_real) {
         output[place] = T(number.real());

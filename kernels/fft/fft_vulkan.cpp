@@ -20,15 +20,16 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <optional>
 #include <span>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/division.hpp"
 #include "kernels/common/kernels_for.hpp"
 #include "kernels/common/sort_few.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/workgroup.hpp"
 #include "kernels/fft/fft.hpp"
+#include "kernels/fft/fft_words.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -40,8 +41,6 @@ namespace {
 constexpr uint32_t kMaxPasses = 96;
 constexpr uint64_t kMaxLanes = 1u << 30;  // of a dispatch
 constexpr uint64_t kAlignment = 256;      // of the parts of scratch memory
-// Numbers of scratch memory of a piece: those of a CPU stay in its cache.
-constexpr uint64_t kPiece = 1u << 25, kPieceCpu = 1u << 17;
 
 // As in fft_pass.comp.
 enum class Load : uint8_t { numbers, real, mirrored, chirp, product, pairs, from_half, from_pairs };
@@ -94,7 +93,8 @@ class Planner {
     plan();
     reserve();
     for (uint32_t axis = 0; axis < args_.rank; ++axis) record_chirp(axis);
-    record_pieces();
+    pieces_->for_each(
+        [&](const std::array<uint64_t, 8>& at, const std::array<uint64_t, 8>& batch) { record_piece(at, batch); });
   }
 
  private:
@@ -262,7 +262,6 @@ class Planner {
 
   // Cuts the batch, and takes scratch memory for the numbers of a piece between two passes, twice.
   void reserve() {
-    for (uint32_t axis = 0; axis < args_.rank; ++axis) piece_[axis] = args_.shape[axis];
     // The largest piece between passes, for each element of the batch.
     uint64_t each = 1;
     if (count_ > 1) {
@@ -286,14 +285,10 @@ class Planner {
     for (uint32_t axis = 0; axis < args_.rank; ++axis) {
       if (!transforms(axis)) all = checked_mul(all, args_.shape[axis], "shape");
     }
-    const uint64_t most = std::max(device_.cpu ? kPieceCpu : kPiece, all / 1024);
-    uint64_t fits = std::max<uint64_t>(std::min(count_ > 1 ? most / each : kMaxLanes, kMaxLanes / lanes), 1), batch = 1;
-    for (uint32_t axis = args_.rank; axis-- > 0;) {
-      if (transforms(axis)) continue;
-      piece_[axis] = std::min(args_.shape[axis], fits);
-      fits = piece_[axis] < args_.shape[axis] ? 1 : std::max<uint64_t>(fits / piece_[axis], 1);
-      batch *= piece_[axis];
-    }
+    const uint64_t most = std::max(device_.cpu ? fft::kPieceCpu : fft::kPiece, all / 1024);
+    const uint64_t fits = std::max<uint64_t>(std::min(count_ > 1 ? most / each : kMaxLanes, kMaxLanes / lanes), 1);
+    pieces_.emplace(args_.shape, args_.rank, shape_.axes, fits);
+    const uint64_t batch = pieces_->batch();
     require_lanes(batch);
     if (count_ > 1 || scratch_numbers_ != 0) {
       const uint64_t half = std::max(count_ > 1 ? checked_mul(each, batch, "shape") : 0, largest_);
@@ -345,22 +340,7 @@ class Planner {
     count_ = before;
   }
 
-  void record_pieces() {
-    std::array<uint64_t, 8> at{};
-    while (true) {
-      record_piece(at);
-      uint32_t axis = args_.rank;
-      while (axis-- > 0) {
-        if (transforms(axis)) continue;
-        at[axis] += piece_[axis];
-        if (at[axis] < args_.shape[axis]) break;
-        at[axis] = 0;
-      }
-      if (axis >= args_.rank) return;
-    }
-  }
-
-  void record_piece(const std::array<uint64_t, 8>& at) {
+  void record_piece(const std::array<uint64_t, 8>& at, const std::array<uint64_t, 8>& batch) {
     std::array<uint64_t, 8> sizes = shape_.input.sizes;
     const auto outer = [&](const Buffer* buffer, const fft::Operand& operand) {
       Place place{buffer, args_.dtype, static_cast<uint32_t>(operand.elements), 0, operand.strides};
@@ -368,7 +348,7 @@ class Planner {
       return place;
     };
     for (uint32_t axis = 0; axis < args_.rank; ++axis) {
-      if (!transforms(axis)) sizes[axis] = std::min(piece_[axis], args_.shape[axis] - at[axis]);
+      if (!transforms(axis)) sizes[axis] = batch[axis];
     }
     Place input = outer(args_.input, shape_.input);
     for (uint32_t i = 0; i < count_; ++i) {
@@ -388,12 +368,6 @@ class Planner {
     uint64_t size, input, output;
     uint64_t near;  // the smaller axes are the inner ones
     bool column, place;
-  };
-  struct Table {
-    std::array<uint32_t, 8 + 7 * 10> words;
-    uint32_t count = 0;
-    void add(uint32_t word) { words[count++] = word; }
-    void add64(uint64_t value) { add(static_cast<uint32_t>(value)), add(static_cast<uint32_t>(value >> 32)); }
   };
 
   // Numbers from the first to the last that a pass accesses.
@@ -422,24 +396,12 @@ class Planner {
     return place.dtype == TUFF_F32 ? vector_mode(traits, true) : 1;
   }
 
-  // pi / 2 / span as the kernel takes it.
-  void set_angle(uint32_t* words, uint64_t span) const {
-    const double angle = std::numbers::pi / 2 / static_cast<double>(span);
-    if (value_ == TUFF_F64) return set_words(words, std::bit_cast<uint64_t>(angle));
-    const auto high = static_cast<float>(angle);
-    words[0] = std::bit_cast<uint32_t>(high);
-    words[1] = std::bit_cast<uint32_t>(static_cast<float>(angle - static_cast<double>(high)));
-  }
-  static void set_words(uint32_t* words, uint64_t value) {
-    words[0] = static_cast<uint32_t>(value), words[1] = static_cast<uint32_t>(value >> 32);
-  }
-
   // What the columns of a pass are spread over, as the kernel takes it.
   struct Lanes {
     uint64_t count = 1;
     uint32_t rank = 0, column = 8, place = 8;  // 8: no axis
     uint64_t input = 0, output = 0;            // the innermost axis's strides, if there is one
-    Table table;
+    fft::Table table;
   };
 
   // `sizes` are those of the input.
@@ -466,7 +428,7 @@ class Planner {
     }
     sort_few(std::span(axes.data(), lanes.rank), [](const Axis& a, const Axis& b) { return a.near < b.near; });
 
-    Table& table = lanes.table;
+    fft::Table& table = lanes.table;
     table.add64(columns * input_stride);
     table.add64(pass.passed * output_stride);
     table.add64(input_stride);
@@ -474,10 +436,7 @@ class Planner {
     lanes.rank = merge(axes, lanes.rank);
     for (uint32_t i = 0; i < lanes.rank; ++i) {
       const Axis& axis = axes[i];
-      const auto size = static_cast<uint32_t>(axis.size);
-      const Divider by = divider(size);
-      table.add(size), table.add(by.multiplier), table.add(by.shift);
-      table.add64(axis.input), table.add64(axis.output);
+      table.add_axis(static_cast<uint32_t>(axis.size), axis.input, axis.output);
       if (axis.column) lanes.column = i;
       if (axis.place) lanes.place = i;
       lanes.count *= axis.size;
@@ -497,12 +456,11 @@ class Planner {
     push.passed = static_cast<uint32_t>(pass.passed);
     push.span = static_cast<uint32_t>(span);
     push.quarter = 4 / static_cast<float>(span);
-    set_angle(push.angle, span);
-    value_ == TUFF_F64 ? set_words(push.scale, std::bit_cast<uint64_t>(pass.scale))
-                       : set_words(push.scale, std::bit_cast<uint32_t>(static_cast<float>(pass.scale)));
+    fft::set_angle(push.angle, span, value_);
+    fft::set_number(push.scale, pass.scale, value_);
     push.n = static_cast<uint32_t>(pass.n);
     push.chirp_quarter = 2 / static_cast<float>(pass.n);
-    set_angle(push.chirp_angle, 2 * pass.n);
+    fft::set_angle(push.chirp_angle, 2 * pass.n, value_);
     return push;
   }
 
@@ -593,7 +551,7 @@ class Planner {
 
   std::array<Pass, kMaxPasses> passes_;
   uint32_t count_ = 0;
-  std::array<uint64_t, 8> piece_{};    // sizes of a piece of the batch
+  std::optional<fft::Pieces> pieces_;
   std::array<uint64_t, 8> factors_{};  // Bluestein: where the factors of each axis are in scratch memory, in numbers
   uint64_t scratch_numbers_ = 0, largest_ = 0;
   std::array<uint64_t, 2> halves_{};

@@ -48,17 +48,20 @@ CallText describe(const SparseTriangularSolveArgs& args) {
 
 namespace operations {
 const OperationOf<SpmmArgs> spmm =
-    define_operation<SpmmArgs, check_spmm, host_spmm, record_spmm, describe>("spmm", sparse::kTypes);
+    define_operation<SpmmArgs, check_spmm, host_spmm, record_spmm, describe, nullptr, offer_spmm>("spmm",
+                                                                                                  sparse::kTypes);
 const OperationOf<SparseConvertArgs> sparse_convert =
     define_operation<SparseConvertArgs, check_sparse_convert, host_sparse_convert, record_sparse_convert, describe>(
         "sparse_convert", sparse::kTypes);
 const OperationOf<SddmmArgs> sddmm =
     define_operation<SddmmArgs, check_sddmm, host_sddmm, record_sddmm, describe>("sddmm", sparse::kTypes);
 const OperationOf<SpgemmArgs> spgemm =
-    define_operation<SpgemmArgs, check_spgemm, host_spgemm, record_spgemm, describe>("spgemm", sparse::kTypes);
+    define_operation<SpgemmArgs, check_spgemm, host_spgemm, record_spgemm, describe, nullptr, offer_spgemm>(
+        "spgemm", sparse::kTypes);
 const OperationOf<SparseTriangularSolveArgs> sparse_triangular_solve =
     define_operation<SparseTriangularSolveArgs, check_sparse_triangular_solve, host_sparse_triangular_solve,
-                     record_sparse_triangular_solve, describe>("sparse_triangular_solve", sparse::kTypes);
+                     record_sparse_triangular_solve, describe, nullptr, offer_sparse_triangular_solve>(
+        "sparse_triangular_solve", sparse::kTypes);
 }  // namespace operations
 
 }  // namespace tuff

@@ -127,6 +127,10 @@ void record_sddmm(Recorder& recorder, const SddmmArgs& args);
 void record_spgemm(Recorder& recorder, const SpgemmArgs& args);
 void record_sparse_triangular_solve(Recorder& recorder, const SparseTriangularSolveArgs& args);
 
+tuff_status offer_spmm(const PluginFunction& function, const SpmmArgs& args);
+tuff_status offer_spgemm(const PluginFunction& function, const SpgemmArgs& args);
+tuff_status offer_sparse_triangular_solve(const PluginFunction& function, const SparseTriangularSolveArgs& args);
+
 namespace operations {
 extern const OperationOf<SpmmArgs> spmm;
 extern const OperationOf<SparseConvertArgs> sparse_convert;

@@ -166,6 +166,11 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         desc.shape[0] = 4
         return raw.tuff_fft(h, desc)
 
+    def dct(**fields):
+        desc = raw.DctDesc(**{**dict(dtype=raw.F32, kind=raw.DCT_2, input=a, output=b, rank=1), **fields})
+        desc.shape[0] = 4
+        return raw.tuff_dct(h, desc)
+
     def kernel(language):
         made = ctypes.c_uint64()
         desc = raw.KernelDesc(language=language, source=ctypes.cast(SOURCE, ctypes.c_void_p))
@@ -245,6 +250,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_op_kind": (raw.OP_BUFFER, lambda x: operation(kind=x)),
         "tuff_op_access": (raw.OP_WRITE, lambda x: operation(access=x)),
         "tuff_fft_kind": (raw.FFT_COMPLEX, lambda x: fft(kind=x)),
+        "tuff_dct_kind": (raw.DCT_2, lambda x: dct(kind=x)),
         "tuff_fft_norm": (raw.FFT_NORM_SIZE, lambda x: fft(norm=x)),
     }
     groups = {entry["name"] for entry in api["groups"] if any(v["name"].endswith("_INVALID") for v in entry["values"])}

@@ -242,6 +242,17 @@ FFT_NORM_NONE = 0
 FFT_NORM_SIZE = 1
 FFT_NORM_ROOT = 2
 
+# tuff_dct_kind
+DCT_INVALID = -1
+DCT_1 = 1
+DCT_2 = 2
+DCT_3 = 3
+DCT_4 = 4
+DST_1 = 5
+DST_2 = 6
+DST_3 = 7
+DST_4 = 8
+
 # tuff_rnn_cell
 RNN_CELL_INVALID = -1
 RNN_CELL_LSTM = 0
@@ -1586,6 +1597,26 @@ class FftDesc(Structure):
     ]
 
 
+class DctDesc(Structure):
+    """tuff_dct_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("kind", c_int32),
+        ("orthogonal", c_int32),
+        ("norm", c_int32),
+        ("rank", c_uint32),
+        ("axes", c_uint32),
+        ("reserved", c_int32),
+        ("input", c_uint64),
+        ("output", c_uint64),
+        ("shape", c_uint64 * 8),
+        ("input_strides", c_uint64 * 8),
+        ("output_strides", c_uint64 * 8),
+    ]
+
+
 class RnnDesc(Structure):
     """tuff_rnn_desc"""
 
@@ -2422,6 +2453,7 @@ FUNCTIONS = {
     "tuff_svd": (c_int32, [c_uint64, POINTER(SvdDesc)]),
     # Fourier transforms
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),
+    "tuff_dct": (c_int32, [c_uint64, POINTER(DctDesc)]),
     # Recurrent networks
     "tuff_rnn": (c_int32, [c_uint64, POINTER(RnnDesc)]),
     "tuff_rnn_backward": (c_int32, [c_uint64, POINTER(RnnBackwardDesc)]),

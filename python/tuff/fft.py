@@ -1,4 +1,4 @@
-"""Fourier transforms, with the names and norms of numpy.fft.
+"""Fourier transforms, with the names and norms of numpy.fft, and cosine and sine transforms, with those of scipy.fft.
 
 Complex numbers are arrays of complex64 or complex128, and transforms of real numbers of float32 and float64 give such. Of
 float16 and bfloat16, which have no complex type, complex numbers are arrays whose last axis is (real part, imaginary part);
@@ -15,13 +15,13 @@ import numpy as np
 from . import _protocol as protocol
 from . import raw
 from ._array import Array
-from ._checked import real, whole, wholes
-from ._types import complex_of, has_complex, is_complex, part_of
+from ._checked import real, whole
+from ._dct import FORWARD, INVERSE, chosen_axes, dct, dctn, dst, dstn, idct, idctn, idst, idstn, resized, strides_of
 from ._default import default_context
 from ._error import check
 from ._namespace import roll
 from ._operands import MAX_AXES, dtype_of, require_array, whole_axis
-from ._shape import concat
+from ._types import complex_of, has_complex, is_complex, part_of
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -29,12 +29,20 @@ if TYPE_CHECKING:
     Axes = Optional[Sequence[int]]
 
 __all__ = [
+    "dct",
+    "dctn",
+    "dst",
+    "dstn",
     "fft",
     "fft2",
     "fftfreq",
     "fftn",
     "fftshift",
     "hfft",
+    "idct",
+    "idctn",
+    "idst",
+    "idstn",
     "ifft",
     "ifft2",
     "ifftn",
@@ -50,9 +58,6 @@ __all__ = [
     "rfftfreq",
     "rfftn",
 ]
-
-_FORWARD = {None: raw.FFT_NORM_NONE, "backward": raw.FFT_NORM_NONE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_SIZE}
-_INVERSE = {None: raw.FFT_NORM_SIZE, "backward": raw.FFT_NORM_SIZE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_NONE}
 
 
 def pairs(values: object, *, context: Optional[Context] = None, dtype: object = None) -> Array:
@@ -83,52 +88,52 @@ def numbers(x: Array) -> np.ndarray:
 
 def fft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The discrete Fourier transform along one axis, of n numbers: a is cut, or padded with zeros."""
-    return _along(a, n, axis, norm, _FORWARD, raw.FFT_COMPLEX, False)
+    return _along(a, n, axis, norm, FORWARD, raw.FFT_COMPLEX, False)
 
 
 def ifft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of fft."""
-    return _along(a, n, axis, norm, _INVERSE, raw.FFT_COMPLEX, True)
+    return _along(a, n, axis, norm, INVERSE, raw.FFT_COMPLEX, True)
 
 
 def rfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The first n // 2 + 1 numbers of the transform of real numbers: complex ones, or pairs of float16."""
-    return _along(a, n, axis, norm, _FORWARD, raw.FFT_REAL, False)
+    return _along(a, n, axis, norm, FORWARD, raw.FFT_REAL, False)
 
 
 def irfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of rfft: n real numbers, by default 2 (m - 1) from m."""
-    return _along(a, n, axis, norm, _INVERSE, raw.FFT_TO_REAL, True)
+    return _along(a, n, axis, norm, INVERSE, raw.FFT_TO_REAL, True)
 
 
 def hfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The real transform of n numbers that mirror each other, given the first n // 2 + 1."""
-    return _along(a, n, axis, norm, _FORWARD, raw.FFT_TO_REAL, False)
+    return _along(a, n, axis, norm, FORWARD, raw.FFT_TO_REAL, False)
 
 
 def ihfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of hfft."""
-    return _along(a, n, axis, norm, _INVERSE, raw.FFT_REAL, True)
+    return _along(a, n, axis, norm, INVERSE, raw.FFT_REAL, True)
 
 
 def fftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The transform along several axes, all by default, of s numbers each."""
-    return _transform(a, s, axes, norm, _FORWARD, raw.FFT_COMPLEX, False)
+    return _transform(a, s, axes, norm, FORWARD, raw.FFT_COMPLEX, False)
 
 
 def ifftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The inverse of fftn."""
-    return _transform(a, s, axes, norm, _INVERSE, raw.FFT_COMPLEX, True)
+    return _transform(a, s, axes, norm, INVERSE, raw.FFT_COMPLEX, True)
 
 
 def rfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The transform of real numbers along several axes, of which the last given one keeps n // 2 + 1 numbers."""
-    return _transform(a, s, axes, norm, _FORWARD, raw.FFT_REAL, False)
+    return _transform(a, s, axes, norm, FORWARD, raw.FFT_REAL, False)
 
 
 def irfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The inverse of rfftn."""
-    return _transform(a, s, axes, norm, _INVERSE, raw.FFT_TO_REAL, True)
+    return _transform(a, s, axes, norm, INVERSE, raw.FFT_TO_REAL, True)
 
 
 def fft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
@@ -201,15 +206,6 @@ def _along(a: Array, n: Optional[int], axis: int, norm: Optional[str], norms: di
     return _transform(a, None if n is None else (n,), (axis,), norm, norms, kind, inverse)
 
 
-def _resized(a: Array, axis: int, size: int) -> Array:
-    """Padded with zeros along the axis."""
-    if a.shape[axis] >= size:
-        return a
-    shape = list(a.shape)
-    shape[axis] = size - shape[axis]
-    return concat([a, a.context.zeros(tuple(shape), a.dtype)], axis=axis)
-
-
 def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[str], norms: dict, kind: int,
                inverse: bool) -> Array:  # fmt: skip
     if norm not in norms:
@@ -227,19 +223,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
     rank = len(shape)
     if not 1 <= rank <= MAX_AXES:
         raise ValueError(f"a has {rank} axes of numbers, needs 1 to {MAX_AXES}")
-    counts = None if s is None else wholes(s, "s", 1)
-    if axes is None:
-        chosen = list(range(rank)) if counts is None else list(range(rank - len(counts), rank))
-        if chosen and chosen[0] < 0:
-            raise ValueError(f"s has {len(counts or ())} sizes, a has {rank} axes")
-    else:
-        chosen = [whole_axis(axis, rank) for axis in axes]
-    if not chosen:
-        raise ValueError("axes is empty")
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"axes has an axis twice: {tuple(chosen)}")
-    if counts is not None and len(counts) != len(chosen):
-        raise ValueError(f"s has {len(counts)} sizes for {len(chosen)} axes")
+    chosen, counts = chosen_axes(s, axes, rank)
     last = chosen[-1]
     # The sizes of the transform, and the numbers of `a` that it takes: the first ones along each axis.
     sizes = list(shape)
@@ -251,7 +235,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
         if sizes[axis] < 1:
             raise ValueError(f"axis {axis} has {shape[axis]} numbers: a transform of {max(sizes[axis], 0)} is not defined")
         taken = sizes[axis] // 2 + 1 if kind == raw.FFT_TO_REAL and axis == last else sizes[axis]
-        a = _resized(a, axis, taken)
+        a = resized(a, axis, taken)
     dense = list(a.shape) if kind == raw.FFT_REAL else list(a.shape[:-1])
     result_sizes = list(sizes)
     if kind == raw.FFT_REAL:
@@ -263,7 +247,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
     order.append(last)
     desc = raw.FftDesc(dtype=dtype_of(a), kind=kind, inverse=int(inverse), norm=norms[norm], rank=rank)
     desc.input, desc.output = a.buffer.handle, result.buffer.handle
-    from_strides, to_strides = _strides(dense), _strides(result_sizes)
+    from_strides, to_strides = strides_of(dense), strides_of(result_sizes)
     for i, axis in enumerate(order):
         desc.shape[i], desc.input_strides[i], desc.output_strides[i] = sizes[axis], from_strides[axis], to_strides[axis]
         if axis in chosen:
@@ -272,14 +256,6 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
     if not whole_numbers or kind == raw.FFT_TO_REAL:
         return result
     return Array(result.buffer, result.shape[:-1], complex_of(result.dtype))
-
-
-def _strides(sizes: Sequence[int]) -> Tuple[int, ...]:
-    result, step = [], 1
-    for size in reversed(sizes):
-        result.append(step)
-        step *= size
-    return tuple(reversed(result))
 
 
 def _numpys(name: str) -> Callable[..., Array]:

@@ -1,5 +1,6 @@
 // Operations along rows or on single elements: reductions, softmax, normalisations, unary and binary functions.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "fuzz/draft.hpp"
@@ -374,57 +375,72 @@ void draw_logarithms(Draft& d) {
   };
 }
 
-// An axis in three or so is transformed, at least one. Sizes that are transformed are small more often than not,
-// because each of them is a kernel.
+// The axes of a transform: one in three or so, at least one. `least` is the smallest size of a transformed axis. Sizes
+// that are transformed are small more often than not, because each of them is a kernel.
+struct Transformed {
+  std::vector<uint64_t> shape;
+  uint64_t axes;
+};
+Transformed draw_transformed(Draft& d, uint64_t most, uint64_t least) {
+  Draw& draw = d.shape;
+  std::vector<uint64_t> shape = draw_rows(d, most);
+  const size_t rank = shape.size();
+  uint64_t axes = draw.one_in(3) ? 0 : uint64_t{1} << draw.below(rank);
+  if (axes != 0 && draw.one_in(3)) axes |= uint64_t{1} << draw.below(rank);
+  d.set("axes", axes);
+  if (axes == 0) axes = uint64_t{1} << (rank - 1);
+  for (size_t i = 0; i < rank; ++i) {
+    if ((axes >> i & 1) != 0) shape[i] = std::max(shape[i], least);
+  }
+  set_shape(d, shape);
+  return {shape, axes};
+}
+
+// Axes in the opposite order, with gaps, where `strided`. Returns the operand's axes, whose footprint is that of its
+// numbers.
+std::vector<Axis> place_numbers(Draft& d, const std::vector<uint64_t>& sizes, bool strided, const char* name) {
+  Draw& loose = d.loose();
+  const size_t rank = sizes.size();
+  std::vector<Axis> placed(rank);
+  uint64_t next = strided ? loose.between(1, 2) : 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const size_t axis = strided ? i : rank - 1 - i;
+    placed[axis] = {sizes[axis], next};
+    next = next * std::max<uint64_t>(sizes[axis], 1) + (strided ? loose.below(3) : 0);
+  }
+  if (strided) {
+    std::vector<uint64_t> strides;
+    for (const Axis& axis : placed) strides.push_back(axis.stride);
+    d.list(name, strides);
+  }
+  return placed;
+}
+
 void draw_fft(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16});
   const int32_t kind = static_cast<int32_t>(draw.between(TUFF_FFT_COMPLEX, TUFF_FFT_TO_REAL));
   const int32_t norm = static_cast<int32_t>(draw.between(TUFF_FFT_NORM_NONE, TUFF_FFT_NORM_ROOT));
-  std::vector<uint64_t> shape = draw_rows(d, 1500);
-  const size_t rank = shape.size();
-  uint64_t axes = draw.one_in(3) ? 0 : uint64_t{1} << draw.below(rank);
-  if (axes != 0 && draw.one_in(3)) axes |= uint64_t{1} << draw.below(rank);
-  const uint64_t transformed = axes != 0 ? axes : uint64_t{1} << (rank - 1);
+  d.set("dtype", dtype), d.set("kind", kind), d.set("norm", norm);
+  d.set("inverse", draw.below(2));
+  const auto [shape, axes] = draw_transformed(d, 1500, 1);
   double length = 1;
   size_t last = 0;
-  for (size_t i = 0; i < rank; ++i) {
-    if ((transformed >> i & 1) == 0) continue;
-    shape[i] = std::max<uint64_t>(shape[i], 1);
-    length *= static_cast<double>(shape[i]);
-    last = i;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if ((axes >> i & 1) != 0) length *= static_cast<double>(shape[i]), last = i;
   }
-  d.set("dtype", dtype), d.set("kind", kind), d.set("norm", norm), d.set("axes", axes);
-  d.set("inverse", draw.below(2));
-  set_shape(d, shape);
   std::vector<uint64_t> from = shape, to = shape;
   if (kind == TUFF_FFT_TO_REAL) from[last] = from[last] / 2 + 1;
   if (kind == TUFF_FFT_REAL) to[last] = to[last] / 2 + 1;
-  // Axes in the opposite order, with gaps; the input's outermost axis may be repeated.
-  Draw& loose = d.loose();
-  const bool strided = loose.one_in(3);
-  const auto place = [&](const std::vector<uint64_t>& sizes, const char* name) {
-    std::vector<Axis> placed(rank);
-    uint64_t next = strided ? loose.between(1, 2) : 1;
-    for (size_t i = 0; i < rank; ++i) {
-      const size_t axis = strided ? i : rank - 1 - i;
-      placed[axis] = {sizes[axis], next};
-      next = next * std::max<uint64_t>(sizes[axis], 1) + (strided ? loose.below(3) : 0);
-    }
-    if (strided) {
-      std::vector<uint64_t> strides;
-      for (const Axis& axis : placed) strides.push_back(axis.stride);
-      d.list(name, strides);
-    }
-    return placed;
-  };
+  const bool strided = d.loose().one_in(3);
   const auto operand = [&](std::vector<Axis>& placed, uint64_t elements) {
     const uint64_t count = footprint(placed) * elements;
     for (Axis& axis : placed) axis.stride *= elements;
     if (elements == 2) placed.push_back({2, 1});
     return count;
   };
-  std::vector<Axis> in = place(from, "input_strides"), out = place(to, "output_strides");
+  std::vector<Axis> in = place_numbers(d, from, strided, "input_strides");
+  std::vector<Axis> out = place_numbers(d, to, strided, "output_strides");
   d.input("input", dtype, operand(in, kind == TUFF_FFT_REAL ? 1 : 2), Fill::integers, 8);
   const uint64_t count = operand(out, kind == TUFF_FFT_TO_REAL ? 1 : 2);
   Operand& output = d.output("output", dtype, count);
@@ -440,6 +456,41 @@ void draw_fft(Draft& d) {
   d.suits = [&d, length, scale] {
     const Seen& seen = d.of("input").seen;
     return seen.integral && seen.most * 2 * length * scale < 30000 && seen.most < 0x1p20;
+  };
+}
+
+void draw_dct(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t dtype = draw.of({TUFF_F32, TUFF_F16, TUFF_BF16});
+  const int32_t kind = static_cast<int32_t>(draw.between(TUFF_DCT_1, TUFF_DST_4));
+  const int32_t norm = static_cast<int32_t>(draw.between(TUFF_FFT_NORM_NONE, TUFF_FFT_NORM_ROOT));
+  d.set("dtype", dtype), d.set("kind", kind), d.set("norm", norm), d.set("orthogonal", draw.below(2));
+  const auto [shape, axes] = draw_transformed(d, 600, kind == TUFF_DCT_1 ? 2 : 1);
+  // The product of N, and the digits that are lost.
+  double length = 1, digits = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if ((axes >> i & 1) == 0) continue;
+    const double size = 2 * static_cast<double>(shape[i]) + (kind == TUFF_DCT_1 ? -2 : kind == TUFF_DST_1 ? 2 : 0);
+    length *= size, digits += 12 * std::log2(size) + 8;
+  }
+  const bool strided = d.loose().one_in(3);
+  const std::vector<Axis> in = place_numbers(d, shape, strided, "input_strides");
+  const std::vector<Axis> out = place_numbers(d, shape, strided, "output_strides");
+  d.input("input", dtype, footprint(in), Fill::integers, 8);
+  Operand& output = d.output("output", dtype, footprint(out));
+  if (strided) output.axes = out;
+  if (!strided && d.free.one_in(4)) output.same = 0;
+  // The header's bound on the result's Euclidean norm: each axis multiplies that by sqrt(N) or, with kinds that are not
+  // orthogonal, by up to twice that. The norm of a line is at most sqrt(n) <= sqrt(N) times its largest element.
+  const double scale = norm == TUFF_FFT_NORM_SIZE ? 1 / length : norm == TUFF_FFT_NORM_ROOT ? 1 / std::sqrt(length) : 1;
+  const double most = std::exp2(std::popcount(axes)) * length * scale;
+  output.allowed = [&d, dtype, relative = digits * kU * most](uint64_t, double y) {
+    return relative * d.of("input").seen.most + rounded(dtype, 0, y);
+  };
+  // Sums stay in f16's range.
+  d.suits = [&d, most] {
+    const Seen& seen = d.of("input").seen;
+    return seen.integral && seen.most * most < 30000 && seen.most < 0x1p20;
   };
 }
 
@@ -582,18 +633,31 @@ void draw_channel_norm(Draft& d) {
 }
 
 constexpr Description kRows[] = {
-    {"tuff_reduce", "reduce", draw_reduce},         {"tuff_reduce_ex", "reduce", draw_reduce},
-    {"tuff_cumsum", "scan", draw_scan<Scan::sum>},  {"tuff_cumprod", "scan", draw_scan<Scan::product>},
-    {"tuff_cummax", "scan", draw_scan<Scan::best>}, {"tuff_cummin", "scan", draw_scan<Scan::best>},
-    {"tuff_unary", "elementwise", draw_unary},      {"tuff_unary_ex", "elementwise", draw_unary},
-    {"tuff_binary", "elementwise", draw_binary},    {"tuff_binary_ex", "elementwise", draw_binary},
-    {"tuff_random", "random", draw_random},         {"tuff_fft", "fft", draw_fft},
-    {"tuff_dropout", "random", draw_dropout},       {"tuff_cumlogsumexp", "scan", draw_logarithms},
-    {"tuff_softmax", "softmax", draw_softmax},      {"tuff_softmax_ex", "softmax", draw_softmax},
-    {"tuff_layer_norm", "norm", draw_row_norm},     {"tuff_layer_norm_ex", "norm", draw_row_norm},
-    {"tuff_rms_norm", "norm", draw_row_norm},       {"tuff_rms_norm_ex", "norm", draw_row_norm},
-    {"tuff_group_norm", "norm", draw_channel_norm}, {"tuff_group_norm_ex", "norm", draw_channel_norm},
-    {"tuff_batch_norm", "norm", draw_channel_norm}, {"tuff_batch_norm_ex", "norm", draw_channel_norm},
+    {"tuff_reduce", "reduce", draw_reduce},
+    {"tuff_reduce_ex", "reduce", draw_reduce},
+    {"tuff_cumsum", "scan", draw_scan<Scan::sum>},
+    {"tuff_cumprod", "scan", draw_scan<Scan::product>},
+    {"tuff_cummax", "scan", draw_scan<Scan::best>},
+    {"tuff_cummin", "scan", draw_scan<Scan::best>},
+    {"tuff_unary", "elementwise", draw_unary},
+    {"tuff_unary_ex", "elementwise", draw_unary},
+    {"tuff_binary", "elementwise", draw_binary},
+    {"tuff_binary_ex", "elementwise", draw_binary},
+    {"tuff_random", "random", draw_random},
+    {"tuff_fft", "fft", draw_fft},
+    {"tuff_dct", "fft", draw_dct},
+    {"tuff_dropout", "random", draw_dropout},
+    {"tuff_cumlogsumexp", "scan", draw_logarithms},
+    {"tuff_softmax", "softmax", draw_softmax},
+    {"tuff_softmax_ex", "softmax", draw_softmax},
+    {"tuff_layer_norm", "norm", draw_row_norm},
+    {"tuff_layer_norm_ex", "norm", draw_row_norm},
+    {"tuff_rms_norm", "norm", draw_row_norm},
+    {"tuff_rms_norm_ex", "norm", draw_row_norm},
+    {"tuff_group_norm", "norm", draw_channel_norm},
+    {"tuff_group_norm_ex", "norm", draw_channel_norm},
+    {"tuff_batch_norm", "norm", draw_channel_norm},
+    {"tuff_batch_norm_ex", "norm", draw_channel_norm},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
+#include "kernels/fft/dct.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
@@ -291,6 +292,31 @@ TEST_F(PlannerExtentsOfFft, DoublesNeedADeviceThatComputesThem) {
   traits_.f64 = false;
   EXPECT_EQ(fft({8}, true, TUFF_F64), "unsupported: dtype is f64, which the device does not compute");
   EXPECT_EQ(fft({8}, true, TUFF_F32), "");
+}
+
+// The largest transforms find room for all columns of their Fourier transforms before anything is recorded.
+TEST_F(PlannerExtentsOfFft, CosineTransforms) {
+  const auto dct = [&](std::vector<uint64_t> shape, int32_t kind, bool planned) {
+    const std::vector<uint64_t> dense(shape.size());
+    const auto rank = static_cast<uint32_t>(shape.size());
+    const DctArgs args{TUFF_F32,     kind,         0,            TUFF_FFT_NORM_NONE, &buffers_[0],    &buffers_[1],
+                       shape.data(), dense.data(), dense.data(), rank,               (1u << rank) - 1};
+    return refused([&](Recorder& recorder) { planned ? record_dct(recorder, args) : check_dct(args); });
+  };
+  constexpr uint64_t kMost = uint64_t{1} << 28;
+  for (int32_t kind = TUFF_DCT_1; kind <= TUFF_DST_4; ++kind) {
+    const bool mirrored = kind == TUFF_DCT_1 || kind == TUFF_DST_1;
+    for (const std::vector<uint64_t>& shape :
+         {std::vector<uint64_t>{mirrored ? kMost / 2 - 1 : kMost}, {mirrored ? 134'217'689 : 268'435'399},
+          {1u << 14, 1u << 14}, {2, mirrored ? kMost / 2 - 1 : kMost / 2}, {3, 3, 29'826'161}}) {
+      EXPECT_EQ(dct(shape, kind, false), "") << kind << " " << shape.back();
+      EXPECT_EQ(dct(shape, kind, true), "") << kind << " " << shape.back();
+    }
+  }
+  EXPECT_EQ(dct({2, kMost / 2 + 1}, TUFF_DCT_2, false),
+            "unsupported: the transformed axes have 268435458 numbers together or more, at most 2^28 are possible");
+  EXPECT_EQ(dct({kMost / 2}, TUFF_DCT_1, false),
+            "unsupported: shape[0] is 134217728, and kind 1 transforms fewer than 2^27 numbers along an axis");
 }
 
 class PlannerExtentsOfRandom : public PlannerExtents {

@@ -36,6 +36,8 @@ GROUPS = {
     ("random", "distribution"): ("tuff_random_distribution",),
     ("fft", "kind"): ("tuff_fft_kind",),
     ("fft", "norm"): ("tuff_fft_norm",),
+    ("dct", "kind"): ("tuff_dct_kind",),
+    ("dct", "norm"): ("tuff_fft_norm",),
     ("rnn", "cell"): ("tuff_rnn_cell",),
     ("rnn", "direction"): ("tuff_rnn_direction",),
     ("rnn", "gate_order"): ("tuff_rnn_gates",),

@@ -162,6 +162,7 @@ void draw_sort(Call& call);
 void draw_random(Call& call);
 void draw_dropout(Call& call);
 void draw_fft(Call& call);
+void draw_dct(Call& call);
 void draw_expression(Call& call);
 void draw_softmax(Call& call);
 void draw_norm(Call& call);

@@ -726,6 +726,7 @@ constexpr DrawnOperation kOperations[] = {
     {"random", 2, draw_random},
     {"dropout", 1, draw_dropout},
     {"fft", 6, draw_fft},
+    {"dct", 6, draw_dct},
     {"rnn", 6, draw_rnn},
     {"rnn_backward", 6, draw_rnn_backward},
     {"optimizer_step", 6, draw_optimizer_step},

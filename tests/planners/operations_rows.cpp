@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/expression/expression.hpp"
+#include "kernels/fft/dct.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/norm/norm_backward.hpp"
@@ -162,6 +163,53 @@ void draw_fft(Call& call) {
   args.output = in_place ? call.output_or(args.input, "output", output->elements, dtype_size(args.dtype))
                          : call.output("output", output->elements, dtype_size(args.dtype), output->dense);
   set(call, tuff::operations::fft, args);
+}
+
+void draw_dct(Call& call) {
+  Numbers& n = call.numbers;
+  Shape& shape = draw_shape(call);
+  tuff::DctArgs& args = call.keep(tuff::DctArgs{});
+  args.dtype = n.coin(6) ? int32_t{TUFF_F64} : call.float_type();
+  args.kind = static_cast<int32_t>(TUFF_DCT_1 + static_cast<int32_t>(n.below(8)));
+  args.orthogonal = static_cast<int32_t>(n.below(2)), args.norm = static_cast<int32_t>(n.below(3));
+  args.rank = shape.rank, args.axes = n.coin() ? 1u << shape.axis : static_cast<uint32_t>(n.below(1u << shape.rank));
+  args.shape = shape.sizes.data();
+  call.tell("dtype", args.dtype), call.tell("kind", args.kind), call.tell("axes", args.axes);
+  // A number of zeros stands for a dense operand.
+  struct Numbered {
+    std::array<uint64_t, 8> strides{};
+    uint64_t elements = 1;
+    bool dense = true;
+  };
+  const auto place = [&](bool may_repeat) {
+    Numbered& numbered = call.keep(Numbered{});
+    uint64_t numbers = 1;
+    for (uint32_t i = 0; i < shape.rank; ++i) numbers = times(numbers, std::max<uint64_t>(shape.sizes[i], 1));
+    for (uint32_t i = 0; i < shape.rank; ++i) numbers = shape.sizes[i] == 0 ? 0 : numbers;
+    numbered.elements = numbers;
+    if (n.coin(3) && numbers != 0) {
+      numbered.dense = false;
+      uint64_t reach = 0, next = 1 + n.below(2);
+      for (uint32_t i = 0; i < shape.rank; ++i) {
+        const bool repeated = may_repeat && i + 1 == shape.rank && shape.rank > 1 && n.coin(4);
+        numbered.strides[i] = repeated ? 0 : next;
+        reach = plus(reach, times(shape.sizes[i] - 1, numbered.strides[i]));
+        next = plus(times(next, shape.sizes[i]), n.below(3));
+      }
+      numbered.elements = plus(reach, 1);
+      call.tell("strides", numbered.strides);
+    }
+    return &numbered;
+  };
+  const Numbered* const input = place(true);
+  const Numbered* const output = place(false);
+  args.input_strides = input->strides.data(), args.output_strides = output->strides.data();
+  args.input = call.input("input", input->elements, dtype_size(args.dtype));
+  if (!input->dense) call.read_partly(args.input);
+  args.output = input->dense && output->dense
+                    ? call.output_or(args.input, "output", output->elements, dtype_size(args.dtype))
+                    : call.output("output", output->elements, dtype_size(args.dtype), output->dense);
+  set(call, tuff::operations::dct, args);
 }
 
 // A reduction of a formula of two inputs, over any axes, of which each input may be repeated along any.
