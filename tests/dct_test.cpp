@@ -162,9 +162,9 @@ std::vector<DctCase> cases() {
   return all;
 }
 
-using Dct = Table<DctCase>;
+using FftDct = Table<DctCase>;
 
-TEST_P(Dct, WithinBound) {
+TEST_P(FftDct, WithinBound) {
   const DctCase& s = row();
   int32_t supported = 0;
   ASSERT_OK(tuff_supports(context(), (std::string("dct.") + name_of(s.dtype)).c_str(), &supported));
@@ -190,9 +190,9 @@ TEST_P(Dct, WithinBound) {
     EXPECT_EQ(input.read(), stored);
   }
 }
-TUFF_TABLE(Dct, DctCase, cases());
+TUFF_TABLE(FftDct, DctCase, cases());
 
-class DctOnce : public OnBackend {
+class FftDctOnce : public OnBackend {
  protected:
   std::vector<Complex> run(const DctCase& row, const std::vector<Complex>& x) {
     const FftOperand operand = operand_of(row);
@@ -208,7 +208,7 @@ class DctOnce : public OnBackend {
 
 // An orthogonal transform keeps the Euclidean norm, and its inverse gives the numbers back, over several pieces of the
 // batch.
-TEST_P(DctOnce, KeepTheNormAndComeBack) {
+TEST_P(FftDctOnce, KeepTheNormAndComeBack) {
   for (int32_t kind = TUFF_DCT_1; kind <= TUFF_DST_4; ++kind) {
     const DctCase row{
         .shape = {vulkan() ? 600ull : 20ull, 256}, .kind = kind, .orthogonal = true, .norm = TUFF_FFT_NORM_ROOT};
@@ -224,7 +224,7 @@ TEST_P(DctOnce, KeepTheNormAndComeBack) {
   }
 }
 
-TEST_P(DctOnce, ALongLine) {
+TEST_P(FftDctOnce, ALongLine) {
   if (!vulkan() || reduced()) GTEST_SKIP() << "takes long";
   // A number alone in its line gives a column of the matrix.
   for (const int32_t kind : {TUFF_DCT_1, TUFF_DST_2, TUFF_DCT_3, TUFF_DCT_4}) {
@@ -238,7 +238,7 @@ TEST_P(DctOnce, ALongLine) {
   }
 }
 
-TEST_P(DctOnce, ANaNStaysInItsLine) {
+TEST_P(FftDctOnce, ANaNStaysInItsLine) {
   for (int32_t kind = TUFF_DCT_1; kind <= TUFF_DST_4; ++kind) {
     for (const uint64_t n : {16, 9}) {
       const DctCase row{.shape = {3, n}, .kind = kind};
@@ -252,7 +252,7 @@ TEST_P(DctOnce, ANaNStaysInItsLine) {
 }
 
 // A batch without numbers, and an input that is repeated along an axis.
-TEST_P(DctOnce, EmptyAndRepeated) {
+TEST_P(FftDctOnce, EmptyAndRepeated) {
   const Tensor x(context(), std::vector<float>{1, 2, 3}), y(context(), 12);
   tuff_dct_desc desc = descriptor({.shape = {0, 3}}, 0, 0);
   EXPECT_OK(tuff_dct(context(), &desc));
@@ -267,7 +267,7 @@ TEST_P(DctOnce, EmptyAndRepeated) {
   EXPECT_NEAR(result[0], 12, 1e-5);
 }
 
-TEST_P(DctOnce, BadCallsSayWhatIsWrong) {
+TEST_P(FftDctOnce, BadCallsSayWhatIsWrong) {
   const Tensor x(context(), 1000), y(context(), 48);
   const auto bad = [&](tuff_status status, const char* text, auto change) {
     tuff_dct_desc desc = descriptor({.shape = {3, 16}}, x, y);
@@ -301,7 +301,7 @@ TEST_P(DctOnce, BadCallsSayWhatIsWrong) {
   // Only an output with the same strides may be the input.
   bad(kArgument, "overlaps input", [&](auto& d) { d.output = x, d.output_strides[0] = 20, d.output_strides[1] = 1; });
 }
-TUFF_ON_BACKENDS(DctOnce);
+TUFF_ON_BACKENDS(FftDctOnce);
 
 }  // namespace
 }  // namespace tuff_test::dct_test
