@@ -2,13 +2,13 @@
 // that the other reads, in dense scratch memory. For a line x of n numbers, DCTs are (SciPy's and FFTW's definitions)
 //
 //   FORM   Fourier transform                 before                                     after
-//   0  I   real, of N = 2 (n - 1)            x mirrored: x[0 .. n - 1], x[n - 2 .. 1]   the real parts
+//   0  I   complex, of N / 2                 x mirrored, N real numbers as pairs        the real parts of the N numbers' transform
 //   1  II  real, of n (Makhoul 1980)         x[0], x[2], …, and x[1], x[3], … backwards 2 Re and 2 Im of V[k] exp(-pi i k / 2n)
 //   2  III to real, of n: II backwards       (x[k] - i x[n - k]) exp(pi i k / 2n)       numbers in the order of x again
 //   3  IV  complex, of n / 2, for n even     (x[2j] + i x[n - 1 - 2j]) exp(-pi i j / n) 2 Z[k] exp(-pi i (4k + 1) / 4n)
 //   4  IV  complex, of n, for n odd          x[j] exp(-pi i j / 2n)                     the real parts of the same, with signs
 //
-// DSTs are DCTs of numbers whose order or every other sign is changed, before and after; that of kind I mirrors with another sign.
+// with N = 2 (n - 1), and x mirrored x[0 .. n - 1], x[n - 2 .. 1]. DSTs are DCTs of numbers whose order or every other sign is changed, before and after; that of kind I mirrors with another sign.
 //# TUFF_FORM : 0..4 : see above
 //# TUFF_SINE : 0|1 : a DST
 //# TUFF_ENDS : 0|1 : numbers at the ends of a line are weighted, so that the transform is orthogonal

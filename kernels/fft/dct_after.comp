@@ -31,10 +31,15 @@ void dct_store(uint i, TUFF_VALUE v) {
 
 void dct_lane() {
   const uint k = dct_at, n = push.n;
-#if TUFF_FORM == 0 && TUFF_SINE
-  dct_store(k, -TUFF_AT(X, DENSE(k + 1)).y);
-#elif TUFF_FORM == 0
-  dct_store(k, TUFF_AT(X, DENSE(k)).x);
+#if TUFF_FORM == 0
+  const uint at = k + TUFF_SINE, half_n = push.mirrored / 2;
+  const NUMBER a = TUFF_AT(X, DENSE(at == half_n ? 0 : at)), b = TUFF_AT(X, DENSE(at == 0 ? 0 : half_n - at));
+  const NUMBER v = fft_join(a, b, dct_root(at));
+#if TUFF_SINE
+  dct_store(k, -v.y);
+#else
+  dct_store(k, v.x);
+#endif
 #elif TUFF_FORM == 1
   const NUMBER v = TUFF_VALUE(2) * fft_product(TUFF_AT(X, DENSE(k)), dct_root(k));
   dct_store(k, v.x);

@@ -8,7 +8,7 @@
 #include "kernels/fft/dct.glsl"
 
 TUFF_READ(0, X, TUFF_STORED(TUFF_INPUT), TUFF_BYTES(TUFF_INPUT))
-#if TUFF_FORM < 2
+#if TUFF_FORM == 1
 TUFF_WRITE(1, Y, TUFF_VALUE, TUFF_VALUE_BYTES)
 #else
 TUFF_WRITE(1, Y, NUMBER, 2 * TUFF_VALUE_BYTES)
@@ -26,17 +26,25 @@ TUFF_VALUE dct_number(uint i) {
   return v;
 }
 
+#if TUFF_FORM == 0
+// Number i of a mirrored line.
+TUFF_VALUE dct_mirrored(uint i) {
+  const uint n = push.n;
+#if TUFF_SINE
+  // 0, x, 0, -x backwards
+  if (i == 0 || i == n + 1) return TUFF_ZERO;
+  const TUFF_VALUE v = dct_number((i <= n ? i : push.mirrored - i) - 1);
+  return i <= n ? v : -v;
+#else
+  return dct_number(min(i, push.mirrored - i));
+#endif
+}
+#endif
+
 void dct_lane() {
   const uint p = dct_at, n = push.n;
-#if TUFF_FORM == 0 && TUFF_SINE
-  // 0, x, 0, -x backwards
-  TUFF_VALUE v = TUFF_ZERO;
-  if (p != 0 && p != n + 1) {
-    v = dct_number((p <= n ? p : push.mirrored - p) - 1);
-    if (p > n) v = -v;
-  }
-#elif TUFF_FORM == 0
-  const TUFF_VALUE v = dct_number(min(p, push.mirrored - p));
+#if TUFF_FORM == 0
+  const NUMBER v = NUMBER(dct_mirrored(2 * p), dct_mirrored(2 * p + 1));
 #elif TUFF_FORM == 1
   const uint i = 2 * p < n ? 2 * p : 2 * (n - p) - 1;
   TUFF_VALUE v = dct_number(i);

@@ -46,7 +46,8 @@ Inner inner_of(int32_t kind, uint64_t n) {
   const Form form = form_of(kind, n);
   const uint64_t mirrored = dct::norm_size(kind, n), half = n / 2;
   switch (form) {
-    case Form::mirrored: return {form, TUFF_FFT_REAL, mirrored, mirrored, mirrored / 2 + 1, 1, 2, 1, 1, n};
+    case Form::mirrored:
+      return {form, TUFF_FFT_COMPLEX, mirrored / 2, mirrored / 2, mirrored / 2, 2, 2, 1, mirrored, n};
     case Form::second: return {form, TUFF_FFT_REAL, n, n, half + 1, 1, 2, 1, 4 * n, half + 1};
     case Form::third: return {form, TUFF_FFT_TO_REAL, n, half + 1, n, 2, 1, 4 * n, 1, n};
     case Form::pairs: return {form, TUFF_FFT_COMPLEX, half, half, half, 2, 2, 2 * n, 8 * n, half};
@@ -192,7 +193,7 @@ class DctPlanner {
     push.lanes = static_cast<uint32_t>(lanes);
     push.run = static_cast<uint32_t>(run);
     push.n = static_cast<uint32_t>(sizes[axis]);
-    push.mirrored = static_cast<uint32_t>(inner.length);
+    push.mirrored = static_cast<uint32_t>(dct::norm_size(args_.kind, sizes[axis]));
     push.span = static_cast<uint32_t>(span);
     push.quarter = 4 / static_cast<float>(span);
     fft::set_angle(push.angle, span, value_);

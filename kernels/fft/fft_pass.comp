@@ -122,11 +122,6 @@ NUMBER fft_unit(uint r) { return fft_root(r * fft_place, push.span, push.quarter
 #if TUFF_LOAD == 6 || TUFF_LOAD == 7 || TUFF_STORE == 4
 // exp(-2 pi i k / n)
 NUMBER fft_real_root(uint k) { return fft_root(2 * k, 2 * push.n, push.chirp_quarter, ANGLE(push.chirp_angle)); }
-// X[k] of Z[k] and Z[n / 2 - k].
-NUMBER fft_join(NUMBER a, NUMBER b, NUMBER root) {
-  const NUMBER v = fft_product(root, NUMBER(a.x - b.x, a.y + b.y));
-  return TUFF_VALUE(0.5) * NUMBER(a.x + b.x + v.y, a.y - b.y - v.x);
-}
 #endif
 
 #if TUFF_CHIRP != 0 || TUFF_LOAD == 3

@@ -51,3 +51,10 @@ NUMBER fft_root(uint m, uint span, float quarter, vec2 angle) {
   if ((turns & 2u) != 0) root.y = -root.y;
   return root;
 }
+
+// X[k] of n real numbers, of which neighbours are the parts of n / 2 complex ones: from these numbers' transform, Z[k] and
+// Z[n / 2 - k], and exp(-2 pi i k / n).
+NUMBER fft_join(NUMBER a, NUMBER b, NUMBER root) {
+  const NUMBER v = fft_product(root, NUMBER(a.x - b.x, a.y + b.y));
+  return TUFF_VALUE(0.5) * NUMBER(a.x + b.x + v.y, a.y - b.y - v.x);
+}

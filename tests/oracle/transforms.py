@@ -174,7 +174,7 @@ def dct(draw: Draw, kind: str, form: str) -> Case:
         operands["output"] = operand(draw, t, shape, to_strides, output=True)
     # N of each axis, and the size of the Fourier transform.
     sizes = {a: 2 * (shape[a] + {1: -1, 5: 1}.get(code, 0)) for a in axes}
-    lengths = {a: sizes[a] if code in (1, 5) else shape[a] for a in axes}
+    lengths = {a: sizes[a] // 2 if code in (1, 5) else shape[a] for a in axes}
     length = float(np.prod([float(n) for n in sizes.values()]))
     scale = [1.0, 1 / length, 1 / np.sqrt(length)][norm]
 
