@@ -299,16 +299,18 @@ TEST_F(PlannerExtentsOfFft, CosineTransforms) {
   const auto dct = [&](std::vector<uint64_t> shape, int32_t kind, bool planned) {
     const std::vector<uint64_t> dense(shape.size());
     const auto rank = static_cast<uint32_t>(shape.size());
-    const DctArgs args{TUFF_F32,     kind,         0,            TUFF_FFT_NORM_NONE, &buffers_[0],    &buffers_[1],
-                       shape.data(), dense.data(), dense.data(), rank,               (1u << rank) - 1};
+    const DctArgs args{TUFF_F32,     kind,         0,    TUFF_FFT_NORM_NONE, &buffers_[0], &buffers_[1], shape.data(),
+                       dense.data(), dense.data(), rank, (1u << rank) - 1};
     return refused([&](Recorder& recorder) { planned ? record_dct(recorder, args) : check_dct(args); });
   };
   constexpr uint64_t kMost = uint64_t{1} << 28;
   for (int32_t kind = TUFF_DCT_1; kind <= TUFF_DST_4; ++kind) {
     const bool mirrored = kind == TUFF_DCT_1 || kind == TUFF_DST_1;
-    for (const std::vector<uint64_t>& shape :
-         {std::vector<uint64_t>{mirrored ? kMost / 2 - 1 : kMost}, {mirrored ? 134'217'689 : 268'435'399},
-          {1u << 14, 1u << 14}, {2, mirrored ? kMost / 2 - 1 : kMost / 2}, {3, 3, 29'826'161}}) {
+    for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{mirrored ? kMost / 2 - 1 : kMost},
+                                               {mirrored ? 134'217'689ull : 268'435'399ull},
+                                               {1u << 14, 1u << 14},
+                                               {2, mirrored ? kMost / 2 - 1 : kMost / 2},
+                                               {3, 3, 29'826'161}}) {
       EXPECT_EQ(dct(shape, kind, false), "") << kind << " " << shape.back();
       EXPECT_EQ(dct(shape, kind, true), "") << kind << " " << shape.back();
     }
