@@ -729,6 +729,8 @@ class Kernel {
         if (o_.edge && (o_.beta || o_.has_operands())) exists = row_exists_ && first + (eight + i) * 8 < n_;
         const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
         v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
+        // One pair's activation after the other: interleaved, they need a register more than there are.
+        if (keeps_order()) w_.emit("bar.warp.sync 0xffffffff;");
         if (windows && o_.residual) walk_on(walk_, 8, 2);
       }
       ptx::transpose_in_four(v, odd, high);
@@ -738,6 +740,10 @@ class Kernel {
               v[1].text, v[2].text, v[3].text);
       if (windows) walk_on(own_walk, 32, 2);
     }
+  }
+
+  bool keeps_order() const {
+    return o_.activation > TUFF_ACTIVATION_RELU && o_.rows == 128 && o_.columns == 256 && (o_.edge || o_.windows == 2);
   }
 
   bool stores_float8() const { return kFloat8Types.has(o_.c_type); }
