@@ -79,13 +79,10 @@ struct Problem {
     const Number bias{s.bias_w ? bias_w[d * s.bias_stride() + row] : 0};
     return dot(&w[(d * s.gates() * s.hidden + row) * s.inputs], v) + bias;
   }
-  // Kernels in PTX multiply an h of 16-bit layers as a sum of two numbers of their type: of 11 bits each, of which the
-  // last is at least 2^-24, or of 8.
+  // Kernels in PTX multiply an h of 16-bit layers as a sum of two numbers of their type.
   Vector split(Vector h) const {
     for (Number& one : h) {
-      const double size = std::fabs(one.value) + one.error;
-      if (s.dtype == TUFF_F16) one.error += 0x1p-24 * size + 0x1p-25;
-      if (s.dtype == TUFF_BF16) one.error += 0x1p-18 * size;
+      one.error += split_error(s.dtype, std::fabs(one.value) + one.error);
     }
     return h;
   }
@@ -362,6 +359,25 @@ std::vector<RnnCase> all_cases() {
   return all;
 }
 TUFF_TABLE(Rnn, RnnCase, all_cases());
+
+// Numbers with two bits beside the first one, among which are those with the largest errors.
+TEST(RnnSplit, ErrorIsItsBound) {
+  for (const int32_t dtype : {int32_t{TUFF_F16}, int32_t{TUFF_BF16}}) {
+    double most = 0;
+    for (int exponent = -30; exponent < 4; ++exponent) {
+      for (int bit = 1; bit < 24; ++bit) {
+        for (int other = bit; other < 24; ++other) {
+          const float h = std::ldexp(1 + std::ldexp(1.0f, -bit) + std::ldexp(1.0f, -other), exponent);
+          const float high = rounded(dtype, std::vector{h})[0], low = rounded(dtype, std::vector{h - high})[0];
+          const double error = std::fabs(double{h} - double{high} - double{low}), bound = split_error(dtype, double{h});
+          ASSERT_LE(error, bound) << name_of(dtype) << " " << h;
+          most = std::max(most, error / bound);
+        }
+      }
+    }
+    EXPECT_GT(most, 0.99) << name_of(dtype);
+  }
+}
 
 class RnnOnce : public OnBackend {};
 

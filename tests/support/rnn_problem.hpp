@@ -123,6 +123,13 @@ inline Number operator*(Number a, Number b) {
   return {value, error + kU * (std::fabs(value) + error)};
 }
 
+// The error of an |h| of at most `size` as the sum of two numbers of 11 bits, of which the last is at least 2^-24, or
+// of 8 bits: what the first leaves is at most 2^-12 or 2^-9 of h's power of two, and half of its own last bit is lost.
+inline double split_error(int32_t dtype, double size) {
+  if (dtype == TUFF_F16) return std::max(0x1p-23 * size, 0x1p-25);
+  return dtype == TUFF_BF16 ? 0x1p-17 * size : 0;
+}
+
 // Rows of `count` elements that begin at `rows`; what lies between keeps the poison.
 inline void expect_rows(const std::vector<float>& got, const Expected& expected, const std::vector<uint64_t>& rows,
                         uint64_t count, int32_t dtype) {

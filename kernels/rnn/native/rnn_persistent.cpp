@@ -15,8 +15,8 @@
 // step i + 2; others have one between that and their first look at step i + 3.
 //
 // c, and h as f32, stay in the registers of the threads that compute them. What is multiplied is h = high + low, two
-// numbers of R's type in one word, by two products: f16 has an error of 2^-24 |h| then (2^-25 for |h| below 2^-13),
-// bf16 of 2^-18 |h|. A word has one unit and sequence, and a thread's fragment is four words in a row: numbers 4 q to 4
+// numbers of R's type in one word, by two products: f16 has an error of 2^-23 |h| then (2^-25 for |h| below 1/4),
+// bf16 of 2^-17 |h|. A word has one unit and sequence, and a thread's fragment is four words in a row: numbers 4 q to 4
 // q + 3 of a step of k take the places 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of mma.sync's 16, in both operands.
 //
 // Nothing promises that all blocks of a launch run at the same time. So they agree at the start: each adds 1 to a
