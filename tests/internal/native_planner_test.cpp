@@ -2,6 +2,8 @@
 // needed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "kernels/native/refusals.hpp"
 #include "kernels/quant/native/qgemm_wgmma.hpp"
 #include "kernels/quant/quant.hpp"
+#include "kernels/rnn/rnn.hpp"
 #include "planning/status.hpp"
 
 namespace tuff {
@@ -598,6 +601,92 @@ TEST_F(NativePlanner, AttentionOfFewRows) {
   args = attention(TUFF_F16, 2, 300, 64), args.softcap = 30, args.scale = 0x1.001p40;
   EXPECT_NE(planned(args).front(), "attention_decode");
   EXPECT_EQ(planned(attention(TUFF_F16, 48, 300, 64)).front(), "attention_wgmma") << "many rows";
+}
+
+// A layer of dense operands.
+class RnnPlanner : public NativePlanner {
+ protected:
+  RnnPlanner() {
+    traits_.cores = 132;
+    layer_.dtype = TUFF_F16, layer_.cell = TUFF_RNN_CELL_LSTM;
+    layer_.batch = 64, layer_.steps = 32, layer_.input_size = 16, layer_.hidden_size = 1024;
+    layer_.x = layer_.w = layer_.r = layer_.y = &buffer_;
+  }
+  // How many launches of all steps it has; each has a second one for those that have been refused.
+  size_t launches() {
+    RnnArgs args = layer_;
+    complete_rnn(args);
+    FakeRecorder recorder(traits_);
+    record_rnn(recorder, args);
+    const auto persistent = std::ranges::count(recorder.kernels, "rnn_persistent");
+    const auto gates = std::ranges::count(recorder.kernels, "rnn_gates");
+    EXPECT_EQ(gates == 0, persistent != 0);
+    EXPECT_EQ(persistent % 2, 0);
+    return static_cast<size_t>(persistent) / 2;
+  }
+
+  RnnArgs layer_{};
+};
+
+TEST_F(RnnPlanner, OneLaunch) {
+  EXPECT_EQ(launches(), 1u);
+  layer_.steps = 3;
+  EXPECT_EQ(launches(), 0u) << "few steps";
+  layer_.steps = 4;
+  EXPECT_EQ(launches(), 1u);
+  layer_.hidden_size = 1022;
+  EXPECT_EQ(launches(), 0u) << "rows of R that begin between pieces";
+  layer_.hidden_size = 1020;
+  EXPECT_EQ(launches(), 1u);
+  layer_.proj_size = 64, layer_.projection = &buffer_;
+  EXPECT_EQ(launches(), 0u) << "a projection";
+  layer_.proj_size = 0, layer_.projection = nullptr;
+  layer_.hidden_size = 2048, layer_.batch = 8;
+  EXPECT_EQ(launches(), 1u);
+  layer_.hidden_size = 2052;
+  EXPECT_EQ(launches(), 0u) << "weights have no room";
+  layer_.cell = TUFF_RNN_CELL_TANH, layer_.hidden_size = 2112;
+  EXPECT_EQ(launches(), 1u);
+  layer_.hidden_size = 2116;
+  EXPECT_EQ(launches(), 0u) << "more slices than multiprocessors";
+  layer_.hidden_size = 1056, layer_.direction = TUFF_RNN_DIRECTION_BOTH;
+  EXPECT_EQ(launches(), 1u);
+  layer_.hidden_size = 1060;
+  EXPECT_EQ(launches(), 0u) << "in both directions";
+  layer_.hidden_size = 64, layer_.cell = TUFF_RNN_CELL_RELU;
+  EXPECT_EQ(launches(), 0u) << "relu";
+  layer_.cell = TUFF_RNN_CELL_GRU;
+  EXPECT_EQ(launches(), 0u) << "a second product";
+  layer_.linear_before_reset = true;
+  EXPECT_EQ(launches(), 1u);
+  Buffer moved = buffer_;
+  layer_.r = &moved;
+  moved.offset = 4;
+  EXPECT_EQ(launches(), 0u) << "pieces of R at a multiple of 4 bytes";
+  moved.offset = 8;
+  EXPECT_EQ(launches(), 1u);
+  traits_.hopper = false;
+  EXPECT_EQ(launches(), 0u);
+}
+
+// As measured on an H200; see gains() in rnn_persistent_vulkan.cpp.
+TEST_F(RnnPlanner, ManySequences) {
+  layer_.batch = 65;
+  EXPECT_EQ(launches(), 2u);
+  layer_.batch = 512;
+  EXPECT_EQ(launches(), 8u);
+  layer_.hidden_size = 512, layer_.batch = 4096, layer_.steps = 8;
+  EXPECT_EQ(launches(), 32u);
+  layer_.hidden_size = 1024, layer_.batch = 20000;
+  EXPECT_EQ(launches(), 0u) << "memory for products of the input of a single step";
+  layer_.hidden_size = 64, layer_.batch = 65536;
+  EXPECT_EQ(launches(), 0u) << "63 launches, in twice the time";
+  layer_.cell = TUFF_RNN_CELL_GRU, layer_.linear_before_reset = true, layer_.hidden_size = 128, layer_.batch = 8192;
+  EXPECT_EQ(launches(), 0u) << "16 launches";
+  layer_.cell = TUFF_RNN_CELL_TANH, layer_.linear_before_reset = false, layer_.hidden_size = 4, layer_.batch = 100000;
+  EXPECT_EQ(launches(), 0u) << "24 launches, in three times the time";
+  layer_.batch = 4224;
+  EXPECT_EQ(launches(), 1u);
 }
 
 TEST(NativeRefusals, AreRememberedByRow) {

@@ -60,6 +60,20 @@ bool choose_sequences(Together& plan, const RnnArgs& args, uint64_t cores) {
   return found;
 }
 
+uint64_t launches(const Together& plan, const RnnArgs& args) {
+  return ceil_div(args.batch, plan.groups * plan.kernel.sequences());
+}
+
+// Launches that follow each other wait for memory in each step anew, where a GEMM of many sequences is busy.
+// Microseconds of a step, roughly, as an H200 takes them: in a launch; and by two dispatches, with a GEMM in f32 and a
+// kernel for the gates, which reads and writes 16 bytes for each sum.
+bool gains(const Together& plan, const RnnArgs& args) {
+  constexpr double kOfLaunch = 6, kOfDispatches = 12, kOfProduct = 2 / 34e6, kOfSum = 16 / 3e6;
+  const double sums = static_cast<double>(args.directions() * args.batch * args.gate_rows());
+  const double apart = kOfDispatches + sums * (static_cast<double>(args.hidden_size) * kOfProduct + kOfSum);
+  return static_cast<double>(launches(plan, args)) * kOfLaunch <= apart;
+}
+
 uint64_t sets(const Layer& layer) { return layer.args.directions() * layer.together->groups; }
 
 Persistent::Push push_of(const Layer& layer, const InputSteps& inputs) {
@@ -133,13 +147,15 @@ std::optional<Together> plan_together(const Layer& layer) {
   if (args.dtype != TUFF_F16 && args.dtype != TUFF_BF16) return {};
   // relu's numbers may exceed f16's, and an LSTM's projection and a GRU's reset state are second products.
   if (args.cell == TUFF_RNN_CELL_RELU || layer.two_parts()) return {};
-  if (args.steps < kFewestTogether || args.batch > kMaxIndex || args.hidden_size % 4 != 0) return {};
+  if (std::min(args.steps, layer.steps_at_once) < kFewestTogether || args.batch > kMaxIndex ||
+      args.hidden_size % 4 != 0)
+    return {};
   if (args.r->offset % 8 != 0) return {};
   Together plan;
   plan.slices = ceil_div(args.hidden_size, Persistent::kUnits);
   if (plan.slices > uint64_t{Persistent::kWarps} * Persistent::kMaxSteps) return {};
   plan.kernel = kernel_of(args, plan.slices);
-  if (!choose_sequences(plan, args, traits.cores)) return {};
+  if (!choose_sequences(plan, args, traits.cores) || !gains(plan, args)) return {};
   return plan;
 }
 
