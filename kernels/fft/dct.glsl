@@ -16,12 +16,13 @@
 #include "kernels/common/division.glsl"
 
 layout(local_size_x_id = 0) in;
+// Of lanes: the number of axes, and which of them is along a line (8: none). Constants, so that loops over axes are unrolled.
+layout(constant_id = 1) const uint RANK = 1;
+layout(constant_id = 2) const uint LINE = 0;
 
 layout(push_constant, std430) uniform Push {
   TUFF_BASES(3)
   uint lanes, run;
-  uint rank;      // axes of lanes
-  uint line;      // which of them is along a line
   uint n;         // numbers of a line
   uint mirrored;  // N of form 0
   uint span;      // of roots
@@ -48,25 +49,38 @@ TUFF_READ(2, Table, uint, 4)
 
 uint dct_at;  // of the lane along the line
 TUFF_INDEX dct_operand, dct_dense;  // where the line is
-#define OPERAND(i) (dct_operand + TUFF_INDEX(i) * STRIDE(0))
-#define DENSE(i) (dct_dense + TUFF_INDEX(i) * STRIDE(2))
+#define OPERAND(i) (dct_operand + TUFF_INDEX(i) * dct_operand_step)
+#define DENSE(i) (dct_dense + TUFF_INDEX(i) * dct_dense_step)
+
+// The table, which is read once for all of a lane's numbers.
+TUFF_INDEX dct_operand_step, dct_dense_step, dct_operand_strides[8], dct_dense_strides[8];
+uint dct_sizes[8], dct_multipliers[8], dct_shifts[8];
+
+void dct_read() {
+  dct_operand_step = STRIDE(0), dct_dense_step = STRIDE(2);
+  for (uint d = 0; d < RANK; ++d) {
+    const uint word = 4 + 7 * d;
+    dct_sizes[d] = TUFF_AT(Table, word), dct_multipliers[d] = TUFF_AT(Table, word + 1);
+    dct_shifts[d] = TUFF_AT(Table, word + 2);
+    dct_operand_strides[d] = STRIDE(word + 3), dct_dense_strides[d] = STRIDE(word + 5);
+  }
+}
 
 NUMBER dct_root(uint m) { return fft_root(m, push.span, push.quarter, ANGLE(push.angle)); }
 
 void dct_find(uint lane) {
   dct_operand = 0, dct_dense = 0, dct_at = 0;
-  uint word = 4;
-  for (uint d = 0; d < push.rank; ++d, word += 7) {
+  for (uint d = 0; d < RANK; ++d) {
     uint along = lane;
-    if (d + 1 < push.rank) {
-      lane = tuff_divide(lane, TUFF_AT(Table, word + 1), TUFF_AT(Table, word + 2));
-      along -= lane * TUFF_AT(Table, word);
+    if (d + 1 < RANK) {
+      lane = tuff_divide(lane, dct_multipliers[d], dct_shifts[d]);
+      along -= lane * dct_sizes[d];
     }
-    if (d == push.line) {
+    if (d == LINE) {
       dct_at = along;
     } else {
-      dct_operand += TUFF_INDEX(along) * STRIDE(word + 3);
-      dct_dense += TUFF_INDEX(along) * STRIDE(word + 5);
+      dct_operand += TUFF_INDEX(along) * dct_operand_strides[d];
+      dct_dense += TUFF_INDEX(along) * dct_dense_strides[d];
     }
   }
 }
@@ -75,6 +89,7 @@ void dct_lane();
 
 void main() {
   const uint lanes = gl_WorkGroupSize.x;
+  dct_read();
   uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
   for (uint step = 0; step < RUN && i < push.lanes; ++step, i += lanes) {
     dct_find(i);

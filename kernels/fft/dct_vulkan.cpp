@@ -146,13 +146,16 @@ class DctPlanner {
   }
 
   // The axes of lanes: those of the piece, of which the line's has `along` lanes.
-  template <typename Push>
-  uint64_t set_lanes(Push& push, fft::Table& table, const Lines& lines, const Sizes& dense_strides, uint64_t along,
-                     const Sizes& sizes, uint32_t axis) const {
-    uint64_t lanes = 1;
-    table.add64(lines.strides[axis]);
-    table.add64(dense_strides[axis]);
-    push.rank = 0, push.line = 8;
+  struct Lanes {
+    uint64_t count = 1;
+    uint32_t rank = 0, line = 8;
+    fft::Table table;
+  };
+  Lanes lanes_of(const Lines& lines, const Sizes& dense_strides, uint64_t along, const Sizes& sizes,
+                 uint32_t axis) const {
+    Lanes lanes;
+    lanes.table.add64(lines.strides[axis]);
+    lanes.table.add64(dense_strides[axis]);
     for (uint32_t i = args_.rank; i-- > 0;) {
       uint64_t size = i == axis ? along : sizes[i];
       if (size == 1) continue;
@@ -163,10 +166,10 @@ class DctPlanner {
            --i) {
         size *= sizes[i - 1];
       }
-      if (i == axis) push.line = push.rank;
-      table.add_axis(static_cast<uint32_t>(size), stride, dense_stride);
-      ++push.rank;
-      lanes *= size;
+      if (i == axis) lanes.line = lanes.rank;
+      lanes.table.add_axis(static_cast<uint32_t>(size), stride, dense_stride);
+      ++lanes.rank;
+      lanes.count *= size;
     }
     return lanes;
   }
@@ -186,8 +189,9 @@ class DctPlanner {
                    uint64_t along, const Sizes& sizes, uint32_t axis) {
     constexpr bool before = std::is_same_v<Shader, shaders::DctBefore>;
     typename Shader::Push push{};
-    fft::Table table;
-    const uint64_t lanes = set_lanes(push, table, lines, dense(dense_sizes, args_.rank), along, sizes, axis);
+    const Lanes of = lanes_of(lines, dense(dense_sizes, args_.rank), along, sizes, axis);
+    const fft::Table& table = of.table;
+    const uint64_t lanes = of.count;
     const uint64_t run = device_.cpu ? device_.items_each(lanes, 16) : 1;
     const uint64_t span = before ? inner.before_span : inner.after_span;
     push.lanes = static_cast<uint32_t>(lanes);
@@ -209,7 +213,11 @@ class DctPlanner {
     KernelRequest kernel =
         request_of<Shader>(lines, static_cast<int>(inner.form), dct::is_sine(args_.kind) ? 1 : 0,
                            args_.orthogonal != 0 ? 1 : 0, device_.fixed_run(static_cast<uint64_t>(run)));
-    kernel.streaming().constant(0, device_.workgroup).wide(needs_wide(std::max(reach, numbers * elements)));
+    kernel.streaming()
+        .constant(0, device_.workgroup)
+        .constant(1, of.rank)
+        .constant(2, of.line)
+        .wide(needs_wide(std::max(reach, numbers * elements)));
     Dispatch dispatch("dct");
     const auto operand = [&] {
       dispatch.operand(lines.buffer, lines.first * size, reach * size, before ? Access::read : Access::write);
