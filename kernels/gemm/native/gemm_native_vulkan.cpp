@@ -18,9 +18,9 @@ namespace {
 struct NativeVariant {
   const char* name;
   uint32_t rows, columns;
-  double rate;              // of a multiprocessor, relative to the best
-  double ends;              // the time of a tile outside the loop over k, in elements of k
-  double of_windows, of_k;  // the rate relative to that, if rows or rows of k are windows of images
+  double rate;                // of a multiprocessor, relative to the best
+  double ends;                // the time of a tile outside the loop over k, in elements of k
+  double of_rows, of_others;  // the rate relative to that, if A's rows are windows of images, or B's or those of k
 };
 
 constexpr NativeVariant kVariants[] = {
@@ -209,9 +209,8 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
-    const double rate = variant.rate * (plan.windows == nullptr ? 1
-                                        : plan.windows->of_k    ? variant.of_k
-                                                                : variant.of_windows);
+    const double of_windows = plan.windows == nullptr ? 1 : plan.windows->of_a ? variant.of_rows : variant.of_others;
+    const double rate = variant.rate * of_windows;
     const double time = static_cast<double>(rounds * variant.rows * variant.columns) * length / rate +
                         (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
     offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});

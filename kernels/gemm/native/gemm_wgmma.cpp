@@ -71,10 +71,9 @@ constexpr uint32_t kStep = Wgmma::kStep, kPiece = 16;
 constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
 constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
 constexpr uint32_t kBarriersBytes = 256;
-// Steps that the loading group has in flight while it starts another one: at least so many, and with small tiles as
-// many more as keep the memory busy. The multiplying groups still use one stage when they start on the next, so at most
-// the number of stages less two.
-constexpr uint32_t kMinLag = 2;
+// Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
+// when they start on the next, so at most the number of stages less two.
+constexpr uint32_t kLag = 2;
 constexpr uint32_t kPartColumns = 128;  // of 8-bit floats: those whose sums of a step are added up at once
 // Registers of a thread: the hardware moves them from the loading to the multiplying groups.
 constexpr uint32_t kLoaderRegisters = 56, kMultiplierRegisters = 224;
@@ -132,7 +131,6 @@ class Kernel {
     return piece << (o_.element_bytes() == 1 ? 4 : o_.element_bytes() == 4 ? 2 : 3);
   }
   uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
-  uint32_t lag() const { return std::max(kMinLag, o_.stages() - 3); }
   // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
   bool halves_columns() const { return o_.rows == 64; }
   uint32_t group_columns() const { return halves_columns() ? o_.columns / 2 : o_.columns; }
@@ -441,17 +439,15 @@ class Kernel {
                   load_step(a_, a, stage, k, tile.k_end, row, piece);
                   load_step(b_, b, stage, k, tile.k_end, row, piece);
                   w_.emit("cp.async.commit_group;");
-                  w_.emit("cp.async.wait_group {};", lag());
-                  w_.when(issued >= lag(), [&] { arrived(ring, lag(), elected); });
+                  w_.emit("cp.async.wait_group {};", kLag);
+                  w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
                   w_.assign(issued, issued + 1);
                   advance(ring, o_.stages());
                   w_.assign(k, k + o_.step());
                 });
     });
-    for (uint32_t i = lag(); i > 0; --i) {
-      w_.emit("cp.async.wait_group {};", i - 1);
-      w_.when(issued >= i, [&] { arrived(ring, i, elected); });
-    }
+    w_.emit("cp.async.wait_all;");
+    for (uint32_t i = kLag; i > 0; --i) w_.when(issued >= i, [&] { arrived(ring, i, elected); });
   }
 
   // Tells that the stage filled so many steps ago has arrived. The threads that wrote it make that visible to wgmma,
