@@ -648,7 +648,7 @@ void check_requests(const std::vector<Kernel>& all, const KernelSource& written)
   std::set<std::string> texts;
   size_t requested = 0;
   for (const Kernel& kernel : all) {
-    if (!tuff_test::in_sample(text_of(kernel), 4)) continue;
+    if (!tuff_test::in_sample(text_of(kernel), 16)) continue;
     ++requested;
     const KernelRequest request = kernel.request();
     EXPECT_NO_THROW(check_defines(request));
