@@ -11,8 +11,8 @@
 //
 // Nothing tells that an h is there but itself: its word has a value before that no h has, and a warp loads its words
 // until all of them have another. There are four buffers of h. A block that has seen all h of step i knows that nobody
-// reads those of step i - 1 any more. So it takes its own back, for step i + 3, and has a fence before it stores h of
-// step i + 2; others have one between that and their first look at step i + 3.
+// reads those of step i - 1 any more. So it takes its own back, for step i + 3, and has a fence, in step i + 1, before
+// it stores h of step i + 2; others have one between that h and their first look at step i + 3.
 //
 // c, and h as f32, stay in the registers of the threads that compute them. What is multiplied is h = high + low, two
 // numbers of R's type in one word, by two products: f16 has an error of 2^-23 |h| then (2^-25 for |h| below 1/4),
@@ -254,25 +254,38 @@ class Kernel {
               words[2].text, words[3].text, to_read_.text, step * o_.piece_bytes() + eight * 8 * 16 * 4);
     }
   }
-  // Until the words of a step of k have been written: a state has no word like that. They are loaded again until then.
-  void wait_for_states(uint32_t step) {
-    const U32 looks = w_.variable(w_.constant(0));
-    const Label again = w_.label(), written = w_.label();
-    w_.place(again);
+  // Whether any of the warp's words of a step of k has not been written: a state has no word like that.
+  Pred unwritten(uint32_t step) {
     U32 largest;
     for (uint32_t eight = 0; eight < o_.eights; ++eight) {
       const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
       const U32 of_words = max(max(words[0], words[1]), max(words[2], words[3]));
       largest = eight == 0 ? of_words : max(largest, of_words);
     }
-    const Pred unwritten = largest == Persistent::kUnwritten, any = w_.make<Type::pred>();
-    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", any.text, unwritten.text);
-    w_.jump_unless(any, written);
+    const Pred any = w_.make<Type::pred>();
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", any.text, (largest == Persistent::kUnwritten).text);
+    return any;
+  }
+  // Loads a step's words again until all have been written. Those of the next steps, up to `end`, have been loaded too,
+  // and then probably too early as well.
+  void wait_for_states(uint32_t step, uint32_t end) {
+    const Label again = w_.label(), written = w_.label();
+    const U32 looks = w_.variable(w_.constant(0));
+    w_.jump_unless(unwritten(step), written);
+    w_.place(again);
     w_.assign(looks, looks + 1);
     w_.emit(if_true(looks == kLostLooks), "trap;");
     load_states(step);
-    w_.jump(again);
+    w_.jump_if(unwritten(step), again);
+    for (uint32_t next = step + 1; next < end; ++next) load_states(next);
     w_.place(written);
+  }
+  // A step with few states mostly waits for them.
+  bool few_states() const { return steps_k() <= 2; }
+  // Orders this step's states before those that this thread loads and stores in the next one: whoever sees one of the
+  // latter knows that words which were taken back before have gone. Where a step mostly waits, it is done meanwhile.
+  void order_states() {
+    if (!o_.alone) w_.emit("fence.acq_rel.gpu;");
   }
   U32 permuted(const U32& a, const U32& b, const char* order) {
     const U32 made = w_.make<Type::u32>();
@@ -289,11 +302,15 @@ class Kernel {
   }
   void multiply() {
     for (const F32& sum : sums_) w_.assign(sum, constant(0));
-    for (uint32_t step = 0; step < o_.ahead(); ++step) load_states(step);
+    load_states(0);
+    // Usually the others are there when the first one is. Loading many of them too early only takes memory's time.
+    const bool waits_first = !o_.alone && !few_states();
+    if (waits_first) wait_for_states(0, 1);
+    for (uint32_t step = 1; step < o_.ahead(); ++step) load_states(step);
     for (uint32_t step = 0; step < steps_k(); ++step) {
       std::vector<std::array<U32, 4>> weights;
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) weights.push_back(fragment(gate, step));
-      if (!o_.alone) wait_for_states(step);
+      if (!o_.alone && (step != 0 || !waits_first)) wait_for_states(step, std::min(step + o_.ahead(), steps_k()));
       for (uint32_t eight = 0; eight < o_.eights; ++eight) {
         const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
         for (const char* const order : {"0x5410", "0x7632"}) {  // the high parts, the low parts
@@ -305,6 +322,7 @@ class Kernel {
       }
       if (step + o_.ahead() < steps_k()) load_states(step + o_.ahead());
     }
+    if (!few_states()) order_states();
     keep_sums();
   }
   // [warp][sequence][gate][unit]. Rows of 4 more than a multiple of 16 numbers have no bank conflicts here, nor where
@@ -525,8 +543,7 @@ class Kernel {
                   runs[i] = runs_;
                   share(mine[i], buffer(1));
                 });
-                // Whoever sees a state of the next step sees here that the old ones are gone.
-                w_.emit("fence.acq_rel.gpu;");
+                if (few_states()) order_states();
                 w_.emit("bar.sync 0;");  // the next step's sums may take the place of these
                 each_cell([&](uint32_t i) { store_output(mine[i], runs[i]); });
                 for (const Cell& cell : mine) {
