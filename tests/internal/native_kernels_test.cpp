@@ -284,7 +284,7 @@ std::string text_of(const rnn::Persistent& kernel) {
 
 std::vector<rnn::Persistent> all_rnn_options() {
   std::vector<rnn::Persistent> all;
-  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
+  for (const int32_t type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
     for (const int32_t cell : {TUFF_RNN_CELL_LSTM, TUFF_RNN_CELL_GRU, TUFF_RNN_CELL_TANH}) {
       for (const uint32_t eights : {1u, 2u, 4u}) {
         for (const uint32_t steps : {1u, 3u, 8u, 11u, 16u}) {

@@ -14,10 +14,11 @@
 // reads those of step i - 1 any more. So it takes its own back, for step i + 3, and has a fence, in step i + 1, before
 // it stores h of step i + 2; others have one between that h and their first look at step i + 3.
 //
-// c, and h as f32, stay in the registers of the threads that compute them. What is multiplied is h = high + low, two
-// numbers of R's type in one word, by two products: f16 has an error of 2^-23 |h| then (2^-25 for |h| below 1/4),
-// bf16 of 2^-17 |h|. A word has one unit and sequence, and a thread's fragment is four words in a row: numbers 4 q to 4
-// q + 3 of a step of k take the places 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of mma.sync's 16, in both operands.
+// c, and h as f32, stay in the registers of the threads that compute them. What is multiplied of 16-bit layers is h =
+// high + low, two numbers of R's type in one word, by two products: f16 has an error of 2^-23 |h| then (2^-25 for |h|
+// below 1/4), bf16 of 2^-17 |h|. An f32 is the sum of three bf16, and so is each number of R: six products leave out no
+// more than 2^-22 |R| |h|. A word has one unit and sequence, and a thread's fragment is four words in a row: numbers 4
+// q to 4 q + 3 of a step of k take the places 2 q, 2 q + 1, 2 q + 8 and 2 q + 9 of mma.sync's 16, in both operands.
 //
 // Nothing promises that all blocks of a launch run at the same time. So they agree at the start: each adds 1 to a
 // counter, and the last one changes the decision from "undecided" to "runs"; one that has waited for too long changes
@@ -54,7 +55,7 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kHalfBytes = 2, kFloatBytes = 4;
+constexpr uint32_t kFloatBytes = 4;
 // How often a thread looks, at about a microsecond each: until the blocks give up waiting for others to start, and
 // until a block that has started counts as lost, which ends the device.
 constexpr uint32_t kStartLooks = 1u << 14, kLostLooks = 1u << 24;
@@ -113,6 +114,7 @@ class Kernel {
   U64 times(const U64& a, uint32_t factor) { return a * U64{&w_, std::to_string(factor), true, factor}; }
   uint32_t cells() const { return (o_.eights + 1) / 2; }  // of a thread
   uint32_t steps_k() const { return o_.steps_k; }
+  uint32_t size() const { return static_cast<uint32_t>(dtype_size(o_.type)); }
 
   // --- where the block is -------------------------------------------------------------------------------------------
 
@@ -140,9 +142,9 @@ class Kernel {
     memory_ = ptx::aligned_memory(w_);
     sums_memory_ = memory_ + weight_bytes();
   }
-  uint32_t weight_bytes() const {
-    return o_.alone ? 0 : (steps_k() - o_.held) * o_.gates() * Persistent::kWarps * kFragmentBytes;
-  }
+  uint32_t weight_bytes() const { return o_.alone ? 0 : (steps_k() - o_.held) * step_bytes() * Persistent::kWarps; }
+  // Of a warp's weights for a step of k.
+  uint32_t step_bytes() const { return o_.gates() * o_.parts() * kFragmentBytes; }
   uint32_t warp_sums() const { return o_.sequences() * o_.sums_row() * kFloatBytes; }
 
   // --- the start ----------------------------------------------------------------------------------------------------
@@ -192,25 +194,52 @@ class Kernel {
     for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
       for (uint32_t half = 0; half < 2; ++half) {
         const U32 row = (direction_ * o_.gates() + gate) * hidden_ + unit + half * 8;
-        rows_.push_back(w_.variable(r_ + multiply_wide(row, hidden_ * kHalfBytes) + widen(column * kHalfBytes)));
+        rows_.push_back(w_.variable(r_ + multiply_wide(row, hidden_ * size()) + widen(column * size())));
       }
     }
   }
-  std::array<U32, 4> loaded_fragment(uint32_t gate, uint32_t step) {
+  // The numbers of a fragment, or those of each of its parts.
+  using Fragment = std::vector<std::array<U32, 4>>;
+  Fragment loaded_fragment(uint32_t gate, uint32_t step) {
     const Pred column = (first_step_k_ << 4) + (in_four_ << 2) + step * 16 < hidden_;
+    if (o_.type == TUFF_F32) return loaded_parts(gate, step, column);
     std::array<U32, 4> words;
     for (U32& word : words) word = w_.variable(w_.constant(0));
     for (uint32_t half = 0; half < 2; ++half) {
       w_.emit(if_true(column && row_exists_[half]), "ld.global.nc.v2.u32 {{{}, {}}}, [{}+{}];", words[half].text,
-              words[half + 2].text, rows_[2 * gate + half].text, step * 16 * kHalfBytes);
+              words[half + 2].text, rows_[2 * gate + half].text, step * 16 * size());
     }
-    return words;
+    return {words};
   }
-  U32 fragments_memory() {
-    return memory_ + (warp_ * ((steps_k() - o_.held) * o_.gates() * kFragmentBytes) + (lane_ << 4));
+  Fragment loaded_parts(uint32_t gate, uint32_t step, const Pred& column) {
+    Fragment parts(o_.parts());
+    for (uint32_t half = 0; half < 2; ++half) {
+      std::array<U32, 4> words;
+      for (U32& word : words) word = w_.variable(w_.constant(0));
+      w_.emit(if_true(column && row_exists_[half]), "ld.global.nc.v4.u32 {{{}, {}, {}, {}}}, [{}+{}];", words[0].text,
+              words[1].text, words[2].text, words[3].text, rows_[2 * gate + half].text, step * 16 * size());
+      for (uint32_t pair = 0; pair < 2; ++pair) {
+        const std::array<U32, 3> of_pair = parts_of(words[2 * pair], words[2 * pair + 1]);
+        for (uint32_t part = 0; part < o_.parts(); ++part) parts[part][half + 2 * pair] = of_pair[part];
+      }
+    }
+    return parts;
   }
+  // Two f32 as the sums of three pairs of bf16 each: the upper half of the number, so that it stays finite, and twice
+  // what is left, rounded. Nothing is left of infinities and NaN.
+  std::array<U32, 3> parts_of(const U32& a, const U32& b) {
+    const auto rest_of = [&](const U32& x) {
+      const F32 rest = F32{&w_, x.text} - F32{&w_, (x & 0xffff0000u).text};
+      return select(rest == rest, rest, constant(0));
+    };
+    const F32 low = rest_of(a), high = rest_of(b);
+    const U32 middle = ptx::packed_pair(TUFF_BF16, low, high);
+    const F32 last_low = low - F32{&w_, (middle << 16).text}, last_high = high - F32{&w_, (middle & 0xffff0000u).text};
+    return {permuted(a, b, "0x7632"), middle, ptx::packed_pair(TUFF_BF16, last_low, last_high)};
+  }
+  U32 fragments_memory() { return memory_ + (warp_ * ((steps_k() - o_.held) * step_bytes()) + (lane_ << 4)); }
   uint32_t fragment_at(uint32_t gate, uint32_t step) const {
-    return ((step - o_.held) * o_.gates() + gate) * kFragmentBytes;
+    return (step - o_.held) * step_bytes() + gate * o_.parts() * kFragmentBytes;
   }
   // Each thread keeps what it will multiply itself.
   void keep_weights() {
@@ -218,24 +247,31 @@ class Kernel {
     fragments_ = w_.variable(fragments_memory());
     for (uint32_t step = 0; step < steps_k(); ++step) {
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
-        const std::array<U32, 4> words = loaded_fragment(gate, step);
+        const Fragment parts = loaded_fragment(gate, step);
         if (step < o_.held) {
-          held_.push_back(words);
-        } else {
-          w_.emit("st.shared.v4.u32 [{}+{}], {{{}, {}, {}, {}}};", fragments_.text, fragment_at(gate, step),
-                  words[0].text, words[1].text, words[2].text, words[3].text);
+          held_.push_back(parts);
+          continue;
+        }
+        for (uint32_t part = 0; part < o_.parts(); ++part) {
+          const std::array<U32, 4>& words = parts[part];
+          w_.emit("st.shared.v4.u32 [{}+{}], {{{}, {}, {}, {}}};", fragments_.text,
+                  fragment_at(gate, step) + part * kFragmentBytes, words[0].text, words[1].text, words[2].text,
+                  words[3].text);
         }
       }
     }
   }
-  std::array<U32, 4> fragment(uint32_t gate, uint32_t step) {
+  Fragment fragment(uint32_t gate, uint32_t step) {
     if (o_.alone) return loaded_fragment(gate, step);
     if (step < o_.held) return held_[step * o_.gates() + gate];
-    std::array<U32, 4> words;
-    for (U32& word : words) word = w_.make<Type::u32>();
-    w_.emit("ld.shared.v4.u32 {{{}, {}, {}, {}}}, [{}+{}];", words[0].text, words[1].text, words[2].text, words[3].text,
-            fragments_.text, fragment_at(gate, step));
-    return words;
+    Fragment parts(o_.parts());
+    for (uint32_t part = 0; part < o_.parts(); ++part) {
+      for (U32& word : parts[part]) word = w_.make<Type::u32>();
+      w_.emit("ld.shared.v4.u32 {{{}, {}, {}, {}}}, [{}+{}];", parts[part][0].text, parts[part][1].text,
+              parts[part][2].text, parts[part][3].text, fragments_.text,
+              fragment_at(gate, step) + part * kFragmentBytes);
+    }
+    return parts;
   }
 
   void load_states(uint32_t step) {
@@ -300,6 +336,27 @@ class Kernel {
       coming_.push_back(words);
     }
   }
+  // The high and the low parts of states.
+  void multiply_halves(const std::vector<Fragment>& weights, uint32_t eight, const std::array<U32, 4>& words) {
+    for (const char* const order : {"0x5410", "0x7632"}) {
+      const U32 b0 = permuted(words[0], words[1], order), b1 = permuted(words[2], words[3], order);
+      for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
+        ptx::multiply_16x8(o_.type, &sums_[(gate * o_.eights + eight) * 4], weights[gate][0], b0, b1);
+      }
+    }
+  }
+  // Of the nine products of three parts those whose parts' numbers are at most 2 together, the smallest first.
+  void multiply_parts(const std::vector<Fragment>& weights, uint32_t eight, const std::array<U32, 4>& words) {
+    const std::array<U32, 3> b0 = parts_of(words[0], words[1]), b1 = parts_of(words[2], words[3]);
+    for (uint32_t both = 3; both-- > 0;) {
+      for (uint32_t part = 0; part <= both; ++part) {
+        for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
+          ptx::multiply_16x8(TUFF_BF16, &sums_[(gate * o_.eights + eight) * 4], weights[gate][both - part], b0[part],
+                             b1[part]);
+        }
+      }
+    }
+  }
   void multiply() {
     for (const F32& sum : sums_) w_.assign(sum, constant(0));
     load_states(0);
@@ -308,17 +365,12 @@ class Kernel {
     if (waits_first) wait_for_states(0, 1);
     for (uint32_t step = 1; step < o_.ahead(); ++step) load_states(step);
     for (uint32_t step = 0; step < steps_k(); ++step) {
-      std::vector<std::array<U32, 4>> weights;
+      std::vector<Fragment> weights;
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) weights.push_back(fragment(gate, step));
       if (!o_.alone && (step != 0 || !waits_first)) wait_for_states(step, std::min(step + o_.ahead(), steps_k()));
       for (uint32_t eight = 0; eight < o_.eights; ++eight) {
         const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
-        for (const char* const order : {"0x5410", "0x7632"}) {  // the high parts, the low parts
-          const U32 b0 = permuted(words[0], words[1], order), b1 = permuted(words[2], words[3], order);
-          for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
-            ptx::multiply_16x8(o_.type, &sums_[(gate * o_.eights + eight) * 4], weights[gate], b0, b1);
-          }
-        }
+        o_.type == TUFF_F32 ? multiply_parts(weights, eight, words) : multiply_halves(weights, eight, words);
       }
       if (step + o_.ahead() < steps_k()) load_states(step + o_.ahead());
     }
@@ -366,7 +418,7 @@ class Kernel {
                         kFloatBytes);
     if (o_.output) {
       const U64 of_sequence = widen(sequence) * parameter64(offsetof(Push, y_batch));
-      cell.y = y_ + times(of_direction64(offsetof(Push, y_at)) + of_sequence + widen(j), kHalfBytes);
+      cell.y = y_ + times(of_direction64(offsetof(Push, y_at)) + of_sequence + widen(j), size());
     }
     find_state(cell);
     cell.shared_with_others = states_ + widen(((slice_ * o_.sequences() + cell.column) * 16 + unit) * 4);
@@ -391,7 +443,7 @@ class Kernel {
       for (uint32_t which = 0; which < 3; ++which) {
         const U32 at = (direction_ * 3 + which) * hidden_ + j;
         cell.peepholes[which] =
-            ptx::load_element(o_.type, peepholes_ + multiply_wide(at, w_.constant(kHalfBytes)), 0, &cell.exists);
+            ptx::load_element(o_.type, peepholes_ + multiply_wide(at, w_.constant(size())), 0, &cell.exists);
       }
     }
     if (o_.lengths) {
@@ -413,6 +465,11 @@ class Kernel {
   // h as two numbers in a word, in the buffer that this offset leads to.
   void share(const Cell& cell, const U64& buffer) {
     const F32& h = cell.h_value;
+    if (o_.type == TUFF_F32) {
+      // Of all NaN one that is no unwritten word.
+      const U32 bits = select(h == h, U32{&w_, h.text}, w_.constant(0x7fffffff));
+      return set_word(cell, buffer, select(cell.exists, bits, w_.constant(0)));
+    }
     const B16 high = ptx::halves_of(ptx::packed_pair(o_.type, h, h))[0];
     const F32 back = w_.make<Type::f32>();
     if (o_.type == TUFF_F16) {
@@ -480,8 +537,12 @@ class Kernel {
   void store_output(const Cell& cell, const Pred& runs) {
     if (!o_.output) return;
     const F32 value = select(runs, cell.h_value, constant(0));
-    const B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, value, value))[0];
     const U64 at = o_.alone ? cell.y + y_offset_ : cell.y;
+    if (o_.type == TUFF_F32) {
+      w_.emit(if_true(cell.exists), "st.global.f32 [{}], {};", at.text, value.text);
+      return;
+    }
+    const B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, value, value))[0];
     w_.emit(if_true(cell.exists), "st.global.b16 [{}], {};", at.text, rounded.text);
   }
 
@@ -496,7 +557,7 @@ class Kernel {
     const U64 zero{&w_, "0", true, 0};
     if (o_.alone) x_offset_ = w_.variable(zero), y_offset_ = w_.variable(zero);
     x_step_ = w_.variable(times(of_direction64(offsetof(Push, x_step)), kFloatBytes));
-    y_step_ = w_.variable(times(of_direction64(offsetof(Push, y_step)), kHalfBytes));
+    y_step_ = w_.variable(times(of_direction64(offsetof(Push, y_step)), size()));
     steps_ = parameter(offsetof(Push, steps));
   }
   void next_step() {
@@ -613,7 +674,8 @@ class Kernel {
   U32 memory_, sums_memory_, fragments_;
   std::vector<U64> rows_;
   std::array<Pred, 2> row_exists_;
-  std::vector<std::array<U32, 4>> held_, coming_;
+  std::vector<Fragment> held_;
+  std::vector<std::array<U32, 4>> coming_;
   std::vector<F32> sums_;
   Pred runs_;
   U32 step_, steps_, t_, t_step_;
@@ -626,14 +688,14 @@ NativeKernel write_persistent(const KernelRequest& request) {
 }
 
 constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kHalves[] = {{TUFF_F16, TUFF_BF16}};
+constexpr LegalRange kFloats[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kCells[] = {{TUFF_RNN_CELL_LSTM, TUFF_RNN_CELL_TANH}};
 constexpr LegalRange kEights[] = {{1, 2}, {4, 4}};
 constexpr LegalRange kSteps[] = {{1, Persistent::kMaxSteps}};
 constexpr LegalRange kHeld[] = {{0, Persistent::kMaxSteps}};
 constexpr DefineInfo kDefines[] = {{"ALONE", kFlag},    {"BIAS", kFlag},      {"CELL", kCells},    {"CLIP", kFlag},
                                    {"EIGHTS", kEights}, {"HELD", kHeld},      {"LENGTHS", kFlag},  {"ONNX", kFlag},
-                                   {"OUTPUT", kFlag},   {"PEEPHOLES", kFlag}, {"STEPS_K", kSteps}, {"TYPE", kHalves},
+                                   {"OUTPUT", kFlag},   {"PEEPHOLES", kFlag}, {"STEPS_K", kSteps}, {"TYPE", kFloats},
                                    {"WHOLE", kFlag}};
 
 }  // namespace
@@ -645,14 +707,14 @@ uint32_t Persistent::ahead() const {
 }
 
 uint32_t Persistent::shared_bytes() const {
-  const uint32_t weights = alone ? 0 : (steps_k - held) * gates() * kWarps * kFragmentBytes;
+  const uint32_t weights = alone ? 0 : (steps_k - held) * gates() * parts() * kWarps * kFragmentBytes;
   return weights + kWarps * sequences() * sums_row() * kFloatBytes + ptx::kSharedAlignment;
 }
 
 bool Persistent::legal() const {
   if (held > steps_k || (alone && held != 0) || (peepholes && cell != TUFF_RNN_CELL_LSTM)) return false;
   if (onnx && cell == TUFF_RNN_CELL_TANH) return false;
-  if (held * gates() * 4 > kMostWeights) return false;
+  if (held * parts() * gates() * 4 > kMostWeights) return false;
   return kept_registers() + kLeastAhead <= kMostRegisters && shared_bytes() <= ptx::kSharedBytes;
 }
 

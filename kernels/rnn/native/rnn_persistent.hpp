@@ -10,7 +10,7 @@
 namespace tuff::rnn {
 
 struct Persistent {
-  int32_t type = 0;   // of R, peepholes and y: f16 or bf16
+  int32_t type = 0;   // of R, peepholes and y: f16, bf16 or f32
   int32_t cell = 0;   // TUFF_RNN_CELL_LSTM, _GRU (with linear_before_reset) or _TANH
   bool onnx = false;  // gates are in ONNX's order
   bool bias = false, clip = false, peepholes = false, lengths = false, output = false;
@@ -31,11 +31,12 @@ struct Persistent {
 
   uint32_t gates() const { return cell == TUFF_RNN_CELL_LSTM ? 4 : cell == TUFF_RNN_CELL_GRU ? 3 : 1; }
   uint32_t bias_rows() const { return gates() + (cell == TUFF_RNN_CELL_GRU ? 1 : 0); }
-  uint32_t sequences() const { return 8 * eights; }                          // of a block
-  uint32_t sums_row() const { return gates() * kUnits + 4; }                 // of a sequence in shared memory
-  uint32_t piece_bytes() const { return sequences() * kUnits * 4; }          // of the states of 16 units
-  uint32_t kept_registers() const { return (held + eights) * gates() * 4; }  // of weights and sums
-  uint32_t ahead() const;                                                    // steps of k whose states are on their way
+  uint32_t sequences() const { return 8 * eights; }                  // of a block
+  uint32_t sums_row() const { return gates() * kUnits + 4; }         // of a sequence in shared memory
+  uint32_t piece_bytes() const { return sequences() * kUnits * 4; }  // of the states of 16 units
+  uint32_t parts() const { return type == TUFF_F32 ? 3 : 1; }        // numbers of 16 bits that a weight is the sum of
+  uint32_t kept_registers() const { return (held * parts() + eights) * gates() * 4; }  // of weights and sums
+  uint32_t ahead() const;  // steps of k whose states are on their way
   uint32_t shared_bytes() const;
   // Whether it has room: so many weights in registers, the others in shared memory.
   bool legal() const;

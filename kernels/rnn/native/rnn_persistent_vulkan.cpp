@@ -144,13 +144,12 @@ std::optional<Together> plan_together(const Layer& layer) {
   const DeviceTraits& traits = layer.recorder.traits();
   if (!traits.hopper || refusals.has(0) || forced_variant<"TUFF_RNN_STEPS_VARIANT">() == "separate" || layer.wants_rows)
     return {};
-  if (args.dtype != TUFF_F16 && args.dtype != TUFF_BF16) return {};
   // relu's numbers may exceed f16's, and an LSTM's projection and a GRU's reset state are second products.
   if (args.cell == TUFF_RNN_CELL_RELU || layer.two_parts()) return {};
   if (std::min(args.steps, layer.steps_at_once) < kFewestTogether || args.batch > kMaxIndex ||
       args.hidden_size % 4 != 0)
     return {};
-  if (args.r->offset % 8 != 0) return {};
+  if (args.r->offset % (4 * dtype_size(args.dtype)) != 0) return {};
   Together plan;
   plan.slices = ceil_div(args.hidden_size, Persistent::kUnits);
   if (plan.slices > uint64_t{Persistent::kWarps} * Persistent::kMaxSteps) return {};
