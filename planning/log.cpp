@@ -118,7 +118,13 @@ bool detail::log_enabled(int32_t level) noexcept {
   return level <= log_level.load(std::memory_order_relaxed) && level > TUFF_LOG_OFF;
 }
 
+LogRepeat*& LogRepeat::current() noexcept {
+  constinit static thread_local LogRepeat* call = nullptr;
+  return call;
+}
+
 void log_message(int32_t level, std::string_view message) noexcept {
+  if (level == TUFF_LOG_DISPATCH && !LogRepeat::tells()) return;
   try {
     Log& log = shared_log();
     const std::shared_lock lock(log.mutex);

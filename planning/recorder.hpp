@@ -3,7 +3,8 @@
 // A planner runs with its context's lock held, on checked arguments. It fills in a KernelRequest (which GLSL, with
 // which defines and constants) and a Dispatch (operands, parameters, workgroups) and calls Recorder::dispatch. The
 // recorder finds or builds the pipeline, decides how operands are bound, adds a barrier where byte ranges conflict, and
-// submits when enough work has accumulated. This interface is independent of Vulkan; runtime/vulkan/ implements it.
+// submits when enough work has accumulated. It may run a planner twice for one call, and record at the second time only,
+// so that a call that fails in the middle has no effect. This interface is independent of Vulkan; runtime/vulkan/ implements it.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +37,6 @@ class Recorder {
   virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
-  // Makes what such a dispatch needs, its kernel above all, and records nothing. For operations that change their
-  // operands by several dispatches: if a later one found no memory on the host, the earlier ones would already have
-  // changed them.
-  virtual void prepare(const KernelRequest&, const Dispatch&) {}
-  // Whether that is needed. It is not where a call that fails is undone, as in a graph.
-  virtual bool prepares() const noexcept { return false; }
 
   // Copies `count` rows of `bytes` each with the device's copy command. `pitch` is the distance in bytes between the
   // starts of consecutive rows.

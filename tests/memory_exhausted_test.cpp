@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "support/allocation_count.hpp"
+#include "support/call_table.hpp"
 #include "support/kernel.hpp"
+#include "support/sample.hpp"
 #include "support/stream.hpp"
 #include "support/tensor.hpp"
 
@@ -267,7 +269,7 @@ class LambStep {
 TEST_P(MemoryExhausted, AStepThatFailsChangesNothing) {
   uint64_t allocations = 0;
   std::vector<float> first, second;
-  {
+  for (int i = 0; i < 2; ++i) {  // the first time its kernels may be no files yet, which takes more
     const OwnContext own(GetParam());
     const LambStep step(own);
     first = step.contents();
@@ -301,6 +303,237 @@ TEST_P(MemoryExhausted, AStepThatFailsChangesNothing) {
   }
   EXPECT_GT(failures, 10u);
 }
+
+// Every call of the ABI on operands, in a context that has not made it yet: whichever of its allocations fails, no
+// operand has changed, and the call can be repeated.
+TEST_P(MemoryExhausted, CallsThatFailChangeNothing) {
+  size_t failures = 0;
+  const std::vector<uint64_t> some = {1, 3, 6, 11, 18, 30}, more = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30};
+  for (const uint64_t n : vulkan() ? some : more) {
+    const OwnContext own(GetParam());
+    for (const BufferCall& row : buffer_calls()) {
+      if (!row.has_stream || (vulkan() && !in_sample(row.function, 4))) continue;
+      SCOPED_TRACE(std::string(row.function) + ", allocation " + std::to_string(n));
+      int place = 0;
+      const auto contents = row.contents([&] { return 0.25 * (++place % 7) - 0.5; });
+      std::vector<OwnBuffer> buffers;
+      std::vector<tuff_buffer> operands(kCallBuffers, TUFF_NULL_HANDLE);
+      for (size_t i = 0; i < contents.size(); ++i) {
+        buffers.emplace_back(own, kCallBytes);
+        operands[i] = buffers.back();
+        ASSERT_OK(tuff_copy_htod(own, operands[i], 0, contents[i].data(), contents[i].size()));
+      }
+      ASSERT_OK(tuff_synchronize(own));
+      tuff_status status = TUFF_OK;
+      {
+        const FailingAllocations failing(n);
+        status = row.call(own, operands.data());
+      }
+      if (status == TUFF_OK) continue;
+      ++failures;
+      ASSERT_EQ(status, TUFF_ERROR_OUT_OF_HOST_MEMORY) << last_error();
+      for (size_t i = 0; i < contents.size(); ++i) {
+        EXPECT_TRUE(downloaded<uint8_t>(own, operands[i], contents[i].size()) == contents[i]) << row.buffers[i].name;
+      }
+      ASSERT_OK(row.call(own, operands.data())) << "there is memory again";
+    }
+  }
+  EXPECT_GT(failures, 20u);
+}
+
+// A call of many commands that changes what it reads.
+struct LongCall {
+  const char* name;
+  std::vector<std::vector<float>> operands;
+  std::function<tuff_status(tuff_stream stream, const tuff_buffer* operands)> call;
+};
+
+std::vector<float> varied(size_t count) {
+  std::vector<float> all(count);
+  uint32_t state = 1;
+  for (float& x : all) {
+    state = state * 1664525u + 1013904223u;
+    x = static_cast<float>(state >> 8) * 0x1p-23f - 1;
+  }
+  return all;
+}
+
+// Symmetric, and the diagonal is larger than the rest of its row.
+std::vector<float> definite(size_t n) {
+  std::vector<float> all = varied(n * n);
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = 0; j < i; ++j) all[j * n + i] = all[i * n + j];
+    all[i * n + i] = static_cast<float>(n);
+  }
+  return all;
+}
+
+template <typename Desc>
+Desc described() {
+  Desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  return desc;
+}
+
+std::vector<LongCall> factorisations() {
+  constexpr size_t n = 150, k = 40;
+  return {{"cholesky",
+           {definite(n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_cholesky_desc>();
+             desc.triangle = TUFF_TRIANGLE_LOWER, desc.n = n, desc.a = x[0], desc.batch_count = 1;
+             return tuff_cholesky(stream, &desc);
+           }},
+          {"lu",
+           {varied(n * n), varied(n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_lu_desc>();
+             desc.m = desc.n = n, desc.a = x[0], desc.pivots = x[1], desc.batch_count = 1;
+             return tuff_lu(stream, &desc);
+           }},
+          {"qr",
+           {varied(n * n), varied(n * n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_qr_desc>();
+             desc.m = desc.n = n, desc.a = x[0], desc.q = x[1], desc.batch_count = 1;
+             return tuff_qr(stream, &desc);
+           }},
+          {"triangular solve",
+           {definite(n), varied(n * k)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_triangular_solve_desc>();
+             desc.side = TUFF_SIDE_LEFT, desc.triangle = TUFF_TRIANGLE_LOWER, desc.transpose = TUFF_NO_TRANS;
+             desc.m = n, desc.n = k, desc.a = x[0], desc.b = x[1], desc.batch_count = 1;
+             return tuff_triangular_solve(stream, &desc);
+           }},
+          {"solve",
+           {definite(n), std::vector<float>(n, 0), varied(n * k)},  // each row is exchanged with the first
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_lu_solve_desc>();
+             desc.transpose = TUFF_NO_TRANS, desc.n = n, desc.nrhs = k;
+             desc.a = x[0], desc.pivots = x[1], desc.b = x[2], desc.batch_count = 1;
+             return tuff_lu_solve(stream, &desc);
+           }},
+          {"eigh",
+           {definite(k), varied(k), varied(k * k)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_eigh_desc>();
+             desc.triangle = TUFF_TRIANGLE_LOWER, desc.n = k, desc.a = x[0], desc.values = x[1], desc.vectors = x[2];
+             desc.batch_count = 1;
+             return tuff_eigh(stream, &desc);
+           }},
+          {"svd", {varied(2 * k * k), varied(k), varied(2 * k * k)}, [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_svd_desc>();
+             desc.m = 2 * k, desc.n = k, desc.a = x[0], desc.values = x[1], desc.u = x[2], desc.batch_count = 1;
+             return tuff_svd(stream, &desc);
+           }}};
+}
+
+std::vector<LongCall> calls_of_many_elements() {
+  constexpr size_t n = 400'000, rows = 3000;
+  return {{"fft in place",
+           {varied(1 << 17)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_fft_desc>();
+             desc.kind = TUFF_FFT_COMPLEX, desc.rank = 1, desc.shape[0] = 1 << 16, desc.input = desc.output = x[0];
+             return tuff_fft(stream, &desc);
+           }},
+          {"cumsum in place",
+           {varied(n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_scan_desc>();
+             desc.rank = 1, desc.shape[0] = n, desc.input = desc.output = x[0];
+             return tuff_cumsum(stream, &desc);
+           }},
+          {"sort",
+           {varied(n), varied(n), varied(n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_sort_desc>();
+             desc.rank = 1, desc.shape[0] = n, desc.input = x[0], desc.values = x[1], desc.indices = x[2];
+             return tuff_sort(stream, &desc);
+           }},
+          {"scatter in place",
+           {varied(rows * 16), std::vector<float>(rows, 0), varied(rows * 16)},  // all to the first row
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_scatter_desc>();
+             desc.index_type = TUFF_I32, desc.op = TUFF_SCATTER_ADD, desc.rank = 2;
+             desc.shape[0] = rows, desc.shape[1] = 16, desc.count = rows;
+             desc.output = x[0], desc.indices = x[1], desc.updates = x[2];
+             return tuff_scatter(stream, &desc);
+           }},
+          {"fill", {varied(1000)}, [](tuff_stream stream, const tuff_buffer* x) {
+             return tuff_fill(stream, x[0], 5, 3001, "a", 1);  // parts of words at both ends
+           }}};
+}
+
+class WholeCalls : public MemoryExhausted {
+ protected:
+  struct Operands {
+    Operands(tuff_context context, const LongCall& call) {
+      for (const auto& numbers : call.operands) {
+        tensors.emplace_back(context, numbers);
+        handles.push_back(tensors.back());
+      }
+    }
+    void expect(const std::vector<std::vector<float>>& wanted) const {
+      for (size_t i = 0; i < wanted.size(); ++i) expect_same_bits(tensors[i].read(), wanted[i]);
+    }
+    std::vector<Tensor> tensors;
+    std::vector<tuff_buffer> handles;
+  };
+
+  void fail_in_turn(const LongCall& row) {
+    uint64_t allocations = 0;
+    std::vector<std::vector<float>> results;
+    for (int i = 0; i < 2; ++i) {  // the first time its kernels may be no files yet, which takes more
+      const OwnContext own(GetParam());
+      const Operands operands(own, row);
+      ASSERT_OK(tuff_synchronize(own));
+      const uint64_t before = allocation_count();
+      ASSERT_OK(row.call(own, operands.handles.data()));
+      allocations = allocation_count() - before;
+      results.clear();
+      for (const Tensor& tensor : operands.tensors) results.push_back(tensor.read());
+    }
+    const uint64_t step = std::max<uint64_t>(allocations / 5, 1);
+    for (uint64_t n = 1; n <= allocations; n += n + step < allocations ? step : 1 + allocations / 40) {
+      SCOPED_TRACE("allocation " + std::to_string(n) + " of " + std::to_string(allocations));
+      const OwnContext own(GetParam());
+      const Operands operands(own, row);
+      ASSERT_OK(tuff_synchronize(own));
+      tuff_status status = TUFF_OK;
+      {
+        const FailingAllocations failing(n);
+        status = row.call(own, operands.handles.data());
+      }
+      if (status != TUFF_OK) {
+        ++failures_;
+        ASSERT_EQ(status, TUFF_ERROR_OUT_OF_HOST_MEMORY) << last_error();
+        operands.expect(row.operands);
+        ASSERT_OK(row.call(own, operands.handles.data())) << "there is memory again";
+      }
+      operands.expect(results);
+      if (HasFatalFailure()) return;
+    }
+  }
+  void fail_in_turn(const std::vector<LongCall>& rows) {
+    if (!vulkan()) GTEST_SKIP() << "on the host a call is one function";
+    for (const LongCall& row : rows) {
+      if (!in_sample(row.name, 3)) continue;
+      SCOPED_TRACE(row.name);
+      fail_in_turn(row);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(failures_, 0u);
+  }
+
+ private:
+  size_t failures_ = 0;
+};
+
+TEST_P(WholeCalls, FactorisationsThatFailChangeNothing) { fail_in_turn(factorisations()); }
+TEST_P(WholeCalls, CallsOfManyElementsThatFailChangeNothing) { fail_in_turn(calls_of_many_elements()); }
 
 // --- siblings ------------------------------------------------------------------------------------------------------
 
@@ -338,6 +571,7 @@ TEST_P(MemoryExhausted, DestroyingNeedsNone) {
   expect_gone("view", tuff_free, made);
 }
 TUFF_ON_BACKENDS(MemoryExhausted);
+TUFF_ON_BACKENDS(WholeCalls);
 
 }  // namespace
 }  // namespace tuff_test::memory_exhausted_test

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/prepared_recording.hpp"
 #include "kernels/common/row_plan.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "planning/forced_variant.hpp"
@@ -29,7 +28,8 @@ inline Parts parts_of(uint64_t images, uint64_t of_image, uint64_t sets, uint64_
   return {images * of_image, of_image, sets * of_image, cuts, size, last, images * sets * of_image};
 }
 
-struct Task : PreparedRecording {
+struct Task {
+  Recorder& recorder;
   const char* name;
   int32_t dtype, weight_type;
   bool centred, by_channel;                 // by_channel: batch norm
@@ -39,7 +39,7 @@ struct Task : PreparedRecording {
   StreamDevice device;
 
   Task(Recorder& to, const char* label, int32_t type, int32_t of_weights)
-      : PreparedRecording(to),
+      : recorder(to),
         name(label),
         dtype(type),
         weight_type(of_weights),

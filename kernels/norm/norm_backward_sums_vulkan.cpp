@@ -90,7 +90,7 @@ void record_line_moments(const Task& task, const Lines& lines, const Buffer& mom
         .work(static_cast<double>(bytes), 5.0 * static_cast<double>(piece.rows * piece.extent));
     log(TUFF_LOG_DISPATCH, "{} {} lines={} extent={}: moments, {} segments of {}, {} lanes", task.name,
         dtype_name(task.dtype), piece.rows, piece.extent, piece.segments, lines.cut.size, lanes);
-    task.send(kernel, dispatch);
+    task.recorder.dispatch(kernel, dispatch);
   });
 }
 
@@ -135,7 +135,7 @@ void record_line_sums(const Task& task, const Lines& lines, const Buffer& statis
         .work(2.0 * static_cast<double>(bytes), 8.0 * static_cast<double>(piece.rows * piece.extent));
     log(TUFF_LOG_DISPATCH, "{} {} lines={} extent={}: sums, {} segments of {}, {} lanes of {}", task.name,
         dtype_name(task.dtype), piece.rows, piece.extent, piece.segments, lines.cut.size, lanes, task.device.workgroup);
-    task.send(kernel, dispatch);
+    task.recorder.dispatch(kernel, dispatch);
   });
 }
 
@@ -200,7 +200,7 @@ void record_columns(const Task& task, const Chunks& chunks, bool moments, const 
         .work(2.0 * static_cast<double>(rows * row), 8.0 * static_cast<double>(rows * task.channels));
     log(TUFF_LOG_DISPATCH, "{} {} rows={} columns={}: {}, {} chunks of {}, {} lanes", task.name, dtype_name(task.dtype),
         rows, task.channels, moments ? "moments" : "column sums", count, chunks.rows, workgroup);
-    task.send(kernel, dispatch);
+    task.recorder.dispatch(kernel, dispatch);
   }
 }
 

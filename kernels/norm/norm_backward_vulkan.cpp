@@ -85,7 +85,7 @@ void record_merge(const Task& task, const Parts& parts, const Buffer* moments, c
       .work(16.0 * static_cast<double>(parts.all + task.sets()), 40.0 * static_cast<double>(parts.all + task.sets()));
   log(TUFF_LOG_DISPATCH, "{} {} sets={}: statistics of {} parts each, {} lanes of {}", task.name,
       dtype_name(task.dtype), task.sets(), parts.of_set, lanes, device.workgroup);
-  task.send(kernel, dispatch);
+  task.recorder.dispatch(kernel, dispatch);
 }
 
 // Sums of parts for `sets` sets: the means of each, or the gradients by weight and bias of each channel.
@@ -126,7 +126,7 @@ void record_finish(const Task& task, const Parts& parts, uint64_t sets, const Bu
       .work(8.0 * static_cast<double>(parts.all), 4.0 * static_cast<double>(parts.all));
   log(TUFF_LOG_DISPATCH, "{} {} sets={}: {} of {} parts each, {} lanes", task.name, dtype_name(task.dtype), sets,
       means != nullptr ? "means" : "gradients by weights", parts.of_set, columns * slices);
-  task.send(kernel, dispatch);
+  task.recorder.dispatch(kernel, dispatch);
 }
 
 // ---- elements --------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ void record_apply(const Task& task, const Apply& apply, const Buffer& statistics
               12.0 * static_cast<double>(count));
     log(TUFF_LOG_DISPATCH, "{} {} n={} inner={} channels={}: {} lanes, {} blocks each", task.name,
         dtype_name(task.dtype), count, task.inner, task.channels, device.workgroup, run);
-    task.send(kernel, dispatch);
+    task.recorder.dispatch(kernel, dispatch);
   }
 }
 
@@ -263,7 +263,7 @@ void record_register_rows(const Task& task, const Teams& teams, const Buffer* of
         .work(3.0 * static_cast<double>(bytes), 20.0 * static_cast<double>(rows * task.channels));
     log(TUFF_LOG_DISPATCH, "{} {} rows={} extent={}: in registers, {} lanes of {}, {} blocks each, {} teams", task.name,
         dtype_name(task.dtype), rows, task.channels, teams.lanes, task.device.workgroup, teams.blocks, teams.count);
-    task.send(kernel, dispatch);
+    task.recorder.dispatch(kernel, dispatch);
   }
 }
 
@@ -354,12 +354,10 @@ void record_in_registers(Task& task, const NormBackwardArgs& args, const Teams& 
   const bool of_weights = wants_weights(args);
   const Parts parts = parts_of_columns(teams.count * teams.pieces, task.channels);
   const Buffer* const sums = of_weights ? &task.recorder.scratch(parts.all * 8) : nullptr;
-  task.record(of_weights || teams.pieces > 1, [&] {
-    record_register_rows(task, teams, args.input_gradient, sums);
-    if (of_weights) {
-      record_finish(task, parts, task.channels, sums, nullptr, args.weight_gradient, args.bias_gradient);
-    }
-  });
+  record_register_rows(task, teams, args.input_gradient, sums);
+  if (of_weights) {
+    record_finish(task, parts, task.channels, sums, nullptr, args.weight_gradient, args.bias_gradient);
+  }
 }
 
 void record_in_passes(Task& task, const NormBackwardArgs& args) {
@@ -373,22 +371,20 @@ void record_in_passes(Task& task, const NormBackwardArgs& args) {
                                {&sums, plan.line_parts * 8},
                                {&column_sums, plan.column_parts * 8},
                                {&means, of_sets ? task.sets() * 8 : 0}});
-  task.record(args.input_gradient != nullptr && (of_weights || task.elements() > task.device.piece), [&] {
-    if (!given) record_moments(task, moments, found);
-    record_merge(task, moments.parts, given ? nullptr : &found, statistics,
-                 {args.statistics_type, args.mean, args.variance, given, nullptr, nullptr, 0});
-    if (plan.by_lines) record_line_sums(task, plan.lines, statistics, sums);
-    if (plan.by_columns) record_columns(task, plan.chunks, false, &statistics, column_sums);
-    if (of_sets) {
-      record_finish(task, plan.of_sets, task.sets(), plan.by_lines ? &sums : &column_sums, &means, nullptr, nullptr);
-    }
-    if (of_weights) {
-      record_finish(task, plan.of_weights, task.channels, plan.by_columns ? &column_sums : &sums, nullptr,
-                    args.weight_gradient, args.bias_gradient);
-    }
-    if (args.input_gradient == nullptr) return;
-    record_apply(task, {false, args.frozen != 0, nullptr, of_sets ? &means : nullptr, args.input_gradient}, statistics);
-  });
+  if (!given) record_moments(task, moments, found);
+  record_merge(task, moments.parts, given ? nullptr : &found, statistics,
+               {args.statistics_type, args.mean, args.variance, given, nullptr, nullptr, 0});
+  if (plan.by_lines) record_line_sums(task, plan.lines, statistics, sums);
+  if (plan.by_columns) record_columns(task, plan.chunks, false, &statistics, column_sums);
+  if (of_sets) {
+    record_finish(task, plan.of_sets, task.sets(), plan.by_lines ? &sums : &column_sums, &means, nullptr, nullptr);
+  }
+  if (of_weights) {
+    record_finish(task, plan.of_weights, task.channels, plan.by_columns ? &column_sums : &sums, nullptr,
+                  args.weight_gradient, args.bias_gradient);
+  }
+  if (args.input_gradient == nullptr) return;
+  record_apply(task, {false, args.frozen != 0, nullptr, of_sets ? &means : nullptr, args.input_gradient}, statistics);
 }
 
 }  // namespace
@@ -420,14 +416,10 @@ void record_batch_norm_training(Recorder& recorder, const BatchNormTrainingArgs&
   Buffer found{}, statistics{};
   take_scratch(recorder, {{&found, moments.parts.all * 16}, {&statistics, task.sets() * 16}});
   const Apply apply{true, false, args.bias, nullptr, args.output};
-  const bool stores = args.mean != nullptr || args.variance != nullptr || args.running_mean != nullptr ||
-                      args.running_variance != nullptr;
-  task.record(args.output != nullptr && (stores || task.elements() > task.device.piece), [&] {
-    record_moments(task, moments, found);
-    record_merge(task, moments.parts, &found, statistics,
-                 {TUFF_F32, args.mean, args.variance, false, args.running_mean, args.running_variance, args.momentum});
-    if (args.output != nullptr) record_apply(task, apply, statistics);
-  });
+  record_moments(task, moments, found);
+  record_merge(task, moments.parts, &found, statistics,
+               {TUFF_F32, args.mean, args.variance, false, args.running_mean, args.running_variance, args.momentum});
+  if (args.output != nullptr) record_apply(task, apply, statistics);
 }
 
 }  // namespace tuff

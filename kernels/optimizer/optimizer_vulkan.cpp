@@ -9,7 +9,6 @@
 #include <string>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/prepared_recording.hpp"
 #include "kernels/common/scratch_parts.hpp"
 #include "kernels/optimizer/optimizer.hpp"
 #include "kernels/optimizer/tensor_list.hpp"
@@ -45,7 +44,8 @@ Numbers numbers_of(const OptimizerArgs& args) {
   return numbers;
 }
 
-struct Task : PreparedRecording {
+struct Task {
+  Recorder& recorder;
   const OptimizerArgs& args;
   StreamDevice device;
   TensorList list;
@@ -74,7 +74,7 @@ void record_state(const Task& task) {
   optimizer::add_number(dispatch, args.gradient_factor, Access::read);
   optimizer::add_number(dispatch, args.skip, Access::read);
   dispatch.operand(&task.state, 0, kStateBytes, Access::write).push(push).groups(1).work(kStateBytes, kFlops);
-  task.send(kernel, dispatch);
+  task.recorder.dispatch(kernel, dispatch);
 }
 
 void record_step(const Task& task, const Piece& piece, Pass pass) {
@@ -146,11 +146,10 @@ void record_step(const Task& task, const Piece& piece, Pass pass) {
       .groups_linear(piece.groups, task.recorder.traits())
       .work(elements * static_cast<double>(moved), elements * kFlops);
   define_each(kernel, dispatch);
-  if (!task.prepares())
-    log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
-        dtype_name(args.dtype), part.count, task.list.elements(piece), piece.groups, task.device.workgroup,
-        task.list.run());
-  task.send(kernel, dispatch);
+  log(TUFF_LOG_DISPATCH, "optimizer_step {}: {} tensors of {} elements, {} workgroups of {} lanes, {} blocks each",
+      dtype_name(args.dtype), part.count, task.list.elements(piece), piece.groups, task.device.workgroup,
+      task.list.run());
+  task.recorder.dispatch(kernel, dispatch);
 }
 
 // The ratios of a part's tensors.
@@ -171,7 +170,7 @@ void record_ratio(const Task& task, const Part& part) {
       .push(push)
       .groups_linear(part.count, task.recorder.traits())
       .work(static_cast<double>(bytes), static_cast<double>(bytes));
-  task.send(kernel, dispatch);
+  task.recorder.dispatch(kernel, dispatch);
 }
 
 }  // namespace
@@ -185,7 +184,7 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
   };
   const bool has_state =
       args.steps != nullptr || args.rate_factor != nullptr || args.gradient_factor != nullptr || args.skip != nullptr;
-  Task task{PreparedRecording(recorder),
+  Task task{recorder,
             args,
             device,
             TensorList(traits, device, args.sizes, 4 * block_parts(args.dtype),
@@ -208,16 +207,14 @@ void record_optimizer(Recorder& recorder, const OptimizerArgs& args) {
     task.sums = part_of(scratch, sums, sum_bytes);
     task.ratios = part_of(scratch, ratios, ratio_bytes);
   }
-  task.record(has_state || lamb || task.list.pieces() > 1, [&] {
-    if (has_state) record_state(task);
-    if (!lamb) {
-      task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::all); });
-      return;
-    }
-    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::moments); });
-    for (const Part& part : task.list.parts()) record_ratio(task, part);
-    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::parameters); });
-  });
+  if (has_state) record_state(task);
+  if (!lamb) {
+    task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::all); });
+    return;
+  }
+  task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::moments); });
+  for (const Part& part : task.list.parts()) record_ratio(task, part);
+  task.list.for_each_piece([&](const Piece& piece) { record_step(task, piece, Pass::parameters); });
 }
 
 }  // namespace tuff

@@ -189,16 +189,13 @@ bool DeviceRecorder::bind(const KernelRequest& kernel, const Dispatch& dispatch,
   return true;
 }
 
-void DeviceRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
-  BoundDispatch bound;
-  if (bind(kernel, dispatch, bound)) each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
-}
-
 void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
-  BoundDispatch bound;
+  BoundDispatch own;
+  BoundDispatch& bound = place(own);
   if (!bind(kernel, dispatch, bound)) return;
   const uint32_t operands = dispatch.operand_count();
   each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
+  if (rehearses(dispatch)) return;
   if (dispatch.each() != 0) bound.bound[operands] = write_table(dispatch, bound);
   std::memcpy(bound.push.data(), dispatch.push_data(), bound.push_bytes);
   bound.label = dispatch.label();
@@ -223,7 +220,8 @@ void DeviceRecorder::launch(VulkanKernel& kernel, const LaunchArgs& args) {
   base_.device->require_alive();
   if (args.groups[0] == 0 || args.groups[1] == 0 || args.groups[2] == 0) return;
   const KernelInterface& interface = kernel.interface();
-  BoundDispatch bound;
+  BoundDispatch own;
+  BoundDispatch& bound = place(own);
   bound.bases = false;
   bound.kernel = kernel.name().c_str();
   bound.label = args.call != nullptr ? bound.kernel : "kernel";

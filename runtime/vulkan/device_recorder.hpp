@@ -47,7 +47,6 @@ class DeviceRecorder : public Recorder {
   bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept override;
   const TuningTable* tuning() const noexcept override { return base_.tuning; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
-  void prepare(const KernelRequest& kernel, const Dispatch& dispatch) override;
   void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
 
@@ -58,7 +57,9 @@ class DeviceRecorder : public Recorder {
   // A 4-byte pattern; offset and bytes are multiples of 4, relative to the start of the memory.
   void fill_words(const Buffer& dst, uint64_t offset, uint64_t bytes, uint32_t word);
   // At most 3 bytes, which do not fill a word.
-  virtual void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) = 0;
+  // `text`: memory for the pattern, of which each edge has its own. It is made if there is none yet.
+  virtual void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern,
+                         Buffer& text) = 0;
 
   // Returns scratch memory to the pool. The next operation that needs some allocates it again.
   void release_scratch() noexcept {
@@ -74,6 +75,10 @@ class DeviceRecorder : public Recorder {
   virtual void append(const BoundDispatch& dispatch) = 0;
   virtual void append(const BoundCopy& copy) = 0;
   virtual void append(const BoundFill& fill) = 0;
+  // Where a dispatch is put together.
+  virtual BoundDispatch& place(BoundDispatch& own) noexcept { return own; }
+  // Whether this dispatch, for which all but its tables is there, is not to be recorded. Then its tables are made.
+  virtual bool rehearses(const Dispatch&) { return false; }
   // Called after each command, with a rough guess of how long the device needs for it.
   virtual void appended(double seconds) = 0;
   virtual void launched(VulkanKernel& kernel) = 0;

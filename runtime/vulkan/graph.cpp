@@ -154,8 +154,9 @@ const Buffer& GraphRecorder::parameters(const void* data, uint32_t bytes) {
   return parameters_;
 }
 
-void GraphRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const Buffer text = host_written(4);
+void GraphRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern,
+                              Buffer& text) {
+  text = host_written(4);
   std::memcpy(text.host<std::byte>(), pattern, bytes);
   copy("fill", dst, offset, text, 0, bytes);
 }

@@ -47,7 +47,7 @@ class GraphRecorder final : public DeviceRecorder {
 
   const Buffer& parameters(const void* data, uint32_t bytes) override;
   bool holds(const Probe& probe) override { return stream_.holds(probe); }
-  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
+  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern, Buffer& text) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
   // For undoing a failed call: all that it leaves behind is memory that the graph keeps alive.

@@ -93,6 +93,7 @@ class KernelCache {
     uint64_t compiled = 0, disk_hits = 0, pipelines = 0, hits = 0, prewarmed = 0, to_prewarm = 0, live = 0, evicted = 0;
   };
   Counters counters() const noexcept;
+  uint64_t evicted() const noexcept { return evicted_; }
 
  private:
   // Half a kilobyte, so look-ups use a view; a key is copied only when it is stored.

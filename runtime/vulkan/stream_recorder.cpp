@@ -82,6 +82,7 @@ void StreamRecorder::open(CommandRing& ring) {
 }
 
 uint64_t StreamRecorder::submit(bool for_host) {
+  calls_.submitting();
   if (for_host && writer_.hidden_from_host()) open(*ring_);
   if (!recording_ && !closed_) {
     if (waits_.empty()) return submitted();
@@ -222,13 +223,98 @@ void StreamRecorder::filled(const Buffer& buffer) {
   static_cast<VulkanAllocation&>(*buffer.allocation).filled = last();
 }
 
+uint64_t StreamRecorder::signature_of_held() const noexcept {
+  switch (held_) {
+    case Held::dispatch: return WholeCalls::signature(held_dispatch_);
+    case Held::copy: return WholeCalls::signature(held_copy_);
+    case Held::fill: break;
+  }
+  return WholeCalls::signature(held_fill_);
+}
+
+void StreamRecorder::record_held() {
+  calls_.record();
+  switch (held_) {
+    case Held::dispatch: record(held_dispatch_); break;
+    case Held::copy: append_copy(held_copy_, compute_); break;
+    case Held::fill: record(held_fill_); break;
+  }
+  appended(held_seconds_);
+}
+
+template <typename Command>
+bool StreamRecorder::withholds(const Command& command, Command& held) {
+  using Pass = WholeCalls::Pass;
+  if (calls_.pass() == Pass::none || calls_.pass() == Pass::recording) return false;
+  open(compute_);
+  const bool known = calls_.pass() == Pass::held &&
+                     calls_.knows(signature_of_held(), WholeCalls::signature(command), base_.kernels.evicted());
+  if (known) {
+    record_held();
+    return false;
+  }
+  // What the command uses is in use until the next submission has finished, even if nothing is recorded.
+  tables_.recorded(current_submission());
+  if (calls_.pass() != Pass::first) {
+    calls_.rehearse();
+  } else {
+    if (&command != &held) held = command;
+    held_ = std::is_same_v<Command, BoundDispatch> ? Held::dispatch
+            : std::is_same_v<Command, BoundCopy>   ? Held::copy
+                                                   : Held::fill;
+    calls_.hold();
+  }
+  return true;
+}
+
 void StreamRecorder::append(const BoundDispatch& dispatch) {
+  if (withholds(dispatch, held_dispatch_)) return;
   open(compute_);
   // What was open may have been submitted since table_memory() gave it.
   tables_.recorded(current_submission());
+  record(dispatch);
+}
+
+void StreamRecorder::append(const BoundCopy& copy) {
+  if (!withholds(copy, held_copy_)) append_copy(copy, compute_);
+}
+
+void StreamRecorder::append(const BoundFill& fill) {
+  if (withholds(fill, held_fill_)) return;
+  open(compute_);
+  record(fill);
+}
+
+void StreamRecorder::make_tables() {
+  for (OperandTables::Piece& piece : tables_.pieces()) {
+    if (piece.buffer.allocation == nullptr) piece.buffer = new_host_written(OperandTables::kPieceBytes);
+  }
+}
+
+bool StreamRecorder::rehearses(const Dispatch& dispatch) {
+  if (calls_.pass() != WholeCalls::Pass::rehearsal) return false;
+  if (dispatch.each() != 0) make_tables();
+  open(compute_);
+  return true;
+}
+
+void StreamRecorder::WholeCall::repeat() const {
+  if (stream_.tables_.pieces()[0].buffer.allocation != nullptr) stream_.make_tables();
+  stream_.open(stream_.compute_);
+  stream_.calls_.record();
+  log_.repeat();
+}
+
+void StreamRecorder::WholeCall::done() const {
+  if (stream_.calls_.pass() == WholeCalls::Pass::held) stream_.record_held();
+  stream_.calls_.learn();
+}
+
+void StreamRecorder::record(const BoundDispatch& dispatch) {
   const uint64_t barriers_before = writer_.barriers();
   writer_.order(dispatch);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
+    const LogRepeat::Aside aside;
     log(TUFF_LOG_DISPATCH, "{}: {} by {}, {} x {} x {} groups{}", dispatch.label, dispatch.kernel,
         dispatch.addresses ? "addresses" : "descriptors", dispatch.groups[0], dispatch.groups[1], dispatch.groups[2],
         writer_.barriers() != barriers_before ? ", after a barrier" : "");
@@ -251,8 +337,7 @@ void StreamRecorder::append_copy(const BoundCopy& copy, CommandRing& ring) {
   bytes_ += copy.moved();
 }
 
-void StreamRecorder::append(const BoundFill& fill) {
-  open(compute_);
+void StreamRecorder::record(const BoundFill& fill) {
   writer_.order(fill);
   observed([&] { return Command{DeviceSpan::Kind::fill, "fill", static_cast<double>(fill.bytes)}; }, fill);
   bytes_ += static_cast<double>(fill.bytes);
@@ -267,6 +352,8 @@ bool StreamRecorder::has_gathered_enough() {
 }
 
 void StreamRecorder::appended(double seconds) {
+  if (calls_.pass() == WholeCalls::Pass::held) held_seconds_ = seconds;
+  if (calls_.withholds()) return;
   gathered_seconds_ += seconds;
   ++gathered_;
   try {
@@ -290,16 +377,6 @@ Buffer StreamRecorder::table_memory(uint64_t bytes) {
   return tables_.take(bytes);
 }
 
-void StreamRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
-  DeviceRecorder::prepare(kernel, dispatch);
-  if (dispatch.each() != 0) {
-    for (OperandTables::Piece& piece : tables_.pieces()) {
-      if (piece.buffer.allocation == nullptr) piece.buffer = new_host_written(OperandTables::kPieceBytes);
-    }
-  }
-  open(compute_);
-}
-
 const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   if (parameter_slots_.empty()) {
     parameter_slots_.use_memory(new_host_written(ParameterSlots::memory_bytes()));
@@ -318,6 +395,7 @@ bool StreamRecorder::holds(const Probe& probe) {
   for (const RecorderBase::Probed& probed : base_.probed) {
     if (probed.probe == &probe) return probed.holds;
   }
+  const WholeCalls::Aside aside(calls_);
   const bool holds = run_probe(probe, *this, base_.pool, base_.kernels);
   base_.probed.push_back({&probe, holds});
   return holds;
@@ -409,8 +487,9 @@ void StreamRecorder::copy_pinned(const Buffer& dst, uint64_t dst_offset, const B
 }
 
 // Up to three bytes that do not fill a word.
-void StreamRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) {
-  const Buffer text = new_memory(4, MemoryKind::readback);
+void StreamRecorder::fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern,
+                               Buffer& text) {
+  if (text.allocation == nullptr) text = new_memory(4, MemoryKind::readback);
   std::memcpy(text.host<std::byte>(), pattern, bytes);
   copy("fill", dst, offset, text, 0, bytes);
 }

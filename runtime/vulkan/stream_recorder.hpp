@@ -19,6 +19,7 @@
 #include "runtime/vulkan/stream_timeline.hpp"
 #include "runtime/vulkan/submission_waits.hpp"
 #include "runtime/vulkan/transient_memory.hpp"
+#include "runtime/vulkan/whole_calls.hpp"
 
 namespace tuff {
 
@@ -35,10 +36,8 @@ class StreamRecorder final : public DeviceRecorder {
   StreamRecorder& operator=(const StreamRecorder&) = delete;
 
   const Buffer& parameters(const void* data, uint32_t bytes) override;
-  void prepare(const KernelRequest& kernel, const Dispatch& dispatch) override;
-  bool prepares() const noexcept override { return true; }
   bool holds(const Probe& probe) override;
-  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern) override;
+  void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern, Buffer& text) override;
 
   // The staging side of an upload or download is not tracked: its range is fresh.
   void copy_from_staging(const Buffer& dst, uint64_t offset, const MemoryRange& staging, uint64_t bytes);
@@ -54,6 +53,23 @@ class StreamRecorder final : public DeviceRecorder {
   // All of the graph's commands, as if they were recorded here.
   void launch_graph(VulkanGraph& graph);
   using DeviceRecorder::launch;
+
+  // All the commands of a call, which attempt(*this) sends, or none if it throws. They may be asked for twice.
+  template <typename Attempt>
+  void whole(const Attempt& attempt) {
+    const WholeCall call(*this);
+    attempt(*this);
+    if (calls_.pass() == WholeCalls::Pass::rehearsal) {
+      call.repeat();
+      attempt(*this);
+    }
+    call.done();
+  }
+  // What the context has given up, calls may need again.
+  void release_scratch() noexcept {
+    calls_.forget();
+    DeviceRecorder::release_scratch();
+  }
 
   // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
   // so that one that ends by TIMEOUT has had no effect. `lock` holds the context's lock, and is let go while it waits.
@@ -118,11 +134,39 @@ class StreamRecorder final : public DeviceRecorder {
   void will_use(const Buffer& buffer) override;
   void has_used(const Buffer& buffer) override;
   void append(const BoundDispatch& dispatch) override;
-  void append(const BoundCopy& copy) override { append_copy(copy, compute_); }
+  void append(const BoundCopy& copy) override;
   void append(const BoundFill& fill) override;
+  BoundDispatch& place(BoundDispatch& own) noexcept override {
+    return calls_.pass() == WholeCalls::Pass::first ? *::new (&held_dispatch_) BoundDispatch : own;
+  }
+  bool rehearses(const Dispatch& dispatch) override;
   void appended(double seconds) override;
   void launched(VulkanKernel& kernel) override;
   Buffer table_memory(uint64_t bytes) override;
+
+  // A call, while its commands are asked for.
+  class WholeCall {
+   public:
+    explicit WholeCall(StreamRecorder& stream) noexcept : stream_(stream) { stream.calls_.begin(); }
+    ~WholeCall() { stream_.calls_.end(); }
+    WholeCall(const WholeCall&) = delete;
+    WholeCall& operator=(const WholeCall&) = delete;
+    // All that the call needs is there now: its commands are recorded the next time.
+    void repeat() const;
+    void done() const;
+
+   private:
+    StreamRecorder& stream_;
+    mutable LogRepeat log_;
+  };
+  // Whether the command is not to be recorded now: it is held back, or rehearsed.
+  template <typename Command>
+  bool withholds(const Command& command, Command& held);
+  uint64_t signature_of_held() const noexcept;
+  void record_held();
+  void record(const BoundDispatch& dispatch);
+  void record(const BoundFill& fill);
+  void make_tables();
 
   void mark_completed(uint64_t submission) noexcept { timeline_.mark_completed(submission); }
   void open(CommandRing& ring);
@@ -168,6 +212,13 @@ class StreamRecorder final : public DeviceRecorder {
   double gathered_seconds_ = 0;  // a rough guess of how long they take
   SubmissionWaits waits_;
   std::vector<uint64_t> waited_;  // by stream: up to here nothing has to be waited for again
+  WholeCalls calls_;
+  // A call's first command, while it is held back.
+  enum class Held : uint8_t { dispatch, copy, fill } held_ = Held::dispatch;
+  BoundDispatch held_dispatch_;
+  BoundCopy held_copy_;
+  BoundFill held_fill_;
+  double held_seconds_ = 0;
   ParameterSlots parameter_slots_;
   OperandTables tables_;
   std::unique_ptr<Profiler> kept_profiler_;  // created on first use

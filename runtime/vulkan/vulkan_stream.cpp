@@ -95,7 +95,7 @@ void VulkanStream::record_once(std::unique_lock<Mutex>& lock, const Attempt& att
   backend_.device().require_alive();
   if (capture_ == nullptr) recorder_.make_room(lock);
   if (capture_ == nullptr) {
-    attempt(recorder_);
+    recorder_.whole(attempt);
     add_usage(recorder_.usage().calls, uint64_t{1});
     return;
   }
@@ -164,8 +164,9 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
     }
     return text;
   };
+  Buffer texts[2];
   recorded([&](DeviceRecorder& recorder) {
-    if (head != 0) recorder.fill_edge(dst, offset, head, pattern_at(0).data());
+    if (head != 0) recorder.fill_edge(dst, offset, head, pattern_at(0).data(), texts[0]);
     if (middle != 0) {
       std::array<uint32_t, 4> words;
       std::memcpy(words.data(), pattern_at(head).data(), sizeof words);
@@ -175,7 +176,7 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
         backend_kernels.fill(recorder, dst, offset + head, middle, words);
       }
     }
-    if (tail != 0) recorder.fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data());
+    if (tail != 0) recorder.fill_edge(dst, offset + head + middle, tail, pattern_at(head + middle).data(), texts[1]);
   });
 }
 

@@ -22,6 +22,14 @@ struct Failure {
 // In the order of handle_types().
 enum class Type : uint8_t { context, buffer, stream, kernel, event, graph, expr, op };
 
+// An output of an expression.
+struct Formula {
+  enum class Result : uint8_t { exact, variance, deviation, logarithm };
+  uint32_t reduced = 0;  // the axes that it reduces, as bits
+  Result result = Result::exact;
+  uint32_t correction = 0;
+};
+
 struct Object {
   Type type;
   bool live;
@@ -31,7 +39,7 @@ struct Object {
   int graph = -1;         // for a graph: index in World::graphs
   bool recorded = false;  // for an event
   bool timed = true;
-  uint32_t reduced = 0;  // for an expression: the axes that it reduces, as bits
+  std::vector<Formula> formulas = {};  // of an expression
 };
 
 // A call's reference to the object with this index.

@@ -151,9 +151,22 @@ class Handle:
 
 
 @dataclass
+class Formula:
+    """An expression of tuff.h: inputs with their strides, and outputs with the statements that give them."""
+
+    inputs: list[tuple[str, Type, list[int]]]
+    outputs: list[tuple[str, Type, str]]
+    shape: list[int]
+
+    @property
+    def text(self) -> str:
+        return "; ".join(statement for _, _, statement in self.outputs)
+
+
+@dataclass
 class Case:
     """A call and its expected results. function: a name of tuff.h; arguments: a dictionary of the descriptor's fields,
-    or a list of the arguments after the stream. references: for each library a function that returns the expected
+    or a list of the arguments after the stream; for tuff_expr_run a formula and its operands. references: for each library a function that returns the expected
     outputs as {operand: Near or Bits}."""
 
     function: str
@@ -199,6 +212,6 @@ def oracle(name: str, functions, types=FLOATS, forms=("",), **more):
 
 
 __all__ = [
-    "ALL", "Case", "Draw", "FLOATS", "Handle", "Operand", "Oracle", "ORACLES", "TYPES", "dense", "encode", "decode",
+    "ALL", "Case", "Draw", "FLOATS", "Formula", "Handle", "Operand", "Oracle", "ORACLES", "TYPES", "dense", "encode", "decode",
     "layout_strides", "operand", "oracle", "strided", "types_of",
 ]  # fmt: skip

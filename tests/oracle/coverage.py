@@ -64,8 +64,8 @@ GROUPS = {
     ("sparse_convert", "to_format"): ("tuff_sparse_format",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
-SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Training", "Linear algebra", "Sparse matrices", "Quantisation")
-COMPUTES_NOTHING = ("tuff_batched_gemm_variants",)
+SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Training", "Linear algebra", "Sparse matrices", "Quantisation", "Expressions")
+COMPUTES_NOTHING = ("tuff_batched_gemm_variants", "tuff_expr_create", "tuff_expr_destroy")
 
 
 def _header() -> dict:

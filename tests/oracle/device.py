@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 from tuff import raw  # noqa: E402
 from tuff._abi import FUNCTIONS  # noqa: E402
 
-from case import Case, Draw, Handle  # noqa: E402
+from case import Case, Draw, Formula, Handle  # noqa: E402
 
 
 # Operands that TUFF_NULL_HANDLE omits; for these it cannot also stand for an operand with no elements.
@@ -72,7 +72,10 @@ class Device:
         an element of an output."""
         memory = _Memory(self.context, case, draw)
         try:
-            status = getattr(raw, case.function)(self.context, *_arguments(case, memory.handles))
+            if case.function == "tuff_expr_run":
+                status = self._run_formula(*case.arguments, memory.handles)
+            else:
+                status = getattr(raw, case.function)(self.context, *_arguments(case, memory.handles))
             if status != raw.OK:
                 text = f"{raw.tuff_status_name(status).decode()}: {_message()}"
                 if status == raw.ERROR_UNSUPPORTED and any(part in text for part in case.refusals):
@@ -81,6 +84,33 @@ class Device:
             return memory.outputs()
         finally:
             memory.free()
+
+    def _run_formula(self, formula: Formula, inputs: list[Handle], outputs: list[Handle], handles) -> int:
+        def variables(rows):
+            return (raw.ExprVariable * len(rows))(*(raw.ExprVariable(name.encode(), t.code, 0) for name, t, _ in rows))
+
+        def operands(rows, names, strided):
+            made = (raw.ExprOperand * len(rows))()
+            for one, (_, _, layout), name in zip(made, rows, names):
+                one.buffer, one.strided = handles[name.name], int(strided)
+                if strided:
+                    one.strides[: len(layout)] = layout
+            return made
+
+        desc = raw.ExprDesc(formula=formula.text.encode(), inputs=variables(formula.inputs),
+                            input_count=len(formula.inputs), outputs=variables(formula.outputs),
+                            output_count=len(formula.outputs))  # fmt: skip
+        expr = ctypes.c_uint64()
+        status = raw.tuff_expr_create(self.context, ctypes.byref(desc), ctypes.byref(expr))
+        if status != raw.OK:
+            return status
+        run = raw.ExprRunDesc(rank=len(formula.shape), inputs=operands(formula.inputs, inputs, True),
+                              outputs=operands(formula.outputs, outputs, False), input_count=len(inputs),
+                              output_count=len(outputs))  # fmt: skip
+        run.shape[: len(formula.shape)] = formula.shape
+        status = raw.tuff_expr_run(self.context, expr.value, ctypes.byref(run))
+        raw.tuff_expr_destroy(expr.value)
+        return status
 
 
 def _arguments(case: Case, handles: dict[str, int]) -> list:

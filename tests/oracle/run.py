@@ -26,6 +26,7 @@ from elements import Bits, decode, encode, round_to, ulp  # noqa: E402
 import attention  # noqa: E402, F401
 import convolutions  # noqa: E402, F401
 import elementwise  # noqa: E402, F401
+import expressions  # noqa: E402, F401
 import linalg  # noqa: E402, F401
 import norms  # noqa: E402, F401
 import products  # noqa: E402, F401

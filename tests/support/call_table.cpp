@@ -12,8 +12,9 @@
 namespace tuff_test {
 namespace {
 
-uint64_t result_size;
-unsigned char host_bytes[64];
+// Each thread's own: tests make these calls from several threads at once.
+thread_local uint64_t result_size;
+thread_local unsigned char host_bytes[64];
 
 template <typename T>
 T operation() {
