@@ -37,6 +37,9 @@ class Recorder {
   virtual const TuningTable* tuning() const noexcept { return nullptr; }
 
   virtual void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) = 0;
+  // Makes what such a dispatch needs, its kernel above all, and records nothing. For planners that choose another way if
+  // the driver refuses the kernel.
+  virtual void prepare(const KernelRequest&, const Dispatch&) {}
 
   // Copies `count` rows of `bytes` each with the device's copy command. `pitch` is the distance in bytes between the
   // starts of consecutive rows.

@@ -467,7 +467,7 @@ std::vector<LongCall> calls_of_many_elements() {
            }}};
 }
 
-class WholeCalls : public MemoryExhausted {
+class MemoryWholeCalls : public MemoryExhausted {
  protected:
   struct Operands {
     Operands(tuff_context context, const LongCall& call) {
@@ -532,8 +532,8 @@ class WholeCalls : public MemoryExhausted {
   size_t failures_ = 0;
 };
 
-TEST_P(WholeCalls, FactorisationsThatFailChangeNothing) { fail_in_turn(factorisations()); }
-TEST_P(WholeCalls, CallsOfManyElementsThatFailChangeNothing) { fail_in_turn(calls_of_many_elements()); }
+TEST_P(MemoryWholeCalls, FactorisationsThatFailChangeNothing) { fail_in_turn(factorisations()); }
+TEST_P(MemoryWholeCalls, CallsOfManyElementsThatFailChangeNothing) { fail_in_turn(calls_of_many_elements()); }
 
 // --- siblings ------------------------------------------------------------------------------------------------------
 
@@ -571,7 +571,7 @@ TEST_P(MemoryExhausted, DestroyingNeedsNone) {
   expect_gone("view", tuff_free, made);
 }
 TUFF_ON_BACKENDS(MemoryExhausted);
-TUFF_ON_BACKENDS(WholeCalls);
+TUFF_ON_BACKENDS(MemoryWholeCalls);
 
 }  // namespace
 }  // namespace tuff_test::memory_exhausted_test

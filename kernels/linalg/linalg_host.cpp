@@ -1,9 +1,11 @@
 // Linear algebra on the host: the textbook algorithms, in doubles. Results are rounded to the element type at the end.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "kernels/common/last_writes.hpp"
 #include "kernels/linalg/linalg_host.hpp"
 
 namespace tuff {
@@ -40,6 +42,7 @@ bool exchanges(int32_t pivot, uint64_t row, uint64_t rows) {
 
 void host_cholesky(const CholeskyArgs& args) {
   if (args.n == 0 && args.info == nullptr) return;  // of any number of matrices
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     int32_t info = 0;
     if (args.n != 0) {
@@ -59,21 +62,23 @@ void host_cholesky(const CholeskyArgs& args) {
             result(upper ? j : i, upper ? i : j) = l(i, j);
           }
         }
-        store<T>(result, args.a, matrix, args.n, args.n);
+        writes.add([&args, matrix, result = std::move(result)] { store<T>(result, args.a, matrix, args.n, args.n); });
       });
     }
-    if (args.info != nullptr) args.info->host<int32_t>()[matrix] = info;
+    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
   }
+  writes.run();
 }
 
 void host_lu(const LuArgs& args) {
   if (args.steps() == 0 && args.info == nullptr) return;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     int32_t info = 0;
     if (args.steps() != 0) {
       with_type(args.dtype, [&]<typename T>(T) {
         Doubles a = load<T>(args.a, matrix, args.m, args.n);
-        int32_t* pivots = args.pivots->host<int32_t>() + matrix * args.stride_pivots;
+        std::vector<int32_t> pivots(args.steps());
         for (uint64_t k = 0; k < args.steps(); ++k) {
           uint64_t pivot = k;
           for (uint64_t i = k + 1; i < args.m; ++i) {
@@ -87,11 +92,15 @@ void host_lu(const LuArgs& args) {
             for (uint64_t j = k + 1; j < args.n; ++j) a(i, j) -= a(i, k) * a(k, j);
           }
         }
-        store<T>(a, args.a, matrix, args.m, args.n);
+        writes.add([&args, matrix, a = std::move(a), pivots = std::move(pivots)] {
+          store<T>(a, args.a, matrix, args.m, args.n);
+          std::copy(pivots.begin(), pivots.end(), args.pivots->host<int32_t>() + matrix * args.stride_pivots);
+        });
       });
     }
-    if (args.info != nullptr) args.info->host<int32_t>()[matrix] = info;
+    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
   }
+  writes.run();
 }
 
 void host_triangular_solve(const TriangularSolveArgs& args) {
@@ -100,6 +109,7 @@ void host_triangular_solve(const TriangularSolveArgs& args) {
   // X op(A) = B is op(A)^T X^T = B^T.
   const bool transposed = (args.transpose != TUFF_NO_TRANS) != right;
   const bool upper = (args.triangle == TUFF_TRIANGLE_UPPER) != transposed;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     with_type(args.dtype, [&]<typename T>(T) {
       const Doubles a = load<T>(args.a, matrix, args.extent(), args.extent());
@@ -108,13 +118,15 @@ void host_triangular_solve(const TriangularSolveArgs& args) {
         substitute({a, transposed}, args.extent(), upper, args.unit_diagonal,
                    [&](uint64_t i) -> double& { return right ? b(column, i) : b(i, column); });
       }
-      store<T>(b, args.b, matrix, args.m, args.n);
+      writes.add([&args, matrix, b = std::move(b)] { store<T>(b, args.b, matrix, args.m, args.n); });
     });
   }
+  writes.run();
 }
 
 void host_lu_solve(const LuSolveArgs& args) {
   if (args.n == 0 || args.nrhs == 0) return;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     with_type(args.dtype, [&]<typename T>(T) {
       const Doubles a = load<T>(args.a, matrix, args.n, args.n);
@@ -132,9 +144,10 @@ void host_lu_solve(const LuSolveArgs& args) {
           if (exchanges(pivots[k], k, args.n)) std::swap(x(k), x(static_cast<uint64_t>(pivots[k])));
         }
       }
-      store<T>(b, args.b, matrix, args.n, args.nrhs);
+      writes.add([&args, matrix, b = std::move(b)] { store<T>(b, args.b, matrix, args.n, args.nrhs); });
     });
   }
+  writes.run();
 }
 
 void host_lu_determinant(const LuDeterminantArgs& args) {

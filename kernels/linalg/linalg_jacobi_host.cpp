@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/common/last_writes.hpp"
 #include "kernels/linalg/linalg_host.hpp"
 
 namespace tuff {
@@ -182,6 +183,7 @@ void store_values(const std::vector<double>& values, int exponent, const Buffer*
 void host_eigh(const EighArgs& args) {
   using namespace linalg;
   if (args.n == 0 && args.info == nullptr) return;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     int32_t info = 0;
     with_type(args.dtype, [&]<typename T>(T) {
@@ -211,17 +213,21 @@ void host_eigh(const EighArgs& args) {
           for (uint64_t i = 0; i < n; ++i) sorted(i, j) = w(i, order[j]);
         }
       }
-      store_values<T>(values, exponent, args.values, matrix * args.stride_values);
-      if (args.vectors.buffer != nullptr) store<T>(sorted, args.vectors, matrix, n, n);
+      writes.add([&args, matrix, n, exponent, values = std::move(values), sorted = std::move(sorted)] {
+        store_values<T>(values, exponent, args.values, matrix * args.stride_values);
+        if (args.vectors.buffer != nullptr) store<T>(sorted, args.vectors, matrix, n, n);
+      });
     });
-    if (args.info != nullptr) args.info->host<int32_t>()[matrix] = info;
+    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
   }
+  writes.run();
 }
 
 void host_svd(const SvdArgs& args) {
   using namespace linalg;
   const uint64_t k = args.steps(), more = std::max(args.m, args.n);
   if (k == 0 && args.info == nullptr) return;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     int32_t info = 0;
     with_type(args.dtype, [&]<typename T>(T) {
@@ -241,17 +247,20 @@ void host_svd(const SvdArgs& args) {
         fill_nan(svd.right, k, k);
       }
       info = svd.info;
-      store_values<T>(svd.values, exponent, args.values, matrix * args.stride_values);
       Doubles u(args.m, k), vt(k, args.n);
       for (uint64_t j = 0; j < k; ++j) {
         for (uint64_t i = 0; i < args.m; ++i) u(i, j) = wide ? svd.right(i, j) : svd.left(i, j);
         for (uint64_t i = 0; i < args.n; ++i) vt(j, i) = wide ? svd.left(i, j) : svd.right(i, j);
       }
-      if (args.u.buffer != nullptr) store<T>(u, args.u, matrix, args.m, k);
-      if (args.vt.buffer != nullptr) store<T>(vt, args.vt, matrix, k, args.n);
+      writes.add([&args, matrix, k, exponent, values = std::move(svd.values), u = std::move(u), vt = std::move(vt)] {
+        store_values<T>(values, exponent, args.values, matrix * args.stride_values);
+        if (args.u.buffer != nullptr) store<T>(u, args.u, matrix, args.m, k);
+        if (args.vt.buffer != nullptr) store<T>(vt, args.vt, matrix, k, args.n);
+      });
     });
-    if (args.info != nullptr) args.info->host<int32_t>()[matrix] = info;
+    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
   }
+  writes.run();
 }
 
 }  // namespace tuff

@@ -1,7 +1,9 @@
 // QR factorisations on the host, by Householder reflections in doubles.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "kernels/common/last_writes.hpp"
 #include "kernels/linalg/linalg_host.hpp"
 
 namespace tuff {
@@ -65,16 +67,20 @@ void host_qr(const QrArgs& args) {
   using namespace linalg;
   const bool wanted = args.q.buffer != nullptr && args.q_columns != 0;
   if (args.m == 0 || (args.n == 0 && !wanted)) return;
+  LastWrites writes;
   for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
     with_type(args.dtype, [&]<typename T>(T) {
       Doubles a = args.n != 0 ? load<T>(args.a, matrix, args.m, args.n) : Doubles(args.m, 0);
       Doubles q(args.m, wanted ? args.q_columns : 0);
       for (uint64_t i = 0; i < args.q_columns && wanted; ++i) q(i, i) = 1;
       householder(a, args.m, args.n, wanted ? &q : nullptr, args.q_columns);
-      if (args.n != 0) store<T>(a, args.a, matrix, args.m, args.n);
-      if (wanted) store<T>(q, args.q, matrix, args.m, args.q_columns);
+      writes.add([&args, wanted, matrix, a = std::move(a), q = std::move(q)] {
+        if (args.n != 0) store<T>(a, args.a, matrix, args.m, args.n);
+        if (wanted) store<T>(q, args.q, matrix, args.m, args.q_columns);
+      });
     });
   }
+  writes.run();
 }
 
 }  // namespace tuff

@@ -1,9 +1,11 @@
 // Recurrent networks on the host: the equations of tuff.h, in doubles. Results are rounded once.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
+#include "kernels/common/last_writes.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/rnn/rnn.hpp"
 
@@ -31,23 +33,29 @@ class Layer {
         peepholes_(at(args.peepholes, direction * 3 * hidden_)),
         projection_(at(args.projection, direction * width_ * hidden_)) {}
 
-  void run(uint64_t sequence) {
+  void run(uint64_t sequence, LastWrites& writes) {
     const uint64_t row = direction_ * args_.batch + sequence;
     // Without steps there is no weight, so sizes may be any number: only what is stored takes memory.
     const bool any = args_.steps != 0;
     Vector h = loaded(args_.h0, row * width_, any || args_.hn != nullptr ? width_ : 0),
            c = loaded(args_.c0, row * hidden_, any || args_.cn != nullptr ? hidden_ : 0);
-    const uint64_t length = any ? length_of(sequence) : 0;  // without steps, `lengths` may hold nothing
+    const uint64_t length = any ? length_of(sequence) : 0;         // without steps, `lengths` may hold nothing
+    Vector states(args_.y != nullptr ? args_.steps * width_ : 0);  // zeros beyond the sequence's length
     for (uint64_t i = 0; i < args_.steps; ++i) {
       const uint64_t t = args_.reversed(direction_) ? args_.steps - 1 - i : i;
       const bool active = t < length;
       if (active) step(at(args_.x, t * args_.x_strides[0] + sequence * args_.x_strides[1]), h, c);
-      if (args_.y == nullptr) continue;
-      const uint64_t y = t * args_.y_strides[0] + sequence * args_.y_strides[1] + direction_ * args_.y_strides[2];
-      store(active ? h : Vector(width_, 0), args_.y, y);
+      if (active && args_.y != nullptr) std::copy(h.begin(), h.end(), states.data() + t * width_);
     }
-    if (args_.hn != nullptr) store(h, args_.hn, row * width_);
-    if (args_.cn != nullptr) store(c, args_.cn, row * hidden_);
+    writes.add([&args = args_, sequence, row, width = width_, hidden = hidden_, direction = direction_,
+                h = std::move(h), c = std::move(c), states = std::move(states)] {
+      for (uint64_t t = 0; t < args.steps && args.y != nullptr; ++t) {
+        const uint64_t y = t * args.y_strides[0] + sequence * args.y_strides[1] + direction * args.y_strides[2];
+        store(states.data() + t * width, width, args.y, y);
+      }
+      if (args.hn != nullptr) store(h.data(), h.size(), args.hn, row * width);
+      if (args.cn != nullptr) store(c.data(), c.size(), args.cn, row * hidden);
+    });
   }
 
  private:
@@ -60,9 +68,9 @@ class Layer {
     for (uint64_t i = 0; i < count && from != nullptr; ++i) values[i] = static_cast<double>(from[i]);
     return values;
   }
-  static void store(const Vector& values, const Buffer* buffer, uint64_t first) {
+  static void store(const double* values, uint64_t count, const Buffer* buffer, uint64_t first) {
     T* to = buffer->host<T>() + first;
-    for (uint64_t i = 0; i < values.size(); ++i) to[i] = static_cast<T>(values[i]);
+    for (uint64_t i = 0; i < count; ++i) to[i] = static_cast<T>(values[i]);
   }
   uint64_t length_of(uint64_t sequence) const {
     if (args_.lengths == nullptr) return args_.steps;
@@ -144,12 +152,14 @@ class Layer {
 void host_rnn(const RnnArgs& args) {
   const bool nothing_runs = args.steps == 0 && args.hn == nullptr && args.cn == nullptr;
   if (nothing_runs || (args.hidden_size == 0 && args.state_size() == 0)) return;
+  LastWrites writes;
   with_float_type(args.dtype, [&]<typename T>(T) {
     for (uint64_t d = 0; d < args.directions(); ++d) {
       Layer<T> layer(args, d);
-      for (uint64_t sequence = 0; sequence < args.batch; ++sequence) layer.run(sequence);
+      for (uint64_t sequence = 0; sequence < args.batch; ++sequence) layer.run(sequence, writes);
     }
   });
+  writes.run();
 }
 
 }  // namespace tuff

@@ -1,9 +1,11 @@
 // Reference implementations of sparse matrices: entries one after another, in double precision.
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
+#include "kernels/common/last_writes.hpp"
 #include "kernels/sparse/sparse.hpp"
 
 namespace tuff {
@@ -35,10 +37,9 @@ uint64_t offset_at(const Buffer* offsets, int32_t index_type, uint64_t i, uint64
 bool in_range(int64_t index, uint64_t extent) { return index >= 0 && static_cast<uint64_t>(index) < extent; }
 
 template <typename T>
-void spmm(const SpmmArgs& args, uint64_t matrix) {
+void spmm(const SpmmArgs& args, uint64_t matrix, LastWrites& writes) {
   const uint64_t rows = args.product_rows(), n = args.n;
-  T* c = args.c->host<T>() + matrix * args.stride_c;
-  const auto place = [&](uint64_t row, uint64_t column, uint64_t ld) {
+  const auto place = [&args](uint64_t row, uint64_t column, uint64_t ld) {
     return args.on_right() ? column * ld + row : row * ld + column;
   };
   std::vector<double> sums(rows * n);
@@ -58,13 +59,16 @@ void spmm(const SpmmArgs& args, uint64_t matrix) {
       }
     }
   }
-  for (uint64_t i = 0; i < rows; ++i) {
-    for (uint64_t k = 0; k < n; ++k) {
-      T& result = c[place(i, k, args.ldc)];
-      const double old = args.beta == 0 ? 0 : args.beta * double{result};
-      result = T(args.alpha * sums[i * n + k] + old);
+  writes.add([&args, place, rows, n, matrix, sums = std::move(sums)] {
+    T* c = args.c->host<T>() + matrix * args.stride_c;
+    for (uint64_t i = 0; i < rows; ++i) {
+      for (uint64_t k = 0; k < n; ++k) {
+        T& result = c[place(i, k, args.ldc)];
+        const double old = args.beta == 0 ? 0 : args.beta * double{result};
+        result = T(args.alpha * sums[i * n + k] + old);
+      }
     }
-  }
+  });
 }
 
 template <typename T>
@@ -209,23 +213,29 @@ template <typename T>
 void spgemm(const SpgemmArgs& args) {
   uint64_t terms = 0, count = 0;
   for (uint64_t i = 0; i < args.rows; ++i) each_term(args, i, [&](uint64_t, uint64_t, uint64_t) { ++terms; });
-  if (args.terms != nullptr) args.terms->host<int64_t>()[0] = static_cast<int64_t>(terms);
   const bool multiplies = terms <= args.max_terms;
   std::map<uint64_t, double> row;
+  std::vector<uint64_t> offsets(args.rows);
+  std::vector<std::pair<uint64_t, double>> entries;  // those that there is room for
   for (uint64_t i = 0; i < args.rows; ++i) {
-    set_number(args.c_offsets, args.index_type, i, static_cast<int64_t>(count));
+    offsets[i] = count;
     if (!multiplies) continue;
     row.clear();
     each_term(args, i, [&](uint64_t a, uint64_t b, uint64_t column) {
       row[column] += double{args.a_values->host<T>()[a]} * double{args.b_values->host<T>()[b]};
     });
-    for (const auto& [column, value] : row) {
-      if (count < args.capacity) {
-        set_number(args.c_indices, args.index_type, count, static_cast<int64_t>(column));
-        args.c_values->host<T>()[count] = T(value);
-      }
-      ++count;
+    for (const auto& entry : row) {
+      if (count++ < args.capacity) entries.emplace_back(entry);
     }
+  }
+  // Nothing is allocated from here on: a call that fails for that has changed nothing.
+  if (args.terms != nullptr) args.terms->host<int64_t>()[0] = static_cast<int64_t>(terms);
+  for (uint64_t i = 0; i < args.rows; ++i) {
+    set_number(args.c_offsets, args.index_type, i, static_cast<int64_t>(offsets[i]));
+  }
+  for (uint64_t i = 0; i < entries.size(); ++i) {
+    set_number(args.c_indices, args.index_type, i, static_cast<int64_t>(entries[i].first));
+    args.c_values->host<T>()[i] = T(entries[i].second);
   }
   set_number(args.c_offsets, args.index_type, args.rows, static_cast<int64_t>(count));
   if (args.count != nullptr) args.count->host<int64_t>()[0] = static_cast<int64_t>(count);
@@ -295,9 +305,11 @@ void triangular_solve(const SparseTriangularSolveArgs& args) {
 
 void host_spmm(const SpmmArgs& args) {
   if (sparse::dense_c(args).one() == 0) return;
+  LastWrites writes;
   with_type(args.dtype, [&]<typename T>(T) {
-    for (uint64_t i = 0; i < args.batch_count; ++i) spmm<T>(args, i);
+    for (uint64_t i = 0; i < args.batch_count; ++i) spmm<T>(args, i, writes);
   });
+  writes.run();
 }
 
 void host_sddmm(const SddmmArgs& args) {

@@ -189,6 +189,11 @@ bool DeviceRecorder::bind(const KernelRequest& kernel, const Dispatch& dispatch,
   return true;
 }
 
+void DeviceRecorder::prepare(const KernelRequest& kernel, const Dispatch& dispatch) {
+  BoundDispatch bound;
+  if (bind(kernel, dispatch, bound)) each_buffer(dispatch, [this](const Buffer& buffer) { will_use(buffer); });
+}
+
 void DeviceRecorder::dispatch(const KernelRequest& kernel, const Dispatch& dispatch) {
   BoundDispatch own;
   BoundDispatch& bound = place(own);

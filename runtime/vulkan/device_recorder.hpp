@@ -47,6 +47,7 @@ class DeviceRecorder : public Recorder {
   bool binds_addresses(Reads reads, const Dispatch& dispatch) const noexcept override;
   const TuningTable* tuning() const noexcept override { return base_.tuning; }
   void dispatch(const KernelRequest& kernel, const Dispatch& dispatch) override;
+  void prepare(const KernelRequest& kernel, const Dispatch& dispatch) override;
   void copy_rows(const Rows& to, const Rows& from, uint64_t bytes, uint64_t count) override;
   const Buffer& scratch(uint64_t bytes, Scratch place) override;
 
