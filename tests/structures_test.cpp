@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -215,6 +216,14 @@ T operation(T desc) {
   return desc;
 }
 
+// Convolutions of no images, whose other sizes are 1.
+template <typename T>
+T of_no_images(T desc) {
+  for (size_t i = 1; i < std::size(desc.in_shape); ++i) desc.in_shape[i] = desc.filter_shape[i] = desc.out_shape[i] = 1;
+  desc.filter_shape[0] = 1;
+  return desc;
+}
+
 class StructuresOfOperations : public OnBackend {
  protected:
   template <typename T>
@@ -247,25 +256,15 @@ TEST_P(StructuresOfOperations, Products) {
 }
 
 TEST_P(StructuresOfOperations, Windows) {
-  auto conv = operation(tuff_conv2d_desc{});
-  for (int i = 1; i < 4; ++i) conv.in_shape[i] = conv.filter_shape[i] = conv.out_shape[i] = 1;
-  conv.filter_shape[0] = 1;
+  auto conv = of_no_images(operation(tuff_conv2d_desc{}));
   expect_taken(NAMED(tuff_conv2d_ex), conv, {176});
   conv.precision = 4;
   EXPECT_FAILS(tuff_conv2d_ex(context(), &conv), kArgument, "tuff_conv2d_ex", "precision");
-  auto line = operation(tuff_conv1d_desc{});
-  for (int i = 1; i < 3; ++i) line.in_shape[i] = line.filter_shape[i] = line.out_shape[i] = 1;
-  line.filter_shape[0] = 1;
+  auto line = of_no_images(operation(tuff_conv1d_desc{}));
   expect_taken(NAMED(tuff_conv1d_ex), line);
   expect_reserved_refused(NAMED(tuff_conv1d_ex), line);
-  auto volume = operation(tuff_conv3d_desc{});
-  for (int i = 1; i < 5; ++i) volume.in_shape[i] = volume.filter_shape[i] = volume.out_shape[i] = 1;
-  volume.filter_shape[0] = 1;
-  expect_taken(NAMED(tuff_conv3d_ex), volume);
-  auto back = operation(tuff_conv_transpose2d_desc{});
-  for (int i = 1; i < 4; ++i) back.in_shape[i] = back.filter_shape[i] = back.out_shape[i] = 1;
-  back.filter_shape[0] = 1;
-  expect_taken(NAMED(tuff_conv_transpose2d_ex), back);
+  expect_taken(NAMED(tuff_conv3d_ex), of_no_images(operation(tuff_conv3d_desc{})));
+  expect_taken(NAMED(tuff_conv_transpose2d_ex), of_no_images(operation(tuff_conv_transpose2d_desc{})));
   auto gradient = operation(tuff_conv_backward_desc{});  // of no images by no filters
   gradient.spatial = 1, gradient.in_shape[2] = gradient.filter_shape[2] = gradient.out_shape[2] = 1;
   expect_taken(NAMED(tuff_conv_backward_data), gradient);

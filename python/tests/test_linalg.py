@@ -560,6 +560,8 @@ def test_complex_lstsq(ctx, rng):
             assert got.rank == wanted[2] == rank and got.residuals.dtype == got.s.dtype == np.float32
             for one, other in ((got.x, wanted[0]), (got.residuals, wanted[1]), (got.s, wanted[3])):
                 assert np.allclose(one.numpy(), other, rtol=1e-3, atol=1e-3)
+    with pytest.raises(TypeError, match="a is a NumPy array"):
+        tuff.linalg.lstsq(np.ones((3, 2)), ctx.array(_complex(rng, 3)))
 
 
 def test_cross(ctx, rng):

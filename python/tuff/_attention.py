@@ -10,7 +10,7 @@ import numpy as np
 from . import raw
 from ._checked import choice, is_whole, real, whole
 from ._error import check
-from ._operands import dtype_of, require_array, result_of, same_kind
+from ._operands import dtype_of, require_array, result_of, same_context, same_kind
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ def _described(
             raise ValueError(f"{name} is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
         setattr(desc, name, lengths.buffer.handle)
     for other in (bias, mask, q_lengths, kv_lengths):
-        if other is not None and other.context is not q.context:
-            raise ValueError("operands are of different contexts")
+        if other is not None:
+            same_context(q.context, other.context)
     return desc, (batch, heads, seq_q, head_dim_v)
 
 

@@ -13,6 +13,7 @@ from ._planes import joined
 from ._shape import concat
 from ._storage import Storage
 from ._types import is_complex
+from ._views import broadcast_to
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -60,6 +61,17 @@ def require_matrices(x: Array, name: str, square: bool = True) -> None:
         raise LinAlgError(f"{name} has shape {x.shape}, needs at least two axes")
     if square and x.shape[-1] != x.shape[-2]:
         raise LinAlgError(f"{name} has shape {x.shape}, needs square matrices")
+
+
+def places(x: Array, length: int) -> Array:
+    """0, 1 … length - 1, beside x."""
+    return x.context.array(np.arange(length, dtype=np.int32))
+
+
+def identity(x: Array, rows: int, columns: int) -> Array:
+    """A stack of the identity's first columns, of x's type, for the matrices of x."""
+    one = x.context.array(np.eye(rows, columns, dtype=x.dtype), x.dtype)
+    return broadcast_to(one, (*x.shape[:-2], rows, columns)).copy()
 
 
 def count(x: Array) -> int:

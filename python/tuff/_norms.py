@@ -10,7 +10,7 @@ import numpy as np
 from . import raw
 from ._checked import real, whole
 from ._error import check
-from ._operands import dtype_of, require_array, require_rank, result_of, same_kind, whole_axis
+from ._operands import dtype_of, require_array, require_rank, result_of, same_context, same_kind, whole_axis
 from ._storage import DTYPES
 from ._tracing import differentiable
 
@@ -83,8 +83,7 @@ def _softmax(
     )
     if mask is not None:
         require_array(mask, "mask")
-        if mask.context is not x.context:
-            raise ValueError("operands are of different contexts")
+        same_context(x.context, mask.context)
         if mask.dtype not in (x.dtype, np.uint8, np.bool_):
             raise TypeError(f"mask is of {mask.dtype}, needs {x.dtype}, uint8 or bool")
         if mask.ndim < x.ndim - along or mask.shape != x.shape[x.ndim - mask.ndim :]:
@@ -112,8 +111,7 @@ def _weights(desc: object, x: Array, size: int, **given: Optional[Array]) -> Non
     present = {name: array for name, array in given.items() if array is not None}
     for name, array in present.items():
         require_array(array, name)
-        if array.context is not x.context:
-            raise ValueError("operands are of different contexts")
+        same_context(x.context, array.context)
         if array.dtype not in (x.dtype, np.float32) or array.dtype != next(iter(present.values())).dtype:
             raise TypeError(f"{name} is of {array.dtype}, needs {x.dtype}, or float32 like the other parameters")
         if array.shape != (size,):

@@ -12,6 +12,7 @@ from ._storage import DTYPES, Storage, Strided, TransposedStorage
 
 if TYPE_CHECKING:
     from ._array import Array
+    from ._context import Context
 
     Operand = Union[Array, float, int]
     Matrix = Array
@@ -26,8 +27,12 @@ def same_kind(first: Matrix, *others: Matrix) -> None:
     for array in others:
         if array.dtype != first.dtype:
             raise TypeError(f"operands of {first.dtype} and {array.dtype}")
-        if base_of(array).context is not base_of(first).context:
-            raise ValueError("operands are of different contexts")
+        same_context(base_of(first).context, base_of(array).context)
+
+
+def same_context(first: Context, *others: Context) -> None:
+    if any(other is not first for other in others):
+        raise ValueError("operands are of different contexts")
 
 
 def base_of(matrix: Matrix) -> Array:

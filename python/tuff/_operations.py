@@ -17,7 +17,7 @@ from ._types import is_complex, part_of
 from ._error import check
 from ._expression import repeated
 from ._layout import Strided, beside
-from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_kind
+from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_context, same_kind
 from ._storage import DTYPES, SparseStorage, Storage, TransposedStorage, as_shape
 from ._tracing import RULES, any_traced, differentiable, is_traced
 
@@ -266,8 +266,7 @@ def _scale_handle(context: Context, scale: Optional[Union[Array, float]], name: 
     require_array(scale, name)
     if scale.size != 1 or scale.dtype != np.float32:
         raise ValueError(f"{name} has shape {scale.shape} and type {scale.dtype}, needs one float32")
-    if scale.context is not context:
-        raise ValueError("operands are of different contexts")
+    same_context(context, scale.context)
     kept.append(scale)
     return scale.buffer.handle
 
@@ -370,18 +369,13 @@ def _stacks_differ(a: Matrix, b: Matrix) -> bool:
     return a.ndim > 2 and b.ndim > 2 and a.shape[:-2] != b.shape[:-2]
 
 
-def _same_context(a: Context, b: Context) -> None:
-    if a is not b:
-        raise ValueError("operands are of different contexts")
-
-
 class _Product:
     """a @ b as matrices: sizes, stacks, and the shape and type of the result."""
 
     def __init__(self, a: Matrix, b: Matrix) -> None:
         self.dtype = _product_dtype(a.dtype, b.dtype)
         self.context = base_of(a).context
-        _same_context(self.context, base_of(b).context)
+        same_context(self.context, base_of(b).context)
         if a.ndim == 0 or b.ndim == 0:
             raise ValueError(f"@ of shapes {a.shape} and {b.shape}: use * to multiply by a number")
         self.a = a.reshape(1, -1) if a.ndim == 1 else a
@@ -401,7 +395,7 @@ class _Product:
             return self.context.empty(self.shape, self.dtype)
         require_array(out, "out")
         result = result_of(out, out, self.shape)
-        _same_context(result.context, self.context)
+        same_context(self.context, result.context)
         return result
 
     def describe_bias(self, desc: raw.BatchedGemmDesc, bias: Array, result: Array) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from . import raw
 from ._checked import I64, real, whole
 from ._error import check
-from ._operands import dtype_of, require_array, result_of
+from ._operands import dtype_of, require_array, result_of, same_context
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ def rope(
         require_array(positions, "positions")
         if positions.dtype != np.int32 or positions.shape not in ((seq,), (batch, seq)):
             raise ValueError(f"positions are {positions.shape} {positions.dtype}, need ({seq},) or ({batch}, {seq}) int32")
-        if positions.context is not x.context:
-            raise ValueError("operands are of different contexts")
+        same_context(x.context, positions.context)
         desc.positions, desc.positions_stride = positions.buffer.handle, seq if positions.ndim == 2 else 0
     check(raw.tuff_rope_ex(x.context.stream_handle, desc))
     return result

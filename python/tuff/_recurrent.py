@@ -9,7 +9,7 @@ import numpy as np
 from . import raw
 from ._checked import choice, real, sequence
 from ._error import check
-from ._operands import dtype_of, require_array, same_kind
+from ._operands import dtype_of, require_array, same_context, same_kind
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -226,8 +226,7 @@ def _run(
         require_array(lengths, "lengths")
         if lengths.shape != (batch,) or lengths.dtype != np.int32:
             raise ValueError(f"lengths is {lengths.shape} of {lengths.dtype}, needs ({batch},) of int32")
-        if lengths.context is not x.context:
-            raise ValueError("operands are of different contexts")
+        same_context(x.context, lengths.context)
     generator = dropping[1]
     probability = checked_dropout(*dropping)
     rows = len(listed) * directions

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, NamedTuple, Tuple
 
-import numpy as np
-
 from . import _functions as functions
 from ._elementwise import where
+from ._matrices import identity, places
 from ._operations import matmul
 from ._planes import cumulative_product
 from ._shape import concat
-from ._views import broadcast_to, diagonal
+from ._views import diagonal
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -38,34 +37,22 @@ class Reflection(NamedTuple):
 
 
 def adjoint(x: Array) -> Array:
-    """The conjugates of transposed matrices."""
-    return x.transpose([*range(x.ndim - 2), x.ndim - 1, x.ndim - 2]).conj()
+    """The conjugates of transposed matrices; of real ones a view."""
+    return x.mT.conj()
 
 
-def _places(x: Array, count: int) -> Array:
-    return x.context.array(np.arange(count, dtype=np.int32))
-
-
-def reflection(x: Array, first: int) -> Reflection:
-    """The H that maps vectors (…, m) to ones with zeros behind `first`, and leaves what is before it."""
-    place = _places(x, x.shape[-1])
+def reflection(x: Array, first: int, place: Array) -> Reflection:
+    """The H that maps vectors (…, m) to ones with zeros behind `first`, and leaves what is before it. place: places(x, m)."""
     x, last = where(place >= first, x, 0), x.ndim - 1
     largest = functions.maximum(functions.abs(x.real), functions.abs(x.imag)).max(axis=last, keepdims=True)
     x = x / where(largest == 0, 1.0, largest)
     norm = functions.sqrt((x.real * x.real + x.imag * x.imag).sum(axis=last, keepdims=True))
     head = x[..., first : first + 1]
-    size = functions.abs(head)
     # v = x + phase |x| e: adding numbers of one phase cancels nothing. |v|^2 = 2 |x| (|x| + |head|).
-    vector = where(place == first, x + where(size == 0, 1.0, head / where(size == 0, 1.0, size)) * norm, x)
-    beta = where(norm == 0, 0.0, 1.0 / where(norm == 0, 1.0, norm * (norm + size)))
+    vector = where(place == first, x + _phases(head) * norm, x)
+    beta = where(norm == 0, 0.0, 1.0 / where(norm == 0, 1.0, norm * (norm + functions.abs(head))))
     columns = vector.reshape((*vector.shape, 1))
     return Reflection(columns, columns * beta.reshape((*beta.shape, 1)))
-
-
-def identity(x: Array, rows: int, columns: int) -> Array:
-    """A stack of the identity's first columns, of x's type, for the matrices of x."""
-    one = x.context.array(np.eye(rows, columns, dtype=x.dtype), x.dtype)
-    return broadcast_to(one, (*x.shape[:-2], rows, columns)).copy()
 
 
 def product_of(reflections: List[Reflection], x: Array) -> Array:
@@ -77,17 +64,17 @@ def product_of(reflections: List[Reflection], x: Array) -> Array:
 
 def triangular(x: Array) -> Tuple[List[Reflection], Array]:
     """The H1, H2, … whose product Q gives x = Q R, and R."""
-    reflections = []
-    for k in range(min(x.shape[-2:])):
-        reflections.append(reflection(x[..., k], k))
+    m, n = x.shape[-2:]
+    reflections, rows, columns = [], places(x, m), places(x, n)
+    for k in range(min(m, n)):
+        reflections.append(reflection(x[..., k], k, rows))
         x = reflections[-1].times(x)
-    i, j = _places(x, x.shape[-2]), _places(x, x.shape[-1])
-    return reflections, where(i.reshape(x.shape[-2], 1) <= j, x, 0)
+    return reflections, where(rows.reshape(m, 1) <= columns, x, 0)
 
 
 def _phases(x: Array) -> Array:
-    size = functions.abs(x)
-    return where(size == 0, 1.0, x / where(size == 0, 1.0, size))
+    """x / |x|, or 1 for 0."""
+    return where(x == 0, 1.0, functions.sign(x))
 
 
 def _running(x: Array) -> Array:
@@ -103,9 +90,9 @@ def _diagonal(x: Array, offset: int = 0) -> Array:
 def tridiagonal(x: Array) -> Tuple[Array, Array]:
     """Unitary Q and real symmetric tridiagonal T with x = Q T Q^H, for Hermitian x."""
     n = x.shape[-1]
-    reflections = []
+    reflections, rows = [], places(x, n)
     for k in range(n - 1):
-        reflections.append(reflection(x[..., k], k + 1))
+        reflections.append(reflection(x[..., k], k + 1, rows))
         x = reflections[-1].after(reflections[-1].times(x))
     q = product_of(reflections, identity(x, n, n))
     beside = _diagonal(x, -1)
@@ -118,7 +105,8 @@ def tridiagonal(x: Array) -> Tuple[Array, Array]:
 def _banded(center: Array, beside: Array, symmetric: bool) -> Array:
     """Real square matrices with this diagonal and the one above it, and if symmetric the one below it."""
     n = center.shape[-1]
-    i, j = _places(center, n).reshape(n, 1), _places(center, n)
+    j = places(center, n)
+    i = j.reshape(n, 1)
     rows = center.reshape((*center.shape, 1))
     result = where(i == j, rows, 0.0)
     if n <= 1:
@@ -132,12 +120,12 @@ def _banded(center: Array, beside: Array, symmetric: bool) -> Array:
 def bidiagonal(x: Array) -> Tuple[Array, Array, Array]:
     """U with orthonormal columns, real upper bidiagonal B and unitary V with x = U B V^H, for m x n matrices with m >= n > 0."""
     m, n = x.shape[-2:]
-    left, right = [], []
+    left, right, rows, columns = [], [], places(x, m), places(x, n)
     for k in range(n):
-        left.append(reflection(x[..., k], k))
+        left.append(reflection(x[..., k], k, rows))
         x = left[-1].times(x)
         if k + 2 <= n:
-            right.append(reflection(x[..., k, :].conj(), k + 1))
+            right.append(reflection(x[..., k, :].conj(), k + 1, columns))
             x = right[-1].after(x)
     u, v = product_of(left, identity(x, m, n)), product_of(right, identity(x, n, n))
     center, beside = _diagonal(x), _diagonal(x[..., :n, :], 1)

@@ -16,7 +16,7 @@ from . import raw
 from ._checked import choice, is_whole, real, sequence, whole
 from ._error import check
 from ._expression import expr
-from ._operands import require_array, whole_axis
+from ._operands import require_array, same_context, whole_axis
 from ._storage import DTYPES
 from ._types import is_complex
 
@@ -200,8 +200,7 @@ def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> A
         ordered = sorting.sort(integers)
         least, most = int(ordered[:1].numpy()[0]), int(ordered[-1:].numpy()[0])
     else:
-        if weights.context is not x.context:
-            raise ValueError("operands are of different contexts")
+        same_context(x.context, weights.context)
         least, most = int(integers.min()), int(integers.max())
     if least < 0:
         raise ValueError(f"x has {least}, needs no negative numbers")

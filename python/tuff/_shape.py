@@ -12,7 +12,7 @@ from . import raw
 from ._checked import is_whole, sequence
 from ._types import common_type
 from ._error import check
-from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_kind, sizes_of, whole_axis
+from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, same_context, same_kind, sizes_of, whole_axis
 from ._storage import DTYPES, Storage, as_dtype
 from ._tracing import RULES, differentiable, is_traced, without_transposed
 
@@ -60,8 +60,7 @@ def cast(x: Array, dtype: object, *, out: Optional[Array] = None) -> Array:
         out = x.context.empty(x.shape, target)
     require_array(out, "out")
     require_dense(out, "out")
-    if out.context is not x.context:
-        raise ValueError("operands are of different contexts")
+    same_context(x.context, out.context)
     if out.shape != x.shape or out.dtype != target:
         raise ValueError(f"out is {out.shape} {out.dtype}, the result {x.shape} {target}")
     desc = raw.CastDesc(input_type=dtype_of(x), output_type=DTYPES[target], n=x.size)
@@ -152,8 +151,7 @@ def _gather(x: Array, indices: Array, axis: int, shape: Sequence[int], elementwi
     require_array(indices, "indices")
     if indices.dtype not in (np.int32, np.uint32, np.int64, np.uint64):
         raise TypeError(f"indices of {indices.dtype}, needs int32, uint32, int64 or uint64")
-    if indices.context is not x.context:
-        raise ValueError("operands are of different contexts")
+    same_context(x.context, indices.context)
     require_rank(x, "x")
     result = result_of(out, x, tuple(shape))
     desc = raw.GatherDesc(dtype=dtype_of(x), index_type=dtype_of(indices), rank=x.ndim, axis=axis, negative=1)

@@ -11,11 +11,12 @@ from . import raw
 from ._checked import choice, is_number
 from ._elementwise import common_type, where
 from ._error import check as require
-from ._matrices import LinAlgError, count, embedded, floats, has_complex, matrices, of_halves, owned, raise_if, require_matrices
+from ._matrices import LinAlgError, count, embedded, floats, has_complex, identity, matrices, of_halves, owned, places, raise_if
+from ._matrices import require_matrices
 from ._operands import dtype_of, require_array, same_kind
 from ._operations import matmul
 from ._reductions import count_nonzero
-from ._reflections import adjoint, bidiagonal, identity, product_of, triangular, tridiagonal
+from ._reflections import adjoint, bidiagonal, product_of, triangular, tridiagonal
 from ._shape import concat
 from ._types import part_of
 
@@ -119,7 +120,7 @@ def _hermitian(x: Array, upper: bool) -> Array:
     """Hermitian matrices of which a triangle is given. The imaginary parts of a diagonal are not read."""
     require_matrices(x, "x")
     n = x.shape[-1]
-    j = x.context.array(np.arange(n, dtype=np.int32))
+    j = places(x, n)
     i = j.reshape(n, 1)
     given = where(i < j if upper else j < i, x, 0)
     return given + adjoint(given) + where(i == j, x.real, 0.0)
@@ -167,7 +168,7 @@ def svd(x: Array, full_matrices: bool = True, compute_uv: bool = True, *, check:
     if full_matrices and u.shape[-1] < u.shape[-2]:
         u = _completed(u)
     if full_matrices and vt.shape[-2] < vt.shape[-1]:
-        vt = adjoint(_completed(adjoint(vt)))
+        vt = adjoint(_completed(adjoint(vt).copy())).copy()
     return SVDResult(u, values, vt)
 
 
@@ -251,7 +252,8 @@ def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
     singular values of the matrix a, of which those up to rcond times the largest count as zero, by default max(m, n) * eps.
     b is a vector or a matrix of right sides. As numpy.linalg.lstsq; it waits for the rank."""
     if has_complex(a, b):
-        require_array(b, "b")
+        for value, name in ((a, "a"), (b, "b")):
+            require_array(value, name)
         same = b
     else:
         a, same = matrices(a, "a", square=False), floats(b, "b")

@@ -17,13 +17,12 @@ from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
-from ._elementwise import where
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._expression import expr
 from ._matrices import LinAlgError
 from ._matrices import count as _count
-from ._matrices import embedded, has_complex, of_halves
+from ._matrices import embedded, has_complex, identity, of_halves, places
 from ._matrices import floats as _floats
 from ._matrices import matrices as _matrices
 from ._matrices import owned as _owned
@@ -104,7 +103,7 @@ def _cholesky_complex(x: Array, upper: bool, check: bool) -> Array:
     factors are triangular, with a positive diagonal, and have the given products: there is only one such factor."""
     require_matrices(x, "x")
     n = x.shape[-1]
-    each = x.context.array(np.arange(n, dtype=np.int32))
+    each = places(x, n)
     re, im = x.real, expr("i == j ? 0 : y", dtype=x.real.dtype, y=x.imag, i=each.reshape(n, 1), j=each)  # a diagonal is real
     first_row, second_row = protocol.stack([re, functions.neg(im)], -1), protocol.stack([im, re], -1)
     numbers = protocol.stack([first_row, second_row], -3)
@@ -240,12 +239,6 @@ def solve_triangular(
     return sides.reshape(shape)
 
 
-def _identity(x: Array) -> Array:
-    n = x.shape[-1]
-    one = x.context.array(np.eye(n, dtype=x.dtype), x.dtype)
-    return broadcast_to(one, (*x.shape[:-2], n, n)).copy()
-
-
 @differentiable
 def inv(x: Array, *, check: bool = True) -> Array:
     """The inverses of square matrices."""
@@ -255,7 +248,7 @@ def inv(x: Array, *, check: bool = True) -> Array:
         return of_halves(inv(embedded(x), check=check)[..., :n], n)
     given, x = x, _matrices(x, "x")
     factors, pivots = _factor(x, given, check)
-    result = _identity(x)
+    result = identity(x, x.shape[-1], x.shape[-1])
     _solve_factored(factors, pivots, result, raw.NO_TRANS)
     return result
 
@@ -274,18 +267,15 @@ def _determinants(x: Array, names: Tuple[str, ...]) -> List[Array]:
 
 
 def _factors_of_determinant(x: Array) -> Array:
-    """Numbers whose products are the determinants of complex matrices: R's diagonals, with -1 for each reflection."""
+    """Numbers whose products are the determinants of complex matrices: R's diagonals, each times its reflection's determinant, -1."""
     require_matrices(x, "x")
-    n = x.shape[-1]
-    numbers = diagonal(triangular(x)[1]).copy()
-    return numbers * where(x.context.array(np.arange(n, dtype=np.int32)) == 0, float((-1) ** n), 1.0)
+    return functions.neg(diagonal(triangular(x)[1]).copy())
 
 
 def _slogdet_complex(x: Array) -> SlogdetResult:
     numbers = _factors_of_determinant(x)
-    sizes, axis = functions.abs(numbers), numbers.ndim - 1
-    signs = where(sizes == 0, 0.0, numbers / where(sizes == 0, 1.0, sizes)).prod(axis=axis)
-    return SlogdetResult(signs, functions.log(sizes).sum(axis=axis))
+    axis = numbers.ndim - 1
+    return SlogdetResult(functions.sign(numbers).prod(axis=axis), functions.log(functions.abs(numbers)).sum(axis=axis))
 
 
 @differentiable
@@ -314,7 +304,7 @@ def matrix_power(x: Array, n: int) -> Array:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise LinAlgError(f"x has shape {x.shape}, needs square matrices")
     if power == 0:
-        return _identity(x)
+        return identity(x, x.shape[-1], x.shape[-1])
     square, result = inv(x) if power < 0 else x, None
     power = abs(power)
     while power:

@@ -23,7 +23,7 @@ from ._checked import I64, is_number, whole
 from ._context import Context
 from ._default import default_context
 from ._error import check
-from ._operands import dtype_of, require_array
+from ._operands import dtype_of, require_array, same_context
 from ._shape import concat
 from ._storage import SparseStorage, as_dtype
 
@@ -423,8 +423,7 @@ def _convert(
 def _require_same(a: _Matrix, b: Union[_Matrix, Array]) -> None:
     if a.dtype != b.dtype:
         raise TypeError(f"operands of {a.dtype} and {b.dtype}")
-    if a.context is not b.context:
-        raise ValueError("operands are of different contexts")
+    same_context(a.context, b.context)
 
 
 def _product(a: _Matrix, x: object, right: bool) -> Array:
@@ -593,10 +592,7 @@ def _added(a: _Matrix, b: object, sign: int) -> csr_array:
         raise TypeError(f"a sparse matrix is added to another one, not to {type(b).__name__}; .todense() makes it dense")
     if a.shape != b.shape:
         raise ValueError(f"matrices of shapes {a.shape} and {b.shape}")
-    if a.dtype != b.dtype:
-        raise TypeError(f"operands of {a.dtype} and {b.dtype}")
-    if a.context is not b.context:
-        raise ValueError("operands are of different contexts")
+    _require_same(a, b)
     first, second = a.tocoo(), b.tocoo()
     if first.row.dtype != second.row.dtype:
         first, second = (coo_array._made(x.data, x.row.astype(np.int64), x.col.astype(np.int64), x.shape, x._count) for x in (first, second))
