@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,29 +27,23 @@ void end_with_call(int) {
   _exit(1);
 }
 
-// References are handles, or null. Lists of sizes and structures are in scratch memory.
+// References are handles, or null.
 class Plain : public Resolver {
  public:
   uint64_t handle(uint64_t reference) const override { return reference & ~kForged; }
-  uint64_t memory(uint64_t reference) const override {
-    return (reference & kScratch) != 0 ? reinterpret_cast<uintptr_t>(&scratch_[reference & ~kScratch]) : reference;
-  }
-
- private:
-  mutable std::vector<unsigned char> scratch_ = std::vector<unsigned char>(kScratchBytes);
+  uint64_t memory(uint64_t reference) const override { return reference; }
 };
 
 // The numbers of a call that may be sizes.
-std::vector<size_t> sizes_of(const Function& function) {
-  std::vector<size_t> places;
-  for (size_t i = 0; i < function.places.size(); ++i) {
-    const Place& place = function.places[i];
-    const bool counts = std::any_of(function.places.begin(), function.places.end(), [&](const Place& list) {
-      return list.length != nullptr && std::strcmp(list.length, place.name) == 0;  // memory behind a pointer
-    });
-    if (place.kind == Kind::number && place.bytes == 8 && !place.pointer && !counts) places.push_back(i);
+std::vector<size_t> sizes_of(const Call& call) {
+  std::vector<size_t> sizes;
+  const std::span<const Place> places = call.function().places;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].kind == Kind::number && places[i].bytes == 8 && !places[i].pointer &&
+        !call.counts_others(places[i].name))
+      sizes.push_back(i);
   }
-  return places;
+  return sizes;
 }
 
 TEST(SemanticsNothing, BesideMuchEndsAtOnce) {
@@ -70,7 +65,7 @@ TEST(SemanticsNothing, BesideMuchEndsAtOnce) {
         call.slot(place).set = true;
         call.put(place, operand.index, buffer);
       }
-      const std::vector<size_t> sizes = sizes_of(call.function());
+      const std::vector<size_t> sizes = sizes_of(call);
       if (sizes.empty()) break;
       const uint64_t much = draw.of({(uint64_t{1} << 31) - 1, uint64_t{1} << 40, (uint64_t{1} << 62) + 1});
       const auto replace = [&](uint64_t value) {

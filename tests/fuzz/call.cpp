@@ -96,6 +96,14 @@ uint64_t Call::get(std::string_view name, size_t index) const {
   return place < 0 ? 0 : value(static_cast<size_t>(place), index);
 }
 
+bool Call::counts_others(std::string_view name) const {
+  const std::span<const Place> places = function_->places;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i].length != nullptr && places[i].length == name && !slots_[i].null) return true;
+  }
+  return false;
+}
+
 Outcome Call::invoke(const Resolver& resolver) const {
   static thread_local Frame frame;
   const std::span<const Argument> arguments = function_->arguments;

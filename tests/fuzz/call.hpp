@@ -54,6 +54,8 @@ class Call {
   void list(std::string_view name, std::span<const uint64_t> values);
   void put(size_t place, size_t index, uint64_t value);
   uint64_t get(std::string_view name, size_t index = 0) const;
+  // Whether the place of this name gives the number of elements behind a pointer that is set.
+  bool counts_others(std::string_view name) const;
   const Slot& slot(size_t place) const { return slots_[place]; }
   Slot& slot(size_t place) { return slots_[place]; }
   uint64_t value(size_t place, size_t index) const { return pool_[slots_[place].begin + index]; }

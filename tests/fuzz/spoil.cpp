@@ -21,15 +21,6 @@ uint64_t draw_suspect(Draw& draw) {
   }
 }
 
-// True if the place gives the number of elements behind a pointer that is set.
-bool counts_others(const Call& call, const char* name) {
-  const auto places = call.function().places;
-  for (size_t i = 0; i < places.size(); ++i) {
-    if (places[i].length != nullptr && std::strcmp(places[i].length, name) == 0 && !call.slot(i).null) return true;
-  }
-  return false;
-}
-
 bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expected) {
   const Place& place = call.function().places[p];
   const Slot& slot = call.slot(p);
@@ -162,7 +153,7 @@ bool spoil_call(World& world, Call& call, Draw& draw, Expected& expected) {
         uint64_t value = draw_suspect(draw);
         // The call would write an operand that its description reads.
         if (static_cast<uint32_t>(value) == 0 && std::strcmp(place.name, "levels_ready") == 0) break;
-        if (counts_others(call, place.name)) {
+        if (call.counts_others(place.name)) {
           const uint64_t before = call.value(p, i);
           if (std::strcmp(place.name, "rank") == 0)
             value = draw.of<uint64_t>({0, 9, 0x7fffffff, 0xffffffff});
