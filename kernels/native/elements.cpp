@@ -4,9 +4,9 @@ namespace tuff::ptx {
 
 F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists) {
   Writer& w = *at.writer;
-  const F32 value = w.make<Type::f32>();
   const Guard guard = exists != nullptr ? if_true(*exists) : Guard{};
   if (dtype == TUFF_F32) {
+    const F32 value = w.make<Type::f32>();
     if (exists != nullptr) w.emit("mov.f32 {}, 0f00000000;", value.text);
     w.emit(guard, "ld.global.f32 {}, [{}+{}];", value.text, at.text, offset);
     return value;
@@ -14,11 +14,14 @@ F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exis
   const B16 bits = w.make<Type::b16>();
   if (exists != nullptr) w.emit("mov.b16 {}, 0;", bits.text);
   w.emit(guard, "ld.global.b16 {}, [{}+{}];", bits.text, at.text, offset);
-  if (dtype == TUFF_F16) {
-    w.emit("cvt.f32.f16 {}, {};", value.text, bits.text);
-  } else {
-    w.emit("mov.b32 {}, {{0, {}}};", value.text, bits.text);
-  }
+  return float_of(dtype, bits);
+}
+
+F32 float_of(int32_t dtype, const B16& bits) {
+  Writer& w = *bits.writer;
+  if (dtype == TUFF_F16) return w.result<Type::f32>("cvt.f32.f16", bits);
+  const F32 value = w.make<Type::f32>();
+  w.emit("mov.b32 {}, {{0, {}}};", value.text, bits.text);
   return value;
 }
 
@@ -31,14 +34,14 @@ B16 packed_bytes(int32_t dtype, const F32& low, const F32& high) {
       dtype == TUFF_F8_E5M2 ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32", high, low);
 }
 
-void store_element(int32_t dtype, const U64& at, const F32& value) {
+void store_element(int32_t dtype, const U64& at, const F32& value, const Guard& guard) {
   Writer& w = *at.writer;
   if (dtype == TUFF_F32) {
-    w.emit("st.global.f32 [{}], {};", at.text, value.text);
+    w.emit(guard, "st.global.f32 [{}], {};", at.text, value.text);
     return;
   }
   const B16 rounded = halves_of(packed_pair(dtype, value, value))[0];
-  w.emit("st.global.b16 [{}], {};", at.text, rounded.text);
+  w.emit(guard, "st.global.b16 [{}], {};", at.text, rounded.text);
 }
 
 U32 not_finite(int32_t dtype, const U32& pair) {
@@ -54,7 +57,7 @@ std::array<U32, 2> pairs_of_bytes(int32_t dtype, const U32& four, int32_t half_t
     pairs[i] = w.result<Type::u32>(dtype == TUFF_F8_E5M2 ? "cvt.rn.f16x2.e5m2x2" : "cvt.rn.f16x2.e4m3x2", two[i]);
     if (half_type != TUFF_BF16) continue;
     const std::array<B16, 2> halves = halves_of(pairs[i]);
-    const F32 low = w.result<Type::f32>("cvt.f32.f16", halves[0]), high = w.result<Type::f32>("cvt.f32.f16", halves[1]);
+    const F32 low = float_of(TUFF_F16, halves[0]), high = float_of(TUFF_F16, halves[1]);
     pairs[i] = packed_pair(TUFF_BF16, low, high);
   }
   return pairs;
@@ -203,6 +206,24 @@ std::array<B16, 2> halves_of(const U32& pair) {
   Writer& w = *pair.writer;
   const std::array<B16, 2> made{w.make<Type::b16>(), w.make<Type::b16>()};
   w.emit("mov.b32 {{{}, {}}}, {};", made[0].text, made[1].text, pair.text);
+  return made;
+}
+
+U32 permuted(const U32& x, const U32& y, const char* selector) {
+  const U32 made = x.writer->make<Type::u32>();
+  x.writer->emit("prmt.b32 {}, {}, {}, {};", made.text, x.text, y.text, selector);
+  return made;
+}
+
+U32 inserted(const U32& x, uint32_t mask, uint32_t bits) {
+  const U32 made = x.writer->make<Type::u32>();
+  x.writer->emit("lop3.b32 {}, {}, {}, {}, 0x6a;", made.text, x.text, mask, bits);
+  return made;
+}
+
+U32 on_halves(const char* operation, int32_t dtype, const U32& x, const U32& y) {
+  const U32 made = x.writer->make<Type::u32>();
+  x.writer->emit("{}.{}x2 {}, {}, {};", operation, name_of_half(dtype), made.text, x.text, y.text);
   return made;
 }
 

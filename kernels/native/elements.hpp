@@ -11,13 +11,15 @@ namespace tuff::ptx {
 
 // An f32, f16 or bf16 in memory, as f32; 0 if the condition does not hold.
 F32 load_element(int32_t dtype, const U64& at, uint32_t offset, const Pred* exists);
+// An f16 or bf16.
+F32 float_of(int32_t dtype, const B16& bits);
 // Two neighbouring elements of f16 or bf16, rounded to nearest even.
 U32 packed_pair(int32_t dtype, const F32& low, const F32& high);
 // Two neighbouring elements of an 8-bit float, rounded to nearest even and saturated.
 B16 packed_bytes(int32_t dtype, const F32& low, const F32& high);
 
 // Rounds to f16 or bf16, to nearest even; or an f32.
-void store_element(int32_t dtype, const U64& at, const F32& value);
+void store_element(int32_t dtype, const U64& at, const F32& value, const Guard& guard = {});
 // The bits 15 and 31 that tell which of two f16 or bf16 are NaN or infinite.
 U32 not_finite(int32_t dtype, const U32& pair);
 
@@ -45,6 +47,12 @@ F32 hyperbolic_tangent(const F32& x);
 
 std::array<B16, 2> halves_of(const U32& pair);
 U32 joined(const B16& low, const B16& high);
+// Four of the eight bytes of x and y; each hexadecimal digit of the selector is the number of one.
+U32 permuted(const U32& x, const U32& y, const char* selector);
+// (x & mask) ^ bits, in one instruction.
+U32 inserted(const U32& x, uint32_t mask, uint32_t bits);
+// An operation of two pairs of f16 or bf16.
+U32 on_halves(const char* operation, int32_t dtype, const U32& x, const U32& y);
 // The type in the names of instructions, of f16 or bf16.
 inline const char* name_of_half(int32_t dtype) { return dtype == TUFF_BF16 ? "bf16" : "f16"; }
 

@@ -1,5 +1,8 @@
 #include "kernels/native/hopper.hpp"
 
+#include <cstddef>
+#include <vector>
+
 #include "kernels/native/elements.hpp"
 
 namespace tuff::ptx {
@@ -73,6 +76,19 @@ void multiply_16x8(int32_t dtype, const F32* sums, const std::array<U32, 4>& a, 
       "{{{}, {}, {}, {}}};",
       type, type, sums[0].text, sums[1].text, sums[2].text, sums[3].text, a[0].text, a[1].text, a[2].text, a[3].text,
       b0.text, b1.text, sums[0].text, sums[1].text, sums[2].text, sums[3].text);
+}
+
+F32 sum_of_parts(const U32& at, uint32_t offset, uint32_t count, uint32_t distance) {
+  Writer& w = *at.writer;
+  std::vector<F32> parts;
+  for (uint32_t i = 0; i < count; ++i) {
+    parts.push_back(w.make<Type::f32>());
+    w.emit("ld.shared.f32 {}, [{}+{}];", parts.back().text, at.text, i * distance + offset);
+  }
+  for (size_t step = 1; step < parts.size(); step *= 2) {
+    for (size_t i = 0; i + step < parts.size(); i += 2 * step) parts[i] = parts[i] + parts[i + step];
+  }
+  return parts[0];
 }
 
 }  // namespace tuff::ptx

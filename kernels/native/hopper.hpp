@@ -47,6 +47,9 @@ void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elect
 // sums += a * b by a warp, of 16 rows, 8 columns and 16 terms of f16 or bf16 (mma.sync, m16n8k16).
 void multiply_16x8(int32_t dtype, const F32* sums, const std::array<U32, 4>& a, const U32& b0, const U32& b1);
 
+// The sum of numbers in shared memory that are so many bytes apart, such as those of warps; neighbours are added first.
+F32 sum_of_parts(const U32& at, uint32_t offset, uint32_t count, uint32_t distance);
+
 // The value of the lane whose number differs by `distance` in its one bit.
 template <Type type>
 Value<type> from_neighbour(const Value<type>& x, uint32_t distance) {

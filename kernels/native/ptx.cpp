@@ -6,6 +6,7 @@ namespace tuff::ptx {
 namespace {
 
 U32 number(const U32& like, uint64_t value) { return like.writer->constant(static_cast<uint32_t>(value)); }
+U64 number(const U64& like, uint64_t value) { return {like.writer, std::to_string(value), true, value}; }
 
 U32 operation(const char* name, const U32& a, const U32& b) {
   Writer& writer = *(a.writer != nullptr ? a.writer : b.writer);
@@ -157,9 +158,10 @@ U64 widen(const U32& a) { return a.writer->result<Type::u64>("cvt.u64.u32", a); 
 U64 operator+(const U64& a, const U64& b) { return a.writer->result<Type::u64>("add.u64", a, b); }
 U64 operator+(const U64& a, uint64_t b) {
   if (b == 0) return a;
-  return a + U64{a.writer, std::to_string(b), true, b};
+  return a + number(a, b);
 }
 U64 operator*(const U64& a, const U64& b) { return a.writer->result<Type::u64>("mul.lo.u64", a, b); }
+U64 operator*(const U64& a, uint64_t b) { return a * number(a, b); }
 U64 multiply_wide(const U32& a, const U32& b) { return a.writer->result<Type::u64>("mul.wide.u32", a, b); }
 U64 multiply_add(const U32& a, uint32_t b, const U64& c) {
   return a.writer->result<Type::u64>("mad.wide.u32", a, number(a, b), c);

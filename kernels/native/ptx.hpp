@@ -187,6 +187,7 @@ U64 widen(const U32& a);
 U64 operator+(const U64& a, const U64& b);
 U64 operator+(const U64& a, uint64_t b);
 U64 operator*(const U64& a, const U64& b);
+U64 operator*(const U64& a, uint64_t b);
 U64 multiply_wide(const U32& a, const U32& b);             // all 64 bits
 U64 multiply_add(const U32& a, uint32_t b, const U64& c);  // a * b + c with all 64 bits
 U64 multiply_add(const U32& a, const U32& b, const U64& c);

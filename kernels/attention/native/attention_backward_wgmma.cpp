@@ -48,7 +48,9 @@ namespace {
 
 using ptx::F32;
 using ptx::if_true;
+using ptx::kFlag;
 using ptx::kGroup;
+using ptx::kHalves;
 using ptx::kRowBytes;
 using ptx::kWarp;
 using ptx::max_signed;
@@ -666,10 +668,8 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 }
 
 constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
-constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr DefineInfo kDefines[] = {{"FIRST", kFlag},     {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
-                                   {"KEYS_SIDE", kFlag}, {"SECOND", kFlag},   {"TYPE", kTypes}};
+                                   {"KEYS_SIDE", kFlag}, {"SECOND", kFlag},   {"TYPE", kHalves}};
 
 }  // namespace
 

@@ -45,6 +45,8 @@ namespace {
 
 using ptx::F32;
 using ptx::if_true;
+using ptx::kFlag;
+using ptx::kHalves;
 using ptx::kWarp;
 using ptx::max_signed;
 using ptx::max_with_nan;
@@ -590,14 +592,12 @@ NativeKernel write_decode(const KernelRequest& request) {
 }
 
 constexpr auto kDims = ptx::multiples<16, Decode::kMaxHeadDim>();
-constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kRows[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
-constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
 constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},        {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
                                    {"HIDING", kFlag}, {"LENGTHS", kLengths}, {"MASK", kFlag},     {"PARTS", kFlag},
-                                   {"PIECES", kFlag}, {"ROWS", kRows},       {"TYPE", kTypes}};
+                                   {"PIECES", kFlag}, {"ROWS", kRows},       {"TYPE", kHalves}};
 
 // What a block needs besides its stages.
 constexpr uint32_t kRest = ptx::kSharedAlignment + Decode::kMaxRows * kStatistics;

@@ -52,7 +52,9 @@ namespace {
 
 using ptx::F32;
 using ptx::if_true;
+using ptx::kFlag;
 using ptx::kGroup;
+using ptx::kHalves;
 using ptx::kRowBytes;
 using ptx::kWarp;
 using ptx::Label;
@@ -703,13 +705,11 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 
 constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
 constexpr LegalRange kKeys[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
-constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kTypes[] = {{TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
 constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
 constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},    {"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims},
                                    {"HIDING", kFlag}, {"KEYS", kKeys},   {"LENGTHS", kLengths}, {"LSE", kFlag},
-                                   {"MASK", kFlag},   {"PIECES", kFlag}, {"TYPE", kTypes}};
+                                   {"MASK", kFlag},   {"PIECES", kFlag}, {"TYPE", kHalves}};
 
 }  // namespace
 

@@ -24,6 +24,7 @@
 
 #include "kernels/gemm/native/tiles.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 
@@ -32,6 +33,7 @@ namespace {
 
 using ptx::F64;
 using ptx::if_true;
+using ptx::kFlag;
 using ptx::kRowBytes;
 using ptx::multiply_add;
 using ptx::multiply_wide;
@@ -156,7 +158,7 @@ class Kernel {
   }
 
   // The bytes of this many rows.
-  U64 bytes_of(const U32& rows, const U32& ld) { return multiply_wide(rows, ld) * eight(); }
+  U64 bytes_of(const U32& rows, const U32& ld) { return multiply_wide(rows, ld) * kElement; }
 
   // The bytes of a piece from `element` on that are before `end`.
   U32 rest(const U32& element, const U32& end) {
@@ -317,7 +319,7 @@ class Kernel {
     for (uint32_t i = 0; i < blocks_of_a(); ++i) {
       for (uint32_t r = 0; r < 2; ++r) {
         const U32 row = first_row + (i * kBlock + r);
-        const U64 begin = multiply_add(column, kElement, matrix + multiply_wide(row, ldc) * eight());
+        const U64 begin = multiply_add(column, kElement, matrix + multiply_wide(row, ldc) * kElement);
         Pred row_exists;
         if (o_.edge) row_exists = row < m_;
         for (uint32_t j = 0; j < blocks_of_b(); ++j) {
@@ -330,8 +332,6 @@ class Kernel {
       }
     }
   }
-
-  U64 eight() { return {&w_, std::to_string(kElement), true, kElement}; }
 
   // Two neighbouring elements of C.
   void store_pair(const U64& begin, uint32_t at, const U32& column, const Pred& row_exists, const F64& alpha,
@@ -377,7 +377,6 @@ NativeKernel write_dmma(const KernelRequest& request) {
   return {Kernel(options).write(), "gemm_dmma", Dmma::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kExtent[] = {{64, 64}, {128, 128}};
 constexpr DefineInfo kDefines[] = {{"BETA", kFlag},   {"COLUMNS", kExtent}, {"EDGE", kFlag},    {"PAIRS", kFlag},
                                    {"ROWS", kExtent}, {"TRANS_A", kFlag},   {"TRANS_B", kFlag}, {"VECTOR", kFlag}};

@@ -36,6 +36,7 @@
 
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/element_type.hpp"
 #include "planning/status.hpp"
@@ -46,6 +47,8 @@ namespace {
 
 using ptx::F32;
 using ptx::if_true;
+using ptx::kActivations;
+using ptx::kFlag;
 using ptx::kRowBytes;
 using ptx::kWarp;
 using ptx::multiply_add;
@@ -193,8 +196,8 @@ class Kernel {
     const U32 row = x.along_k ? x.first + all.line : x.first + all.element;
     const U32 k = x.along_k ? next_ + all.element : next_ + all.line;
     all.at = w_.variable(multiply_add(x.along_k ? k : row, x.element, x.base) + widen(x.along_k ? row : k) * x.ld);
-    all.between = w_.variable(x.ld * number64(all.at_once));
-    all.step = x.along_k ? number64(between() * x.element) : w_.variable(x.ld * number64(between()));
+    all.between = w_.variable(x.ld * all.at_once);
+    all.step = x.along_k ? number64(between() * x.element) : w_.variable(x.ld * between());
     all.round =
         w_.variable(x.along_k ? multiply_wide(steps_, w_.constant(between() * x.element)) : all.step * widen(steps_));
     if (!x.along_k) {
@@ -534,13 +537,11 @@ NativeKernel write_narrow(const KernelRequest& request) {
   return {Kernel(options).write(), "gemm_narrow", Narrow::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kInputs[] = {{TUFF_F16, TUFF_BF16}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kRows[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
 constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kPerCore[] = {{1, 2}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BETA", kFlag},

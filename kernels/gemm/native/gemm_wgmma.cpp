@@ -44,6 +44,7 @@
 #include "kernels/gemm/native/tiles.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/element_type.hpp"
 #include "planning/status.hpp"
@@ -55,6 +56,8 @@ namespace {
 using ptx::arrive_at;
 using ptx::F32;
 using ptx::if_true;
+using ptx::kActivations;
+using ptx::kFlag;
 using ptx::kRowBytes;
 using ptx::Label;
 using ptx::multiply_add;
@@ -606,7 +609,7 @@ class Kernel {
     const U32 row = tile.row + ((halves_columns() ? warp & 3 : warp) << 4) + (lane >> 2);
     for (uint32_t half = 0; half < 2; ++half) {
       const U32 at = row + half * 8;
-      const U64 begin = matrix + multiply_wide(at, ldc) * U64{&w_, std::to_string(size), true, size};
+      const U64 begin = matrix + multiply_wide(at, ldc) * size;
       if (o_.edge) row_exists_ = at < m_;
       if (integers()) {
         store_integers(begin, tile.column, quad, half);
@@ -643,8 +646,7 @@ class Kernel {
     if (o_.residual) {
       const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_residual));
       const U32 ld = w_.parameter("push", offsetof(Wgmma::Push, ld_residual));
-      const U64 begin =
-          residual_ + widen(tile.matrix) * stride + multiply_wide(row, ld) * U64{&w_, std::to_string(size), true, size};
+      const U64 begin = residual_ + widen(tile.matrix) * stride + multiply_wide(row, ld) * size;
       residual_at_ = o_.windows == 2 ? begin : multiply_add(first, size, begin);
     }
   }
@@ -867,12 +869,10 @@ NativeKernel write_wgmma(const KernelRequest& request) {
   return {Kernel(options).write(), "gemm_wgmma", Wgmma::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
 constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I32, TUFF_I32}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{64, 64}, {128, 128}, {256, 256}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr LegalRange kWindows[] = {{0, 3}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},

@@ -26,6 +26,7 @@
 
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/element_type.hpp"
 #include "planning/status.hpp"
@@ -35,6 +36,10 @@ namespace {
 
 using ptx::F32;
 using ptx::if_true;
+using ptx::kActivations;
+using ptx::kFlag;
+using ptx::kFloats;
+using ptx::kHalves;
 using ptx::kWarp;
 using ptx::multiply_add;
 using ptx::multiply_wide;
@@ -81,7 +86,6 @@ class Kernel {
   uint32_t eights() const { return o_.columns / 8; }
   uint32_t thread_rows() const { return 2 * o_.tiles; }
   bool block_scales() const { return o_.scales == 2; }
-  const char* half() const { return ptx::name_of_half(o_.type); }
   uint32_t size(int32_t dtype) const { return static_cast<uint32_t>(dtype_size(dtype)); }
 
   void locate() {
@@ -204,19 +208,9 @@ class Kernel {
 
   // --- multiplying --------------------------------------------------------------------------------------------------
 
-  U32 pair(const char* operation, const U32& x, const U32& y) {
-    const U32 made = w_.make<Type::u32>();
-    w_.emit("{}.{}x2 {}, {}, {};", operation, half(), made.text, x.text, y.text);
-    return made;
-  }
+  U32 pair(const char* operation, const U32& x, const U32& y) { return ptx::on_halves(operation, o_.type, x, y); }
   // Each half of a constant pair.
   U32 twice(uint32_t bits) { return w_.constant(bits << 16 | bits); }
-  // (x & mask) ^ bits, in one instruction.
-  U32 insert(const U32& x, uint32_t mask, uint32_t bits) {
-    const U32 made = w_.make<Type::u32>();
-    w_.emit("lop3.b32 {}, {}, {}, {}, 0x6a;", made.text, x.text, mask, bits);
-    return made;
-  }
   U32 register_of(const U32& constant) { return w_.variable(constant); }
 
   // The integers of a word, in the order of fragments: of 4 bits, pairs (0, 4), (1, 5), (2, 6), (3, 7).
@@ -230,9 +224,7 @@ class Kernel {
       const U32 y = o_.negative ? x ^ 0x80808080u : x, power = register_of(twice(0x6400)),
                 taken = less_zero(o_.negative ? 0x6480 : 0x6400, 0x6400, zero);
       for (const char* const order : {"0x5150", "0x5352"}) {
-        const U32 made = w_.make<Type::u32>();
-        w_.emit("prmt.b32 {}, {}, {}, {};", made.text, y.text, power.text, order);
-        pairs.push_back(pair("sub.rn", made, taken));
+        pairs.push_back(pair("sub.rn", ptx::permuted(y, power, order), taken));
       }
       return pairs;
     }
@@ -243,7 +235,7 @@ class Kernel {
       const U32 taken = less_zero(0x4300 | least, 0x4300, zero);
       for (uint32_t shift = 0; shift < 16; shift += 4) {
         pairs.push_back(
-            pair("sub.rn", insert(shift == 0 ? x : x >> shift, kMask, (0x4300u | least) * 0x10001u), taken));
+            pair("sub.rn", ptx::inserted(shift == 0 ? x : x >> shift, kMask, (0x4300u | least) * 0x10001u), taken));
       }
       return pairs;
     }
@@ -252,10 +244,10 @@ class Kernel {
               less = less_zero(o_.negative ? 0xd480 : 0xd400, 0xd400, o_.zeros ? zero << 4 : zero);
     for (uint32_t shift = 0; shift < 16; shift += 8) {
       const U32 y = shift == 0 ? x : x >> shift;
-      pairs.push_back(pair("sub.rn", insert(y, kMask, (0x6400u | least) * 0x10001u), taken));
+      pairs.push_back(pair("sub.rn", ptx::inserted(y, kMask, (0x6400u | least) * 0x10001u), taken));
       const U32 made = w_.make<Type::u32>();
-      w_.emit("fma.rn.f16x2 {}, {}, {}, {};", made.text, insert(y, kNextMask, (0x6400u | least << 4) * 0x10001u).text,
-              factor.text, less.text);
+      w_.emit("fma.rn.f16x2 {}, {}, {}, {};", made.text,
+              ptx::inserted(y, kNextMask, (0x6400u | least << 4) * 0x10001u).text, factor.text, less.text);
       pairs.push_back(made);
     }
     return pairs;
@@ -278,9 +270,7 @@ class Kernel {
     if (o_.bits == 8) return x;
     std::array<U32, 4> sorted;
     for (uint32_t i = 0; i < 4; ++i) {
-      sorted[i] = w_.make<Type::u32>();
-      w_.emit("prmt.b32 {}, {}, {}, {};", sorted[i].text, x[i / 2].text, x[i / 2 + 2].text,
-              i % 2 == 0 ? "0x5410" : "0x7632");
+      sorted[i] = ptx::permuted(x[i / 2], x[i / 2 + 2], i % 2 == 0 ? "0x5410" : "0x7632");
     }
     return sorted;
   }
@@ -350,15 +340,16 @@ class Kernel {
                 const U32 row = element & (o_.rows() - 1), column = element / o_.rows(), at_row = first_ + row;
                 w_.when(at_row < n_ && column < m_, [&] {
                   const auto address = [&](const U64& base, const U32& ld) {
-                    return multiply_add(
-                        at_row, bytes, base + multiply_wide(column, ld) * U64{&w_, std::to_string(bytes), true, bytes});
+                    return multiply_add(at_row, bytes, base + multiply_wide(column, ld) * bytes);
                   };
                   F32 factor = alpha;
                   if (o_.scales == 1) {
                     const U64 at = multiply_add(at_row, size(o_.scale_type), scales_);
                     factor = factor * ptx::load_element(o_.scale_type, at, 0, nullptr);
                   }
-                  F32 value = sum_of(memory_ + (row * o_.sums_row() + column) * 4) * factor;
+                  F32 value =
+                      ptx::sum_of_parts(memory_ + (row * o_.sums_row() + column) * 4, 0, Mma::kWarps, warp_bytes()) *
+                      factor;
                   if (o_.bias) {
                     value = value + ptx::load_element(o_.c_type, multiply_add(at_row, bytes, bias_), 0, nullptr);
                   }
@@ -369,18 +360,6 @@ class Kernel {
                 });
                 w_.assign(element, element + Mma::kThreads);
               });
-  }
-
-  F32 sum_of(const U32& at) {
-    std::vector<F32> parts;
-    for (uint32_t warp = 0; warp < Mma::kWarps; ++warp) {
-      parts.push_back(w_.make<Type::f32>());
-      w_.emit("ld.shared.f32 {}, [{}+{}];", parts.back().text, at.text, warp * warp_bytes());
-    }
-    for (size_t step = 1; step < parts.size(); step *= 2) {
-      for (size_t i = 0; i + step < parts.size(); i += 2 * step) parts[i] = parts[i] + parts[i + step];
-    }
-    return parts[0];
   }
 
   const Mma o_;
@@ -403,14 +382,10 @@ NativeKernel write_mma(const KernelRequest& request) {
   return {Kernel(options).write(), "qgemm_mma", Mma::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kHalves[] = {{TUFF_F16, TUFF_BF16}};
-constexpr LegalRange kFloats[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kBits[] = {{4, 4}, {8, 8}};
 constexpr LegalRange kScales[] = {{0, 2}};
 constexpr LegalRange kColumns[] = {{8, 8}, {16, 16}, {32, 32}};
 constexpr LegalRange kTiles[] = {{1, 2}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BIAS", kFlag},
                                    {"BITS", kBits},

@@ -36,6 +36,7 @@
 #include "kernels/gemm/native/tiles.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "kernels/quant/native/unpack.hpp"
 #include "planning/element_type.hpp"
@@ -48,7 +49,11 @@ using gemm::Tile;
 using gemm::Tiles;
 using ptx::F32;
 using ptx::if_true;
+using ptx::kActivations;
+using ptx::kFlag;
+using ptx::kFloats;
 using ptx::kGroup;
+using ptx::kHalves;
 using ptx::kRowBytes;
 using ptx::multiply_add;
 using ptx::multiply_wide;
@@ -113,7 +118,6 @@ class Kernel {
  private:
   U32 parameter(size_t offset) { return w_.parameter("push", offset); }
   uint32_t size(int32_t dtype) const { return static_cast<uint32_t>(dtype_size(dtype)); }
-  U64 number64(uint64_t value) { return {&w_, std::to_string(value), true, value}; }
 
   void read_parameters() {
     n_ = parameter(offsetof(Wgmma::Push, n));
@@ -203,7 +207,7 @@ class Kernel {
     if (o_.rows < kGroup) numbers.exists = thread < o_.rows;
     const U32 row = min(tile.row + row_of(thread), n_ - 1);
     numbers.first = w_.variable(multiply_wide(row, row_scales_));
-    numbers.scales = w_.variable(scales_ + numbers.first * number64(size(o_.scale_type)));
+    numbers.scales = w_.variable(scales_ + numbers.first * size(o_.scale_type));
     numbers.to = thread;
     return numbers;
   }
@@ -517,9 +521,6 @@ NativeKernel write_wgmma(const KernelRequest& request) {
   return {Kernel(options).write(), "qgemm_wgmma", Wgmma::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kHalves[] = {{TUFF_F16, TUFF_BF16}};
-constexpr LegalRange kFloats[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kFormats[] = {{TUFF_QUANT_I8, TUFF_QUANT_U4},
                                    {TUFF_QUANT_Q4_0, TUFF_QUANT_Q4_0},
                                    {TUFF_QUANT_Q8_0, TUFF_QUANT_Q8_0},
@@ -529,7 +530,6 @@ constexpr LegalRange kPerStep[] = {{1, 2}, {4, 4}};
 constexpr LegalRange kPeriods[] = {{0, 0}, {2, 2}, {4, 4}, {8, 8}, {16, 16}, {32, 32}};
 constexpr LegalRange kRows[] = {{64, 64}, {128, 128}};
 constexpr LegalRange kColumns[] = {{16, 16}, {32, 32}, {64, 64}, {128, 128}, {256, 256}};
-constexpr LegalRange kActivations[] = {{TUFF_ACTIVATION_NONE, TUFF_ACTIVATION_RELU6}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BIAS", kFlag},
                                    {"COLUMNS", kColumns},

@@ -81,17 +81,8 @@ U32 Unpack::permuted(const U32& x, const U32& y, const U32& selector) {
 }
 U32 Unpack::permuted(const U32& x, uint32_t selector) { return permuted(x, w_.constant(0), w_.constant(selector)); }
 
-// (x & mask) ^ bits, in one instruction.
-U32 Unpack::insert(const U32& x, uint32_t mask, uint32_t bits) {
-  const U32 made = w_.make<Type::u32>();
-  w_.emit("lop3.b32 {}, {}, {}, {}, 0x6a;", made.text, x.text, mask, bits);
-  return made;
-}
-
 U32 Unpack::halves(const char* operation, const U32& x, const U32& y) {
-  const U32 made = w_.make<Type::u32>();
-  w_.emit("{}.{}x2 {}, {}, {};", operation, ptx::name_of_half(o_.type), made.text, x.text, y.text);
-  return made;
+  return ptx::on_halves(operation, o_.type, x, y);
 }
 
 F32 Unpack::float_of(const U32& bits) {
@@ -103,7 +94,7 @@ F32 Unpack::float_of(const U32& bits) {
 // The lower half of a pair.
 F32 Unpack::float_of(int32_t type, const U32& pair) {
   if (type == TUFF_BF16) return float_of(pair << 16);
-  return w_.result<Type::f32>("cvt.f32.f16", ptx::halves_of(pair)[0]);
+  return ptx::float_of(type, ptx::halves_of(pair)[0]);
 }
 
 // --- integers as they are stored ------------------------------------------------------------------------------------
@@ -151,15 +142,14 @@ std::vector<Unpack::Code> Unpack::codes_of_blocks(uint32_t half, const U32& stag
     return all;
   }
   // Four bits: of q4_0, numbers j and j + 16 of a block are in byte j; of q4_K, numbers j and j + 32 of 64.
+  const bool small = o_.format == TUFF_QUANT_Q4_0;
   std::vector<U32> pairs;
   for (uint32_t i = 0; i < 2; ++i) {
     for (uint32_t p = 0; p < 2; ++p) {
-      const bool small = o_.format == TUFF_QUANT_Q4_0;
       pairs.push_back(small ? spread(at, 18 * i + 2 + 8 * p) : spread(i == 0 ? at : at ^ 16, 8 * p));
     }
   }
   for (uint32_t i = 0; i < kSlabs; ++i) {
-    const bool small = o_.format == TUFF_QUANT_Q4_0;
     const uint32_t from = small ? i / 2 : i % 2;
     const Kind kind = (small ? i % 2 : i / 2) == 0 ? Kind::low : Kind::high;
     for (uint32_t p = 0; p < 2; ++p) all.push_back({pairs[2 * from + p], kind});
@@ -309,25 +299,23 @@ U32 Unpack::pair_in_halves(const Code& code, const Common& common) {
       const U32 shifted = code.bits >> 4;
       low = code.kind == Kind::high ? shifted : permuted(code.bits, shifted, w_.constant(0x1610));
     }
-    exact = halves("sub.rn", insert(low, 0x000f000f, inverted ? 0x43084308 : 0x43004300), added(0x43004300, taken));
+    exact =
+        halves("sub.rn", ptx::inserted(low, 0x000f000f, inverted ? 0x43084308 : 0x43004300), added(0x43004300, taken));
   } else if (code.kind == Kind::bytes) {
     exact = halves("sub.rn", code.bits ^ (inverted ? 0x64806480u : 0x64006400u), added(0x64006400, taken));
   } else if (code.kind == Kind::low) {
-    exact =
-        halves("sub.rn", insert(code.bits, 0x000f000f, inverted ? 0x64086408 : 0x64006400), added(0x64006400, taken));
+    exact = halves("sub.rn", ptx::inserted(code.bits, 0x000f000f, inverted ? 0x64086408 : 0x64006400),
+                   added(0x64006400, taken));
   } else {
     // Bits 4 to 7 have the unit 16: times 1 / 16, and less 64 and the rest, whose unit is a sixteenth.
     const bool both = code.kind == Kind::high;
-    const uint32_t mask = both ? 0x00f000f0 : 0x00f0000f, bits = both ? 0x64006400 : 0x64006400,
-                   sign = !inverted ? 0
-                          : both    ? 0x00800080
-                                    : 0x00800008;
+    const uint32_t mask = both ? 0x00f000f0 : 0x00f0000f, sign = both ? 0x00800080 : 0x00800008;
     const U32 factor = w_.variable(w_.constant(both ? 0x2c002c00 : 0x2c003c00));
     const U32 less =
         both ? added(0xd400d400, taken << 4) : added(0xd400e400, (taken & 0xffffu) + ((taken >> 16) << 20));
     exact = w_.make<Type::u32>();
-    w_.emit("fma.rn.f16x2 {}, {}, {}, {};", exact.text, insert(code.bits, mask, bits | sign).text, factor.text,
-            less.text);
+    w_.emit("fma.rn.f16x2 {}, {}, {}, {};", exact.text,
+            ptx::inserted(code.bits, mask, inverted ? 0x64006400 | sign : 0x64006400).text, factor.text, less.text);
   }
   return common.scale.writer != nullptr ? halves("mul.rn", exact, common.scale) : exact;
 }
@@ -341,8 +329,8 @@ U32 Unpack::pair_in_floats(const Code& code, const Common& common) {
     bits = {permuted(own, power, w_.constant(0x7440)), permuted(own, power, w_.constant(0x7442))};
   } else {
     const uint32_t low = code.kind == Kind::high ? 4 : 0, high = code.kind == Kind::low ? 16 : 20;
-    bits = {insert(code.bits >> low, 15, kPower | (inverted ? 8u : 0u)),
-            insert(code.bits >> high, 15, kPower | (inverted ? 8u : 0u))};
+    bits = {ptx::inserted(code.bits >> low, 15, kPower | (inverted ? 8u : 0u)),
+            ptx::inserted(code.bits >> high, 15, kPower | (inverted ? 8u : 0u))};
   }
   const F32 taken = float_of(w_.variable(common.taken + kPower));
   std::array<F32, 2> values;

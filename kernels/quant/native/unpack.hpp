@@ -56,7 +56,6 @@ class Unpack {
   std::vector<ptx::U32> shared_words(const ptx::U32& at, uint32_t offset, uint32_t count);
   ptx::U32 permuted(const ptx::U32& x, const ptx::U32& y, const ptx::U32& selector);
   ptx::U32 permuted(const ptx::U32& x, uint32_t selector);
-  ptx::U32 insert(const ptx::U32& x, uint32_t mask, uint32_t bits);
   ptx::U32 halves(const char* operation, const ptx::U32& x, const ptx::U32& y);
   ptx::U32 twice(const ptx::U32& x) { return permuted(x, 0x4040); }  // a byte in both halves
   ptx::F32 float_of(int32_t type, const ptx::U32& pair);

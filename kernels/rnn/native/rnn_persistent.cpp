@@ -35,6 +35,7 @@
 
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/element_type.hpp"
 #include "planning/status.hpp"
@@ -45,6 +46,8 @@ namespace {
 using ptx::B16;
 using ptx::F32;
 using ptx::if_true;
+using ptx::kFlag;
+using ptx::kFloats;
 using ptx::kWarp;
 using ptx::Label;
 using ptx::multiply_add;
@@ -59,7 +62,7 @@ constexpr uint32_t kFloatBytes = 4;
 // How often a thread looks, at about a microsecond each: until the blocks give up waiting for others to start, and
 // until a block that has started counts as lost, which ends the device.
 constexpr uint32_t kStartLooks = 1u << 14, kLostLooks = 1u << 24;
-constexpr uint32_t kFragmentBytes = kWarp * 16;  // of 16 rows and 16 columns of R
+constexpr uint32_t kFragmentBytes = Persistent::kFragmentBytes;
 // Registers of weights, sums and states on their way, beside about a hundred others; the least of the last, and the
 // most of the first, which remain while cells are computed.
 constexpr uint32_t kMostRegisters = 144, kLeastAhead = 32, kMostWeights = 48;
@@ -69,8 +72,9 @@ class Kernel {
   explicit Kernel(const Persistent& options) : o_(options), w_("sm_90a", "rnn_persistent") {}
 
   std::string write() {
+    uint32_t operand = 0;
     for (U64* const pointer : {&x_, &r_, &state_, &bias_, &peepholes_, &lengths_, &y_, &words_}) {
-      *pointer = w_.pointer("operand" + std::to_string(pointer_count_++));
+      *pointer = w_.pointer("operand" + std::to_string(operand++));
     }
     w_.block("push", sizeof(Persistent::Push));
     end_ = w_.label();
@@ -111,9 +115,7 @@ class Kernel {
     return w_.result<Type::u64>("selp.b64", parameter64(offset + sizeof(uint64_t)), parameter64(offset),
                                 second_direction_);
   }
-  U64 times(const U64& a, uint32_t factor) { return a * U64{&w_, std::to_string(factor), true, factor}; }
   uint32_t cells() const { return (o_.eights + 1) / 2; }  // of a thread
-  uint32_t steps_k() const { return o_.steps_k; }
   uint32_t size() const { return static_cast<uint32_t>(dtype_size(o_.type)); }
 
   // --- where the block is -------------------------------------------------------------------------------------------
@@ -137,14 +139,11 @@ class Kernel {
     const U32 directions = w_.special("%nctaid.x") / (o_.alone ? groups : groups * slices_);
     buffer_ = w_.variable(slices_ * groups * directions * o_.piece_bytes());
     states_ = w_.variable(words_ + set_bytes * widen(set) + Persistent::kStatesAt);
-    first_step_k_ = warp_ * steps_k();
+    first_step_k_ = warp_ * o_.steps_k;
     to_read_ = w_.variable(states_ + widen(first_step_k_ * o_.piece_bytes() + ((row_ << 4) + (in_four_ << 2)) * 4));
     memory_ = ptx::aligned_memory(w_);
-    sums_memory_ = memory_ + weight_bytes();
+    sums_memory_ = memory_ + o_.weight_bytes();
   }
-  uint32_t weight_bytes() const { return o_.alone ? 0 : (steps_k() - o_.held) * step_bytes() * Persistent::kWarps; }
-  // Of a warp's weights for a step of k.
-  uint32_t step_bytes() const { return o_.gates() * o_.parts() * kFragmentBytes; }
   uint32_t warp_sums() const { return o_.sequences() * o_.sums_row() * kFloatBytes; }
 
   // --- the start ----------------------------------------------------------------------------------------------------
@@ -235,17 +234,17 @@ class Kernel {
     const F32 low = rest_of(a), high = rest_of(b);
     const U32 middle = ptx::packed_pair(TUFF_BF16, low, high);
     const F32 last_low = low - F32{&w_, (middle << 16).text}, last_high = high - F32{&w_, (middle & 0xffff0000u).text};
-    return {permuted(a, b, "0x7632"), middle, ptx::packed_pair(TUFF_BF16, last_low, last_high)};
+    return {ptx::permuted(a, b, "0x7632"), middle, ptx::packed_pair(TUFF_BF16, last_low, last_high)};
   }
-  U32 fragments_memory() { return memory_ + (warp_ * ((steps_k() - o_.held) * step_bytes()) + (lane_ << 4)); }
+  U32 fragments_memory() { return memory_ + (warp_ * ((o_.steps_k - o_.held) * o_.step_bytes()) + (lane_ << 4)); }
   uint32_t fragment_at(uint32_t gate, uint32_t step) const {
-    return (step - o_.held) * step_bytes() + gate * o_.parts() * kFragmentBytes;
+    return (step - o_.held) * o_.step_bytes() + gate * o_.parts() * kFragmentBytes;
   }
   // Each thread keeps what it will multiply itself.
   void keep_weights() {
     find_rows();
     fragments_ = w_.variable(fragments_memory());
-    for (uint32_t step = 0; step < steps_k(); ++step) {
+    for (uint32_t step = 0; step < o_.steps_k; ++step) {
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
         const Fragment parts = loaded_fragment(gate, step);
         if (step < o_.held) {
@@ -317,16 +316,11 @@ class Kernel {
     w_.place(written);
   }
   // A step with few states mostly waits for them.
-  bool few_states() const { return steps_k() <= 2; }
+  bool few_states() const { return o_.steps_k <= 2; }
   // Orders this step's states before those that this thread loads and stores in the next one: whoever sees one of the
   // latter knows that words which were taken back before have gone. Where a step mostly waits, it is done meanwhile.
   void order_states() {
     if (!o_.alone) w_.emit("fence.acq_rel.gpu;");
-  }
-  U32 permuted(const U32& a, const U32& b, const char* order) {
-    const U32 made = w_.make<Type::u32>();
-    w_.emit("prmt.b32 {}, {}, {}, {};", made.text, a.text, b.text, order);
-    return made;
   }
   void make_registers() {
     for (uint32_t i = 0; i < o_.gates() * o_.eights * 4; ++i) sums_.push_back(w_.make<Type::f32>());
@@ -339,7 +333,7 @@ class Kernel {
   // The high and the low parts of states.
   void multiply_halves(const std::vector<Fragment>& weights, uint32_t eight, const std::array<U32, 4>& words) {
     for (const char* const order : {"0x5410", "0x7632"}) {
-      const U32 b0 = permuted(words[0], words[1], order), b1 = permuted(words[2], words[3], order);
+      const U32 b0 = ptx::permuted(words[0], words[1], order), b1 = ptx::permuted(words[2], words[3], order);
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
         ptx::multiply_16x8(o_.type, &sums_[(gate * o_.eights + eight) * 4], weights[gate][0], b0, b1);
       }
@@ -364,15 +358,15 @@ class Kernel {
     const bool waits_first = !o_.alone && !few_states();
     if (waits_first) wait_for_states(0, 1);
     for (uint32_t step = 1; step < o_.ahead(); ++step) load_states(step);
-    for (uint32_t step = 0; step < steps_k(); ++step) {
+    for (uint32_t step = 0; step < o_.steps_k; ++step) {
       std::vector<Fragment> weights;
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) weights.push_back(fragment(gate, step));
-      if (!o_.alone && (step != 0 || !waits_first)) wait_for_states(step, std::min(step + o_.ahead(), steps_k()));
+      if (!o_.alone && (step != 0 || !waits_first)) wait_for_states(step, std::min(step + o_.ahead(), o_.steps_k));
       for (uint32_t eight = 0; eight < o_.eights; ++eight) {
         const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
         o_.type == TUFF_F32 ? multiply_parts(weights, eight, words) : multiply_halves(weights, eight, words);
       }
-      if (step + o_.ahead() < steps_k()) load_states(step + o_.ahead());
+      if (step + o_.ahead() < o_.steps_k) load_states(step + o_.ahead());
     }
     if (!few_states()) order_states();
     keep_sums();
@@ -393,15 +387,7 @@ class Kernel {
     w_.emit("bar.sync 0;");
   }
   F32 sum_of(const U32& at, uint32_t gate) {
-    std::vector<F32> parts;
-    for (uint32_t warp = 0; warp < Persistent::kWarps; ++warp) {
-      parts.push_back(w_.make<Type::f32>());
-      w_.emit("ld.shared.f32 {}, [{}+{}];", parts.back().text, at.text, warp * warp_sums() + gate * 16 * kFloatBytes);
-    }
-    for (size_t step = 1; step < parts.size(); step *= 2) {
-      for (size_t i = 0; i + step < parts.size(); i += 2 * step) parts[i] = parts[i] + parts[i + step];
-    }
-    return parts[0];
+    return ptx::sum_of_parts(at, gate * 16 * kFloatBytes, Persistent::kWarps, warp_sums());
   }
 
   // --- cells --------------------------------------------------------------------------------------------------------
@@ -414,11 +400,11 @@ class Kernel {
     const U32 sequence = first_sequence_ + cell.column;
     cell.exists = sequence < parameter(offsetof(Push, end)) && j < hidden_;
     if (o_.eights == 1) cell.exists = cell.exists && warp_ < 4;
-    cell.x = x_ + times(of_direction64(offsetof(Push, x_at)) + widen(sequence * parameter(offsetof(Push, x_batch)) + j),
-                        kFloatBytes);
+    cell.x = x_ + (of_direction64(offsetof(Push, x_at)) + widen(sequence * parameter(offsetof(Push, x_batch)) + j)) *
+                      kFloatBytes;
     if (o_.output) {
       const U64 of_sequence = widen(sequence) * parameter64(offsetof(Push, y_batch));
-      cell.y = y_ + times(of_direction64(offsetof(Push, y_at)) + of_sequence + widen(j), size());
+      cell.y = y_ + (of_direction64(offsetof(Push, y_at)) + of_sequence + widen(j)) * size();
     }
     find_state(cell);
     cell.shared_with_others = states_ + widen(((slice_ * o_.sequences() + cell.column) * 16 + unit) * 4);
@@ -459,8 +445,8 @@ class Kernel {
     if (lstm()) cell.c_value = w_.variable(ptx::load_element(TUFF_F32, cell.c, 0, &cell.exists));
   }
   void store_state(const Cell& cell) {
-    w_.emit(if_true(cell.exists), "st.global.f32 [{}], {};", cell.stored.text, cell.h_value.text);
-    if (lstm()) w_.emit(if_true(cell.exists), "st.global.f32 [{}], {};", cell.c.text, cell.c_value.text);
+    ptx::store_element(TUFF_F32, cell.stored, cell.h_value, if_true(cell.exists));
+    if (lstm()) ptx::store_element(TUFF_F32, cell.c, cell.c_value, if_true(cell.exists));
   }
   // h as two numbers in a word, in the buffer that this offset leads to.
   void share(const Cell& cell, const U64& buffer) {
@@ -471,13 +457,7 @@ class Kernel {
       return set_word(cell, buffer, select(cell.exists, bits, w_.constant(0)));
     }
     const B16 high = ptx::halves_of(ptx::packed_pair(o_.type, h, h))[0];
-    const F32 back = w_.make<Type::f32>();
-    if (o_.type == TUFF_F16) {
-      w_.emit("cvt.f32.f16 {}, {};", back.text, high.text);
-    } else {
-      w_.emit("mov.b32 {}, {{0, {}}};", back.text, high.text);
-    }
-    const F32 rest = h - back;  // NaN if h is infinite
+    const F32 rest = h - ptx::float_of(o_.type, high);  // NaN if h is infinite
     const U32 word = ptx::packed_pair(o_.type, h, select(rest == rest, rest, constant(0)));
     set_word(cell, buffer, select(cell.exists, word, w_.constant(0)));
   }
@@ -538,12 +518,7 @@ class Kernel {
     if (!o_.output) return;
     const F32 value = select(runs, cell.h_value, constant(0));
     const U64 at = o_.alone ? cell.y + y_offset_ : cell.y;
-    if (o_.type == TUFF_F32) {
-      w_.emit(if_true(cell.exists), "st.global.f32 [{}], {};", at.text, value.text);
-      return;
-    }
-    const B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, value, value))[0];
-    w_.emit(if_true(cell.exists), "st.global.b16 [{}], {};", at.text, rounded.text);
+    ptx::store_element(o_.type, at, value, if_true(cell.exists));
   }
 
   // --- steps --------------------------------------------------------------------------------------------------------
@@ -556,8 +531,8 @@ class Kernel {
     t_step_ = w_.variable(w_.constant(1) - ((backwards & 1) << 1));
     const U64 zero{&w_, "0", true, 0};
     if (o_.alone) x_offset_ = w_.variable(zero), y_offset_ = w_.variable(zero);
-    x_step_ = w_.variable(times(of_direction64(offsetof(Push, x_step)), kFloatBytes));
-    y_step_ = w_.variable(times(of_direction64(offsetof(Push, y_step)), size()));
+    x_step_ = w_.variable(of_direction64(offsetof(Push, x_step)) * kFloatBytes);
+    y_step_ = w_.variable(of_direction64(offsetof(Push, y_step)) * size());
     steps_ = parameter(offsetof(Push, steps));
   }
   void next_step() {
@@ -664,7 +639,6 @@ class Kernel {
   const Persistent o_;
   Writer w_;
   Label end_{};
-  uint32_t pointer_count_ = 0;
   U64 x_, r_, state_, bias_, peepholes_, lengths_, y_, words_;
   U32 thread_, lane_, warp_, in_four_, row_;  // in_four_ along k, row_ of eight
   U32 hidden_, slices_, slice_, direction_, first_sequence_, first_step_k_;
@@ -687,8 +661,6 @@ NativeKernel write_persistent(const KernelRequest& request) {
   return {Kernel(options).write(), "rnn_persistent", Persistent::kThreads, options.shared_bytes()};
 }
 
-constexpr LegalRange kFlag[] = {{0, 1}};
-constexpr LegalRange kFloats[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kCells[] = {{TUFF_RNN_CELL_LSTM, TUFF_RNN_CELL_TANH}};
 constexpr LegalRange kEights[] = {{1, 2}, {4, 4}};
 constexpr LegalRange kSteps[] = {{1, Persistent::kMaxSteps}};
@@ -707,8 +679,7 @@ uint32_t Persistent::ahead() const {
 }
 
 uint32_t Persistent::shared_bytes() const {
-  const uint32_t weights = alone ? 0 : (steps_k - held) * gates() * parts() * kWarps * kFragmentBytes;
-  return weights + kWarps * sequences() * sums_row() * kFloatBytes + ptx::kSharedAlignment;
+  return weight_bytes() + kWarps * sequences() * sums_row() * kFloatBytes + ptx::kSharedAlignment;
 }
 
 bool Persistent::legal() const {

@@ -27,7 +27,8 @@ struct Persistent {
   // blocks have arrived, and what they have agreed on; the states begin at kStatesAt, in bytes.
   static constexpr uint32_t kUnwritten = 0xffffffff, kRuns = 1, kRefused = 2;
   static constexpr uint32_t kArrivedAt = 0, kDecisionAt = 4, kStatesAt = 256;
-  static constexpr uint32_t kBuffers = 4;  // of states
+  static constexpr uint32_t kBuffers = 4;              // of states
+  static constexpr uint32_t kFragmentBytes = 32 * 16;  // of 16 rows and 16 columns of R
 
   uint32_t gates() const { return cell == TUFF_RNN_CELL_LSTM ? 4 : cell == TUFF_RNN_CELL_GRU ? 3 : 1; }
   uint32_t bias_rows() const { return gates() + (cell == TUFF_RNN_CELL_GRU ? 1 : 0); }
@@ -36,6 +37,9 @@ struct Persistent {
   uint32_t piece_bytes() const { return sequences() * kUnits * 4; }  // of the states of 16 units
   uint32_t parts() const { return type == TUFF_F32 ? 3 : 1; }        // numbers of 16 bits that a weight is the sum of
   uint32_t kept_registers() const { return (held * parts() + eights) * gates() * 4; }  // of weights and sums
+  // Of a warp's weights for a step of k, and of those of all warps in shared memory.
+  uint32_t step_bytes() const { return gates() * parts() * kFragmentBytes; }
+  uint32_t weight_bytes() const { return alone ? 0 : (steps_k - held) * step_bytes() * kWarps; }
   uint32_t ahead() const;  // steps of k whose states are on their way
   uint32_t shared_bytes() const;
   // Whether it has room: so many weights in registers, the others in shared memory.
