@@ -21,6 +21,7 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/panels/panel_source.hpp"
 #include "kernels/quant/quant.hpp"
+#include "kernels/quant/stored_weights.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -111,38 +112,10 @@ bool suits_tiles(const DeviceTraits& traits, const StreamDevice& device, const Q
 // Rows of A of a tile, in units of the subgroup size. Larger tiles dequantise less often, and take longer to compile:
 // on Mesa 22.3 half a second, one and a half, and four.
 uint32_t row_blocks(const DeviceTraits& traits, const QgemmArgs& args) {
-  const double operations = 2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k);
+  const double operations = quant::operations_of(args);
   if (args.m <= traits.subgroup_size || operations < 1.5e7) return 1;
   return args.m <= 2 * traits.subgroup_size || operations < 2e8 ? 2 : 4;
 }
-
-// The defines of weights as they are stored, and the members of push blocks that say where their scales are.
-struct Stored {
-  explicit Stored(const QgemmArgs& qgemm) : args(qgemm), format(quant::format_of(qgemm.format)) {}
-  template <typename Push>
-  void describe(Push& push) const {
-    push.items = static_cast<uint32_t>(args.k / 8);
-    push.scales = static_cast<uint32_t>(quant::scales_of_row(args));
-    const bool blocks = args.granularity == TUFF_QUANT_PER_BLOCK;
-    push.block_shift = blocks ? std::min(31u, static_cast<uint32_t>(std::countr_zero(args.block_size / 8))) : 31u;
-  }
-  uint64_t bytes() const { return quant::stored_bytes(format, args.n * args.k); }
-  uint64_t scales() const {
-    const uint64_t each = quant::scales_of_row(args);
-    return each == 0 ? 1 : args.n * each;
-  }
-  void operands(Dispatch& dispatch) const {
-    dispatch.operand(args.weights, 0, bytes(), Access::read)
-        .operand(args.scales, 0, scales() * dtype_size(args.scale_type), Access::read)
-        .operand(args.zero_points, 0, quant::stored_bytes(format, scales()), Access::read);
-  }
-  uint32_t bits() const { return format.integers() ? format.bits() : 8; }
-  uint32_t blocks() const { return format.integers() ? 0 : static_cast<uint32_t>(args.format); }
-  double read() const { return static_cast<double>(bytes() + scales() * dtype_size(args.scale_type)); }
-
-  const QgemmArgs& args;
-  const quant::Format& format;
-};
 
 bool reads_a_as_vectors(const QgemmArgs& args) {
   return args.a->offset % (4 * dtype_size(args.a_type)) == 0 && (args.m == 1 || args.lda % 4 == 0);
@@ -158,34 +131,21 @@ shaders::GemmEpilogue epilogue_of(const DeviceTraits& traits, const QgemmArgs& a
 
 // The operands of a kernel that computes C from weights as they are stored.
 template <typename Push>
-Dispatch product(const Stored& stored) {
+Dispatch product(const quant::Stored& stored) {
   const QgemmArgs& args = stored.args;
   Push push{};
-  push.m = static_cast<uint32_t>(args.m);
-  push.n = static_cast<uint32_t>(args.n);
-  if (args.m > 1) {
-    push.lda = static_cast<uint32_t>(args.lda);
-    push.ldc = static_cast<uint32_t>(args.ldc);
-    if (args.residual != nullptr) push.ld_residual = static_cast<uint32_t>(args.ld_residual);
-  }
+  quant::set_rows(push, args, args.lda);
   stored.describe(push);
-  push.alpha = static_cast<float>(args.alpha);
-  const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
-  const auto footprint = [&](uint64_t ld, uint64_t cols) { return (args.m - 1) * ld + cols; };
   Dispatch dispatch("qgemm");
   stored.operands(dispatch);
-  dispatch.operand(args.a, 0, footprint(args.lda, args.k) * a_size, Access::read)
-      .operand(args.c, 0, footprint(args.ldc, args.n) * c_size, Access::write)
-      .operand(args.bias, 0, args.n * c_size, Access::read)
-      .operand(args.residual, 0, footprint(args.ld_residual, args.n) * c_size, Access::read)
-      .push(push)
-      .work(stored.read(), 2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k));
+  quant::add_rows(dispatch, args);
+  dispatch.push(push).work(stored.read(), quant::operations_of(args));
   return dispatch;
 }
 
 void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs& args) {
   const DeviceTraits& traits = recorder.traits();
-  const Stored stored(args);
+  const quant::Stored stored(args);
   const uint32_t workgroup =
       device.cpu ? device.subgroup : std::max(device.subgroup, std::min(128u, max_along_x(traits)));
   const uint64_t rows = device.cpu ? (args.n == 1 ? 1 : args.m > 2 ? 2 : 4) : args.n >= 64 * device.cores ? 2 : 1;
@@ -212,7 +172,7 @@ void record_few(Recorder& recorder, const StreamDevice& device, const QgemmArgs&
 
 void record_tiles(Recorder& recorder, const QgemmArgs& args) {
   const DeviceTraits& traits = recorder.traits();
-  const Stored stored(args);
+  const quant::Stored stored(args);
   const uint32_t width = traits.subgroup_size, cols = 4, blocks = row_blocks(traits, args);
   KernelRequest kernel = shaders::QgemmTile::request({.a_type = args.a_type,
                                                       .bits = stored.bits(),
@@ -269,7 +229,7 @@ class Panels final : public gemm::PanelSource {
   }
 
  private:
-  Stored stored_;
+  quant::Stored stored_;
 };
 
 // By a kernel in PTX, if one computes it. For tests, the environment may name one.

@@ -9,6 +9,7 @@
 #include "kernels/native/refusals.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
 #include "kernels/quant/quant.hpp"
+#include "kernels/quant/stored_weights.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/log.hpp"
 
@@ -62,41 +63,22 @@ bool record_mma(Recorder& recorder, const QgemmArgs& args) {
   const std::optional<Mma> chosen = kernel_for(traits, args);
   if (!chosen) return false;
   const Mma& kernel = *chosen;
-  const uint64_t row_scales = scales_of_row(args);
-  const Mma::Push push{
-      .n = narrow(args.n),
-      .m = narrow(args.m),
-      .k = narrow(args.k),
-      .row_scales = narrow(row_scales),
-      .block_shift = kernel.scales == 2 ? static_cast<uint32_t>(std::min(std::countr_zero(args.block_size), 31)) : 0,
-      .lda = args.m == 1 ? 0 : narrow(args.lda),
-      .ldc = args.m == 1 ? 0 : narrow(args.ldc),
-      .ld_residual = args.m == 1 || args.residual == nullptr ? 0 : narrow(args.ld_residual),
-      .alpha = static_cast<float>(args.alpha),
-  };
-  const uint64_t weights = stored_bytes(format_of(args.format), args.n * args.k),
-                 scales = (row_scales == 0 ? 1 : args.n * row_scales) * dtype_size(args.scale_type);
-  const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
-  const auto footprint = [&](uint64_t ld, uint64_t columns) { return (args.m - 1) * ld + columns; };
+  const Stored stored(args);
+  Mma::Push push{};
+  set_rows(push, args, args.lda);
+  push.k = narrow(args.k);
+  push.row_scales = narrow(scales_of_row(args));
+  push.block_shift = stored.block_shift(1);
   Dispatch dispatch("qgemm native");
-  dispatch.operand(args.weights, 0, weights, Access::read)
-      .operand(args.scales, 0, scales, Access::read)
-      .operand(args.a, 0, footprint(args.lda, args.k) * a_size, Access::read)
-      .operand(args.c, 0, footprint(args.ldc, args.n) * c_size, Access::write)
-      .operand(args.bias, 0, args.bias != nullptr ? args.n * c_size : 0, Access::read)
-      .operand(args.residual, 0, args.residual != nullptr ? footprint(args.ld_residual, args.n) * c_size : 0,
-               Access::read)
-      .push(push)
+  stored.add_weights(dispatch);
+  add_rows(dispatch, args);
+  if (kernel.zeros) stored.add_zeros(dispatch);
+  dispatch.push(push)
       .groups(narrow(ceil_div(args.n, kernel.rows())))
-      .work(static_cast<double>(weights + scales),
-            2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k))
+      .work(stored.read(), operations_of(args))
       .variant("mma");
-  if (kernel.zeros) {
-    const uint64_t numbers = row_scales == 0 ? 1 : args.n * row_scales;
-    dispatch.operand(args.zero_points, 0, stored_bytes(format_of(args.format), numbers), Access::read);
-  }
   log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: mma, {} rows of weights and {} of A in a block",
-      dtype_name(args.a_type), format_of(args.format).name, args.m, args.n, args.k, kernel.rows(), kernel.columns);
+      dtype_name(args.a_type), stored.format.name, args.m, args.n, args.k, kernel.rows(), kernel.columns);
   return refusals.dispatch(recorder, kernel.request(), dispatch, "qgemm", 0);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/native/refusals.hpp"
 #include "kernels/quant/native/qgemm_wgmma.hpp"
 #include "kernels/quant/quant.hpp"
+#include "kernels/quant/stored_weights.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/log.hpp"
 
@@ -71,28 +72,24 @@ Wgmma kernel_of(const QgemmArgs& args) {
   return kernel;
 }
 
-// Whether the kernel computes it.
-bool computes(const DeviceTraits& traits, const QgemmArgs& args) {
-  if (!traits.hopper || !has_format(args.format) || (args.a_type != TUFF_F16 && args.a_type != TUFF_BF16)) return false;
-  if (args.k == 0 || args.k % Wgmma::kStep != 0 || std::max({args.m, args.n, args.k}) > kMaxIndex / 256) return false;
+// The kernel that computes it, but for its tile, if there is one.
+std::optional<Wgmma> kernel_for(const DeviceTraits& traits, const QgemmArgs& args) {
+  if (!traits.hopper || !has_format(args.format) || (args.a_type != TUFF_F16 && args.a_type != TUFF_BF16)) return {};
+  if (args.k == 0 || args.k % Wgmma::kStep != 0 || std::max({args.m, args.n, args.k}) > kMaxIndex / 256) return {};
   const bool blocks = args.granularity == TUFF_QUANT_PER_BLOCK;
-  if (blocks && (args.block_size < kMinBlock || !std::has_single_bit(args.block_size))) return false;
+  if (blocks && (args.block_size < kMinBlock || !std::has_single_bit(args.block_size))) return {};
   const Wgmma kernel = kernel_of(args);
-  if (!kernel.legal()) return false;
+  if (!kernel.legal()) return {};
   const bool small = args.format == TUFF_QUANT_Q4_0 || args.format == TUFF_QUANT_Q8_0;
-  if (!is_aligned(args.weights, small ? 4 : 16) || !is_aligned(args.a, 16)) return false;
-  if (blocks && (!is_aligned(args.scales, kernel.scale_bytes()) || !is_aligned(args.zero_points, 4))) return false;
-  if (args.m > 1 && args.lda % 8 != 0) return false;
+  if (!is_aligned(args.weights, small ? 4 : 16) || !is_aligned(args.a, 16)) return {};
+  if (blocks && (!is_aligned(args.scales, kernel.scale_bytes()) || !is_aligned(args.zero_points, 4))) return {};
+  if (args.m > 1 && args.lda % 8 != 0) return {};
   // Offsets in A have 32 bits, in units of 16 bytes; those of leading dimensions are in bytes.
   if (args.m > 1 && (std::max(args.ldc, args.residual != nullptr ? args.ld_residual : 0) > kMaxIndex / 4 ||
                      args.lda > kMaxIndex * 8 / args.m)) {
-    return false;
+    return {};
   }
-  return true;
-}
-
-uint64_t multiprocessors(const DeviceTraits& traits) {
-  return stream_device(traits, std::nullopt, sizeof(float)).cores;
+  return kernel;
 }
 
 uint64_t tiles_of(const QgemmArgs& args, const Variant& variant) {
@@ -112,15 +109,15 @@ double more_of(const Wgmma& kernel) {
 constexpr double kEnds = 1;  // µs of a tile outside the loop over k
 
 // In µs, as measured on an H200.
-double time_of(const DeviceTraits& traits, const QgemmArgs& args, const Wgmma& kernel, const Variant& variant) {
-  const uint64_t rounds = ceil_div(tiles_of(args, variant), multiprocessors(traits));
+double time_of(uint64_t cores, const QgemmArgs& args, const Wgmma& kernel, const Variant& variant) {
+  const uint64_t rounds = ceil_div(tiles_of(args, variant), cores);
   const uint64_t steps = args.k / Wgmma::kStep / (variant.rows == 64 ? 2 : 1);
   return static_cast<double>(rounds) * (static_cast<double>(steps) * (variant.step + more_of(kernel)) + kEnds);
 }
 
 // That of the other ways. With few rows of A, eight numbers to a lane; with more, weights are dequantised first at the
 // speed of memory, and multiplied by GEMM's tiles of 128 x 128 or 128 x 256.
-double time_of_others(const DeviceTraits& traits, const QgemmArgs& args) {
+double time_of_others(uint64_t cores, const QgemmArgs& args) {
   constexpr uint64_t kFew = 4;
   constexpr double kSteps[] = {0.42, 0.70}, kBytesPerMicrosecond = 3.3e6, kPass = 5;
   const double weights = static_cast<double>(args.n) * static_cast<double>(args.k);
@@ -131,16 +128,15 @@ double time_of_others(const DeviceTraits& traits, const QgemmArgs& args) {
   double least = 0;
   for (uint32_t i = 0; i < 2; ++i) {
     const uint64_t tiles = ceil_div(args.m, 128) * ceil_div(args.n, uint64_t{128} << i);
-    const auto rounds = static_cast<double>(ceil_div(tiles, multiprocessors(traits)));
+    const auto rounds = static_cast<double>(ceil_div(tiles, cores));
     const double time = rounds * (static_cast<double>(args.k / Wgmma::kStep) * kSteps[i] + kEnds);
     if (i == 0 || time < least) least = time;
   }
-  const auto stored = static_cast<double>(stored_bytes(format_of(args.format), args.n * args.k));
-  return (2 * weights + stored) / kBytesPerMicrosecond + kPass + least;
+  return (2 * weights + static_cast<double>(Stored(args).bytes())) / kBytesPerMicrosecond + kPass + least;
 }
 
 // The number of the fastest tile, if there is one, and it is faster than the other ways.
-std::optional<uint32_t> choose(const DeviceTraits& traits, const QgemmArgs& args, const Wgmma& kernel,
+std::optional<uint32_t> choose(uint64_t cores, const QgemmArgs& args, const Wgmma& kernel,
                                const std::optional<std::string>& forced) {
   std::optional<uint32_t> best;
   double least = 0;
@@ -148,34 +144,26 @@ std::optional<uint32_t> choose(const DeviceTraits& traits, const QgemmArgs& args
     const Variant& variant = kVariants[i];
     if ((forced && *forced != variant.name) || refusals.has(i)) continue;
     if (variant.rows == 64 && args.k % (2 * Wgmma::kStep) != 0) continue;
-    const double time = time_of(traits, args, kernel, variant);
+    const double time = time_of(cores, args, kernel, variant);
     if (best && time >= least) continue;
     best = i;
     least = time;
   }
-  if (!forced && best && least >= time_of_others(traits, args)) return {};
+  if (!forced && best && least >= time_of_others(cores, args)) return {};
   return best;
 }
 
-Wgmma::Push push_of(const QgemmArgs& args, const Variant& variant) {
-  const Format& format = format_of(args.format);
-  const bool blocks = args.granularity == TUFF_QUANT_PER_BLOCK;
+Wgmma::Push push_of(const Stored& stored, const Variant& variant) {
+  const QgemmArgs& args = stored.args;
   Wgmma::Push push{};
-  push.n = narrow(args.n);
-  push.m = narrow(args.m);
+  set_rows(push, args, args.lda / 8);
   push.k = narrow(args.k);
   push.tiles_n = narrow(ceil_div(args.n, variant.rows));
   push.tiles_m = narrow(ceil_div(args.m, variant.columns));
   push.tiles = narrow(tiles_of(args, variant));
-  push.row_bytes = narrow(stored_bytes(format, args.k));
-  push.row_scales = format.integers() ? narrow(scales_of_row(args)) : 0;
-  push.block_shift = blocks ? static_cast<uint32_t>(std::min(std::countr_zero(args.block_size), 31)) : 0;
-  if (args.m > 1) {
-    push.lda = narrow(args.lda / 8);
-    push.ldc = narrow(args.ldc);
-    push.ld_residual = args.residual != nullptr ? narrow(args.ld_residual) : 0;
-  }
-  push.alpha = static_cast<float>(args.alpha);
+  push.row_bytes = narrow(stored_bytes(stored.format, args.k));
+  push.row_scales = narrow(scales_of_row(args));
+  push.block_shift = stored.block_shift(1);
   return push;
 }
 
@@ -187,37 +175,28 @@ bool is_wgmma_variant(std::string_view name) {
 
 bool record_wgmma(Recorder& recorder, const QgemmArgs& args, const std::optional<std::string>& forced) {
   const DeviceTraits& traits = recorder.traits();
-  if (!computes(traits, args)) return false;
-  Wgmma kernel = kernel_of(args);
-  const std::optional<uint32_t> chosen = choose(traits, args, kernel, forced);
+  std::optional<Wgmma> found = kernel_for(traits, args);
+  if (!found) return false;
+  Wgmma& kernel = *found;
+  const uint64_t cores = stream_device(traits, std::nullopt, sizeof(float)).cores;
+  const std::optional<uint32_t> chosen = choose(cores, args, kernel, forced);
   if (!chosen) return false;
   const Variant& variant = kVariants[*chosen];
   kernel.rows = variant.rows;
   kernel.columns = variant.columns;
   kernel.edge = args.n % variant.rows != 0 || args.m % variant.columns != 0 || args.activation == TUFF_ACTIVATION_GELU;
-  const Wgmma::Push push = push_of(args, variant);
-  const Format& format = format_of(args.format);
-  const uint64_t weights = stored_bytes(format, args.n * args.k);
-  const uint64_t count = !format.integers() ? 0 : kernel.scales == 0 ? 1 : args.n * scales_of_row(args);
-  const uint64_t a_size = dtype_size(args.a_type), c_size = dtype_size(args.c_type);
-  const auto footprint = [&](uint64_t ld, uint64_t columns) { return (args.m - 1) * ld + columns; };
+  const Stored stored(args);
+  const Wgmma::Push push = push_of(stored, variant);
+  const uint64_t rows = args.m * (args.k * dtype_size(args.a_type) + args.n * dtype_size(args.c_type));
   Dispatch dispatch("qgemm native");
-  dispatch.operand(args.weights, 0, weights, Access::read)
-      .operand(args.scales, 0, count * dtype_size(args.scale_type), Access::read)
-      .operand(args.zero_points, 0, args.zero_points != nullptr ? stored_bytes(format, count) : 0, Access::read)
-      .operand(args.a, 0, footprint(args.lda, args.k) * a_size, Access::read)
-      .operand(args.c, 0, footprint(args.ldc, args.n) * c_size, Access::write)
-      .operand(args.bias, 0, args.bias != nullptr ? args.n * c_size : 0, Access::read)
-      .operand(args.residual, 0, args.residual != nullptr ? footprint(args.ld_residual, args.n) * c_size : 0,
-               Access::read)
-      .push(push)
-      .groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, multiprocessors(traits) * kernel.blocks())))
-      .work(static_cast<double>(weights + count * dtype_size(args.scale_type) +
-                                args.m * (args.k * a_size + args.n * c_size)),
-            2.0 * static_cast<double>(args.m * args.n) * static_cast<double>(args.k))
+  stored.operands(dispatch);
+  add_rows(dispatch, args);
+  dispatch.push(push)
+      .groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores * kernel.blocks())))
+      .work(stored.read() + static_cast<double>(rows), operations_of(args))
       .variant(variant.name);
-  log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: {}, {} tiles", dtype_name(args.a_type), format.name, args.m, args.n,
-      args.k, variant.name, push.tiles);
+  log(TUFF_LOG_DISPATCH, "qgemm {} by {} {}x{}x{}: {}, {} tiles", dtype_name(args.a_type), stored.format.name, args.m,
+      args.n, args.k, variant.name, push.tiles);
   return refusals.dispatch(recorder, kernel.request(), dispatch, "qgemm", *chosen);
 }
 
