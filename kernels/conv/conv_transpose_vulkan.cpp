@@ -34,6 +34,7 @@ uint64_t tap_step(const ConvArgs& args, uint32_t axis) {
 }
 
 uint64_t phase_count(const ConvArgs& args, uint32_t axis) { return std::min(args.stride[axis], args.out()[axis]); }
+uint64_t phases_of(const ConvArgs& args) { return phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2); }
 
 Phase phase_of(const ConvArgs& args, uint32_t axis, uint64_t first) {
   const auto stride = static_cast<int64_t>(args.stride[axis]), dilation = static_cast<int64_t>(args.dilation[axis]);
@@ -193,7 +194,7 @@ std::optional<ConvArgs> convolution_of(const Product& product) {
 // are zeros, which are not stored.
 std::optional<Phases> only_phase(const ConvArgs& args) {
   if (args.bias != nullptr || args.residual != nullptr || args.activation != TUFF_ACTIVATION_NONE) return std::nullopt;
-  if (phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2) == 1) return std::nullopt;
+  if (phases_of(args) == 1) return std::nullopt;
   Phases only{};
   for (uint32_t axis = 0; axis < kConvAxes; ++axis) {
     uint64_t found = 0;
@@ -288,8 +289,6 @@ bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args) {
   const uint64_t pixels = args.in_shape.pixels() * (args.channels_last() ? args.batch() : 1);
   return !traits.cpu || (args.dtype == TUFF_F32 && packs_products(traits, args.filters(), pixels, args.channels()));
 }
-
-uint64_t phases_of(const ConvArgs& args) { return phase_count(args, 0) * phase_count(args, 1) * phase_count(args, 2); }
 
 // A phase's filter where the caller has it.
 StoredFilter stored_filter(const ConvArgs& args, const Phases& phases) {

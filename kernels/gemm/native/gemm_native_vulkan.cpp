@@ -77,27 +77,29 @@ bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
 
 bool has_filter(const Windows& windows) { return windows.filter.elements != 0; }
 
+// Whether an ImagePush and a word of bits for taps have room for windows with padding.
+bool fits_push(const Windows& windows) {
+  const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
+    return std::max(numbers[0], numbers[1]) < limit;
+  };
+  return small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) && small(windows.strides, 1u << 8) &&
+         uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
+}
+
 // Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
 bool loadable(const Windows& windows) {
   const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
-  if (windows.padded) {
-    const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
-      return std::max(numbers[0], numbers[1]) < limit;
-    };
-    const bool fits = small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) &&
-                      small(windows.strides, 1u << 8) && uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
-    if (windows.dilation != 1 || windows.valid != 0 || !fits) return false;
-    if (windows.of_k) return whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
-    if (!windows.of_a) return false;
-  }
-  if (windows.of_k) return false;
+  if (!whole(windows.channels) || !whole(windows.step) || !whole(windows.tap_row)) return false;
+  if (windows.padded && (windows.dilation != 1 || windows.valid != 0 || !fits_push(windows))) return false;
+  if (windows.of_k) return windows.padded;
+  if (windows.padded && !windows.of_a) return false;
   if (has_filter(windows)) {
     // A step of k belongs to one tap.
     const bool steps = windows.channels % Wgmma::kStep == 0 && windows.filter.elements < uint64_t{1} << 31;
-    if (!windows.of_a || !windows.padded || windows.groups != 1 || !steps) return false;
+    if (!windows.padded || windows.groups != 1 || !steps) return false;
     if (!whole(windows.filter.step) || !whole(windows.filter.row)) return false;
   }
-  return windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) && whole(windows.tap_row);
+  return windows.channels >= kMinTap;
 }
 
 // With f32 results gelu, gelu_tanh and silu take a second pass, whose bits are those of the unary operation. Integers

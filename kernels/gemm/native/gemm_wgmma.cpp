@@ -126,9 +126,6 @@ class Kernel {
   };
 
   bool integers() const { return o_.type == TUFF_I8; }
-  // Windows of A, and B is the filter of the convolution whose gradient this is, as it is stored: its rows are k, and
-  // its taps come in reverse order.
-  bool has_filter() const { return o_.windows == 1 && !o_.trans_b; }
   // The first element of a piece of 16 bytes.
   U32 element_of(const U32& piece) const {
     return piece << (o_.element_bytes() == 1 ? 4 : o_.element_bytes() == 4 ? 2 : 3);
@@ -179,7 +176,7 @@ class Kernel {
     tap_step_ = number(offsetof(Wgmma::WindowPush, tap_step));
     tap_row_ = number(offsetof(Wgmma::WindowPush, tap_row));
     if (o_.padded) read_image();
-    if (!has_filter()) return;
+    if (!o_.has_filter()) return;
     filter_step_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_step));
     filter_row_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_row));
   }
@@ -262,7 +259,7 @@ class Kernel {
       }
     } else {
       const U32 pieces_of_k = tile.k * x.ld;
-      if (has_filter()) {
+      if (o_.has_filter()) {
         all.base = x.base;
       } else {
         all.pointer = w_.variable(multiply_add(pieces_of_k, kPiece, matrix));
@@ -403,7 +400,7 @@ class Kernel {
       return x.along_k ? load_windows(x, all, stage, k, k_end, piece) : load_taps(x, all, stage, k, k_end, row);
     }
     const U32 bytes = o_.edge && x.along_k ? rest(k + element_of(piece), k_end) : U32{};
-    const U64 pointer = has_filter() ? rows_of_tap(x, all, k) : all.pointer;
+    const U64 pointer = o_.has_filter() ? rows_of_tap(x, all, k) : all.pointer;
     for (const Loads::Load& load : all.loads) {
       const U64 from = multiply_add(load.offset, kPiece, pointer);
       std::string size;
@@ -414,7 +411,7 @@ class Kernel {
       w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
               size);
     }
-    if (!has_filter()) w_.assign(all.pointer, all.pointer + all.step);
+    if (!o_.has_filter()) w_.assign(all.pointer, all.pointer + all.step);
   }
 
   // Where the filter's rows of a step are, which belong to one tap.
@@ -906,6 +903,21 @@ uint32_t Wgmma::shared_bytes() const {
   return stages() * (rows + columns) * kRowBytes + ptx::kSharedAlignment + kBarriersBytes;
 }
 
+bool Wgmma::legal() const {
+  const bool integers = type == TUFF_I8, half = element_bytes() == 2, reads = beta || has_operands();
+  if (rows == 64 && columns < 128) return false;
+  if (windows == 3 && (trans_b || !padded || bias_axis != 0)) return false;
+  if (has_filter() && (!padded || groups)) return false;
+  if (groups && windows != 1) return false;
+  if (integers != (c_type == TUFF_I32)) return false;
+  if (integers && (reads || activation != 0 || scaled)) return false;
+  if (promoted && !float8()) return false;
+  if (kFloat8Types.has(c_type) && (reads || !vector || windows != 0)) return false;
+  if (float8() ? !kFloat8Types.has(b_type) : b_type != type) return false;
+  if (!half && (trans_a || !trans_b || windows != 0)) return false;
+  return ptx::activates(activation, c_type);
+}
+
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
   made.define("ACTIVATION", activation).define("BIAS_AXIS", bias_axis).define("RESIDUAL", residual);
@@ -925,9 +937,6 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.trans_b = request.value_of("TRANS_B") != 0;
   options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
   options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
-  if (options.rows == 64 && options.columns < 128) {
-    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: tiles of {} x {}", options.rows, options.columns);
-  }
   options.edge = request.value_of("EDGE") != 0;
   options.beta = request.value_of("BETA") != 0;
   options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
@@ -941,19 +950,7 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.scaled = request.value_of("SCALED") != 0;
   options.promoted = request.value_of("PROMOTED") != 0;
   options.groups = request.value_of("GROUPS") != 0;
-  const bool integers = options.type == TUFF_I8, half = options.element_bytes() == 2,
-             reads = options.beta || options.has_operands(), more = reads || options.activation != 0 || options.scaled;
-  const bool bytes = kFloat8Types.has(options.c_type);
-  const bool filter = options.windows == 1 && !options.trans_b;
-  if ((options.windows == 3 && (options.trans_b || !options.padded || options.bias_axis != 0)) ||
-      (filter && (!options.padded || options.groups)) || (options.groups && options.windows != 1) ||
-      integers != (options.c_type == TUFF_I32) || (integers && more) || (options.promoted && !options.float8()) ||
-      !ptx::activates(options.activation, options.c_type) ||
-      (bytes && (reads || !options.vector || options.windows != 0)) ||
-      (options.float8() ? !kFloat8Types.has(options.b_type) : options.b_type != options.type) ||
-      (!half && (options.trans_a || !options.trans_b || options.windows != 0))) {
-    fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that the type does not have");
-  }
+  if (!options.legal()) fail(TUFF_ERROR_INTERNAL, "gemm_wgmma: options that do not go together");
   return options;
 }
 

@@ -49,6 +49,10 @@ struct Wgmma {
   static Wgmma read(const KernelRequest& request);
 
   bool has_operands() const { return bias_axis != 0 || residual; }
+  // Windows of A, and B is the filter of the convolution whose gradient this is, as it is stored: its rows are k, and
+  // its taps come in reverse order.
+  bool has_filter() const { return windows == 1 && !trans_b; }
+  bool legal() const;  // whether the kernel has these options together
 
   // The parameters, after the addresses of A, B and C, of bias and residual if there is either, and of scale_a, scale_b
   // and scale_c if there is any; those that are missing are null. Leading dimensions of A and B are in units of 16
