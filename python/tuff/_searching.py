@@ -321,14 +321,21 @@ def unique(
     return results if len(results) > 1 else values
 
 
+def _order(x: Array) -> Array:
+    """The indices of a vector's elements in order, as int32."""
+    order = x.context.empty(x.size, np.int32)
+    sorting.record(x, 0, False, 0, None, order)
+    return order
+
+
 def _order_complex(x: Array) -> Array:
     """The indices of complex numbers by their real parts, and equal ones by their imaginary parts; those with a NaN come last."""
-    keys = []
-    for part in (x.imag, x.real):
-        # All with a NaN are alike, and so are zeros of both signs.
-        keys.append(expr("z != z ? nan : part + 0", dtype=part.dtype, z=x, part=part, nan=part.dtype.type(np.nan)))
-    order = sorting.argsort(keys[0])
-    return shapes.take(order, sorting.argsort(shapes.take(keys[1], order, 0)), 0).astype(np.int32)
+    # All with a NaN are alike, and so are zeros of both signs.
+    re, im = (
+        expr("z != z ? nan : part + 0", dtype=part.dtype, z=x, part=part, nan=part.dtype.type(np.nan)) for part in (x.real, x.imag)
+    )
+    order = _order(im)
+    return shapes.take(order, _order(shapes.take(re, order, 0)), 0)
 
 
 def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
@@ -360,6 +367,5 @@ def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Arr
         return values, None, None, counts
     indices = shapes.take(order, begins, 0).astype(np.int64)
     runs = reductions.cumsum(shapes.concat([first, differs], 0).astype(np.int32))
-    back = context.empty(size, np.int32)
-    sorting.record(order, 0, False, 0, None, back)  # the inverse permutation
+    back = _order(order)  # the inverse permutation
     return values, indices, shapes.take(runs, back, 0).astype(np.int64).reshape(x.shape), counts
