@@ -273,6 +273,11 @@ class Kernel {
     return parts;
   }
 
+  // Four words of states on their way.
+  const std::array<U32, 4>& coming(uint32_t step, uint32_t eight) const {
+    return coming_[step % o_.ahead() * o_.eights + eight];
+  }
+  const F32* sums(uint32_t gate, uint32_t eight) const { return &sums_[(gate * o_.eights + eight) * 4]; }
   void load_states(uint32_t step) {
     ptx::Guard guard{};
     if (!o_.whole) {
@@ -280,7 +285,7 @@ class Kernel {
       guard = if_true(exists);
     }
     for (uint32_t eight = 0; eight < o_.eights; ++eight) {
-      const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
+      const std::array<U32, 4>& words = coming(step, eight);
       // What is multiplied by weights of 0 has to be a number.
       if (!o_.whole) {
         for (const U32& word : words) w_.assign(word, w_.constant(0));
@@ -293,7 +298,7 @@ class Kernel {
   Pred unwritten(uint32_t step) {
     U32 largest;
     for (uint32_t eight = 0; eight < o_.eights; ++eight) {
-      const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
+      const std::array<U32, 4>& words = coming(step, eight);
       const U32 of_words = max(max(words[0], words[1]), max(words[2], words[3]));
       largest = eight == 0 ? of_words : max(largest, of_words);
     }
@@ -335,7 +340,7 @@ class Kernel {
     for (const char* const order : {"0x5410", "0x7632"}) {
       const U32 b0 = ptx::permuted(words[0], words[1], order), b1 = ptx::permuted(words[2], words[3], order);
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
-        ptx::multiply_16x8(o_.type, &sums_[(gate * o_.eights + eight) * 4], weights[gate][0], b0, b1);
+        ptx::multiply_16x8(o_.type, sums(gate, eight), weights[gate][0], b0, b1);
       }
     }
   }
@@ -345,8 +350,7 @@ class Kernel {
     for (uint32_t both = 3; both-- > 0;) {
       for (uint32_t part = 0; part <= both; ++part) {
         for (uint32_t gate = 0; gate < o_.gates(); ++gate) {
-          ptx::multiply_16x8(TUFF_BF16, &sums_[(gate * o_.eights + eight) * 4], weights[gate][both - part], b0[part],
-                             b1[part]);
+          ptx::multiply_16x8(TUFF_BF16, sums(gate, eight), weights[gate][both - part], b0[part], b1[part]);
         }
       }
     }
@@ -363,7 +367,7 @@ class Kernel {
       for (uint32_t gate = 0; gate < o_.gates(); ++gate) weights.push_back(fragment(gate, step));
       if (!o_.alone && (step != 0 || !waits_first)) wait_for_states(step, std::min(step + o_.ahead(), o_.steps_k));
       for (uint32_t eight = 0; eight < o_.eights; ++eight) {
-        const std::array<U32, 4>& words = coming_[step % o_.ahead() * o_.eights + eight];
+        const std::array<U32, 4>& words = coming(step, eight);
         o_.type == TUFF_F32 ? multiply_parts(weights, eight, words) : multiply_halves(weights, eight, words);
       }
       if (step + o_.ahead() < o_.steps_k) load_states(step + o_.ahead());
@@ -379,8 +383,7 @@ class Kernel {
       for (uint32_t eight = 0; eight < o_.eights; ++eight) {
         for (uint32_t i = 0; i < 4; ++i) {
           const uint32_t at = (eight * 8 + i % 2) * o_.sums_row() + gate * 16 + i / 2 * 8;
-          w_.emit("st.shared.f32 [{}+{}], {};", to.text, at * kFloatBytes,
-                  sums_[(gate * o_.eights + eight) * 4 + i].text);
+          w_.emit("st.shared.f32 [{}+{}], {};", to.text, at * kFloatBytes, sums(gate, eight)[i].text);
         }
       }
     }
