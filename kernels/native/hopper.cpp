@@ -57,6 +57,34 @@ void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elect
   arrive_at(barriers + (stage << 3), if_true(elected));
 }
 
+CopiedStages::CopiedStages(const U32& thread, const U32& full, uint32_t stages, uint32_t in_flight)
+    : stages_(stages), in_flight_(in_flight), full_(full) {
+  Writer& w = *thread.writer;
+  ring_ = make_ring(w, 1);
+  elected_ = (thread & (kWarp - 1)) == 0u;
+  issued_ = w.variable(w.constant(0));
+}
+
+void CopiedStages::started() {
+  Writer& w = *issued_.writer;
+  w.emit("cp.async.commit_group;");
+  w.emit("cp.async.wait_group {};", in_flight_);
+  w.when(issued_ >= in_flight_, [&] { arrived(in_flight_); });
+  w.assign(issued_, issued_ + 1);
+  advance(ring_, stages_);
+}
+
+void CopiedStages::finish() {
+  Writer& w = *issued_.writer;
+  w.emit("cp.async.wait_all;");
+  for (uint32_t i = in_flight_; i > 0; --i) w.when(issued_ >= i, [&] { arrived(i); });
+}
+
+void CopiedStages::arrived(uint32_t ago) {
+  const U32 stage = select(ring_.stage >= ago, ring_.stage - ago, ring_.stage + (stages_ - ago));
+  arrive_with_writes(full_, stage, elected_);
+}
+
 void transpose_in_four(std::array<U32, 4>& v, const Pred& odd, const Pred& high) {
   const auto exchange = [](U32& x, U32& y, const Pred& upper, uint32_t distance) {
     const U32 got = from_neighbour(select(upper, x, y), distance);

@@ -44,6 +44,29 @@ U32 piece_at(const U32& base, const U32& row, const U32& piece);
 // Makes what this warp's threads have written to shared memory visible to wgmma. One of them tells the stage's barrier.
 void arrive_with_writes(const U32& barriers, const U32& stage, const Pred& elected);
 
+// The stages that a group's threads fill by cp.async, with so many steps in flight while they start another one. The
+// threads that wrote a stage make that visible to wgmma, and one of each warp tells: if each thread's copies told by
+// themselves (cp.async.mbarrier.arrive) and the multiplying groups had the fence, a step would take a third longer.
+class CopiedStages {
+ public:
+  // `full` is the address of the first stage's barrier.
+  CopiedStages(const U32& thread, const U32& full, uint32_t stages, uint32_t in_flight);
+  const Ring& ring() const { return ring_; }
+  // After the copies to the ring's stage, and after the last ones.
+  void started();
+  void finish();
+
+ private:
+  // Tells that the stage filled so many steps ago has arrived.
+  void arrived(uint32_t ago);
+
+  uint32_t stages_, in_flight_;
+  U32 full_;
+  Ring ring_;
+  Pred elected_;
+  U32 issued_;
+};
+
 // sums += a * b by a warp, of 16 rows, 8 columns and 16 terms of f16 or bf16 (mma.sync, m16n8k16).
 void multiply_16x8(int32_t dtype, const F32* sums, const std::array<U32, 4>& a, const U32& b0, const U32& b1);
 

@@ -59,7 +59,6 @@ using ptx::if_true;
 using ptx::kActivations;
 using ptx::kFlag;
 using ptx::kRowBytes;
-using ptx::Label;
 using ptx::multiply_add;
 using ptx::multiply_wide;
 using ptx::Pred;
@@ -426,36 +425,21 @@ class Kernel {
   void load(const U32& thread) {
     const U32 row = thread >> 3, piece = thread & 7;
     const U32 place = ptx::piece_at(memory_, row, piece);
-    const Ring ring = ptx::make_ring(w_, 1);
-    const Pred elected = (thread & 31) == 0u;
-    const U32 issued = w_.variable(w_.constant(0));
+    ptx::CopiedStages stages(thread, full_, o_.stages(), kLag);
     tiles_.each([&](const Tile& tile) {
       const Loads a = prepare(a_, tile.row, tile, row, piece), b = prepare(b_, tile.column, tile, row, piece);
       const U32 k = w_.variable(tile.k);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait_at(empty_, ring);
-                  const U32 stage = place + ring.stage * w_.constant(stage_bytes());
+                  wait_at(empty_, stages.ring());
+                  const U32 stage = place + stages.ring().stage * w_.constant(stage_bytes());
                   load_step(a_, a, stage, k, tile.k_end, row, piece);
                   load_step(b_, b, stage, k, tile.k_end, row, piece);
-                  w_.emit("cp.async.commit_group;");
-                  w_.emit("cp.async.wait_group {};", kLag);
-                  w_.when(issued >= kLag, [&] { arrived(ring, kLag, elected); });
-                  w_.assign(issued, issued + 1);
-                  advance(ring, o_.stages());
+                  stages.started();
                   w_.assign(k, k + o_.step());
                 });
     });
-    w_.emit("cp.async.wait_all;");
-    for (uint32_t i = kLag; i > 0; --i) w_.when(issued >= i, [&] { arrived(ring, i, elected); });
-  }
-
-  // Tells that the stage filled so many steps ago has arrived. The threads that wrote it make that visible to wgmma,
-  // and one of each warp tells: if each thread's copies told by themselves (cp.async.mbarrier.arrive) and the
-  // multiplying groups had the fence, a step would take a third longer.
-  void arrived(const Ring& ring, uint32_t ago, const Pred& elected) {
-    const U32 stage = select(ring.stage >= ago, ring.stage - ago, ring.stage + (o_.stages() - ago));
-    ptx::arrive_with_writes(full_, stage, elected);
+    stages.finish();
   }
 
   // --- the groups that multiply -----------------------------------------------------------------------------------

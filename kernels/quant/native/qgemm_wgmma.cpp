@@ -247,9 +247,8 @@ class Kernel {
   }
 
   void load(const U32& thread) {
-    const Ring ring = ptx::make_ring(w_, 1);
-    const Pred elected = (thread & 31) == 0u;
-    const U32 issued = w_.variable(w_.constant(0)), slot = w_.variable(w_.constant(0));
+    ptx::CopiedStages stages(thread, full_, o_.stages(), o_.lag());
+    const U32 slot = w_.variable(w_.constant(0));
     const bool blocks = o_.format == TUFF_QUANT_Q4_K;
     stored_row_ = parameter(offsetof(Wgmma::Push, row_bytes));
     tiles_.each([&](const Tile& tile) {
@@ -263,17 +262,13 @@ class Kernel {
       w_.repeat(
           [&] { return k < k_; },
           [&] {
-            wait_at(empty_, ring);
-            const U32 stage = ring.stage * w_.constant(o_.stage_bytes());
+            wait_at(empty_, stages.ring());
+            const U32 stage = stages.ring().stage * w_.constant(o_.stage_bytes());
             start_a(a, stage);
             start(rows, stage);
             if (blocks) start(headers, stage);
             start_numbers_of_step(numbers, stage, k, slot);
-            w_.emit("cp.async.commit_group;");
-            w_.emit("cp.async.wait_group {};", o_.lag());
-            w_.when(issued >= o_.lag(), [&] { arrived(ring, o_.lag(), elected); });
-            w_.assign(issued, issued + 1);
-            advance(ring, o_.stages());
+            stages.started();
             w_.assign(k, k + kStep);
             w_.assign(a.pointer, a.pointer + uint64_t{kRowBytes});
             w_.assign(rows.pointer, rows.pointer + uint64_t{o_.row_bytes()});
@@ -284,14 +279,7 @@ class Kernel {
             }
           });
     });
-    w_.emit("cp.async.wait_all;");
-    for (uint32_t i = o_.lag(); i > 0; --i) w_.when(issued >= i, [&] { arrived(ring, i, elected); });
-  }
-
-  // Tells that the stage filled so many steps ago has arrived.
-  void arrived(const Ring& ring, uint32_t ago, const Pred& elected) {
-    const U32 stage = select(ring.stage >= ago, ring.stage - ago, ring.stage + (o_.stages() - ago));
-    ptx::arrive_with_writes(full_, stage, elected);
+    stages.finish();
   }
 
   // --- the groups that multiply -------------------------------------------------------------------------------------
