@@ -103,13 +103,25 @@ def test_misuse(ctx):
     for wrong in (0, 5, 2.5):
         with pytest.raises((TypeError, ValueError), match="type"):
             tuff.fft.dct(a, wrong)
-    with pytest.raises(ValueError, match="norm"):
-        tuff.fft.dct(a, norm="orthogonal")
+    for wrong in ("orthogonal", 1, ["ortho"]):
+        with pytest.raises(ValueError, match="norm is"):
+            tuff.fft.dct(a, norm=wrong)
     with pytest.raises(ValueError, match="at least 2"):
         tuff.fft.dct(a, 1, n=1)
     with pytest.raises(TypeError, match="complex64"):
         tuff.fft.dst(a.astype(np.complex64))
     with pytest.raises(ValueError, match="twice"):
         tuff.fft.dctn(a, axes=(0, -2))
+    with pytest.raises(ValueError, match="s has 3 sizes, and the array has 2 axes"):
+        tuff.fft.dctn(a, s=(1, 2, 3))
+    with pytest.raises(ValueError, match="s has 2 sizes for 1 axes"):
+        tuff.fft.dctn(a, s=(1, 2), axes=(0,))
+    with pytest.raises(TypeError, match="axes is 1, needs integers"):
+        tuff.fft.dctn(a, axes=1)
+    for wrong in (0, -3, 2.5):
+        with pytest.raises((TypeError, ValueError), match="^n is"):
+            tuff.fft.dct(a, n=wrong)
+    with pytest.raises(tuff.TuffError, match="dtype is i32"):
+        tuff.fft.dct(a.astype(np.int32))
     with pytest.raises(TypeError, match="x"):
         tuff.fft.dct(np.ones(4))

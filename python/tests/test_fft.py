@@ -134,6 +134,12 @@ def test_misuse(ctx):
         tuff.fft.fft(a, 0)
     with pytest.raises(ValueError, match="twice"):
         tuff.fft.fftn(ctx.zeros((4, 4, 2)), axes=(0, 0))
+    with pytest.raises(TypeError, match="axes is 1, needs integers"):
+        tuff.fft.fftn(ctx.zeros((4, 4, 2)), axes=1)
+    with pytest.raises(ValueError, match="^n is 0"):
+        tuff.fft.fft(ctx.zeros((4, 2)), n=0)
+    with pytest.raises(ValueError, match="norm is"):
+        tuff.fft.fft(ctx.zeros((4, 2)), norm=["ortho"])
     with pytest.raises(ValueError, match="sizes"):
         tuff.fft.fftn(ctx.zeros((4, 4, 2)), (3,), (0, 1))
     with pytest.raises(ValueError, match="not defined"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple
 
 from . import raw
 from ._array import Array
-from ._checked import whole, wholes
+from ._checked import sequence, whole, wholes
 from ._error import check
 from ._operands import MAX_AXES, dtype_of, require_array, whole_axis
 from ._shape import concat
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
 
-FORWARD: Dict[Optional[str], int] = {
+_FORWARD_NORMS: Dict[Optional[str], int] = {
     None: raw.FFT_NORM_NONE, "backward": raw.FFT_NORM_NONE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_SIZE,
 }  # fmt: skip
-INVERSE: Dict[Optional[str], int] = {
+_INVERSE_NORMS: Dict[Optional[str], int] = {
     None: raw.FFT_NORM_SIZE, "backward": raw.FFT_NORM_SIZE, "ortho": raw.FFT_NORM_ROOT, "forward": raw.FFT_NORM_NONE,
 }  # fmt: skip
 _COSINES, _SINES = (raw.DCT_1, raw.DCT_2, raw.DCT_3, raw.DCT_4), (raw.DST_1, raw.DST_2, raw.DST_3, raw.DST_4)
@@ -87,6 +87,13 @@ def idstn(
     return _transform(x, type, s, axes, norm, orthogonalize, _SINES, True)
 
 
+def norm_of(norm: Optional[str], inverse: bool) -> int:
+    """FFT_NORM_* of a norm's name."""
+    if norm is not None and not isinstance(norm, str) or norm not in _FORWARD_NORMS:
+        raise ValueError(f'norm is {norm!r}, needs "backward", "ortho" or "forward"')
+    return (_INVERSE_NORMS if inverse else _FORWARD_NORMS)[norm]
+
+
 def resized(a: Array, axis: int, size: int) -> Array:
     """Padded with zeros along the axis."""
     if a.shape[axis] >= size:
@@ -110,9 +117,9 @@ def chosen_axes(s: Optional[Sequence[int]], axes: Axes, rank: int) -> Tuple[list
     if axes is None:
         chosen = list(range(rank)) if counts is None else list(range(rank - len(counts), rank))
         if chosen and chosen[0] < 0:
-            raise ValueError(f"s has {len(counts or ())} sizes, a has {rank} axes")
+            raise ValueError(f"s has {len(counts or ())} sizes, and the array has {rank} axes")
     else:
-        chosen = [whole_axis(axis, rank) for axis in axes]
+        chosen = [whole_axis(axis, rank) for axis in sequence(axes, "axes", "integers")]
     if not chosen:
         raise ValueError("axes is empty")
     if len(set(chosen)) != len(chosen):
@@ -124,14 +131,12 @@ def chosen_axes(s: Optional[Sequence[int]], axes: Axes, rank: int) -> Tuple[list
 
 def _along(x: Array, type: int, n: Optional[int], axis: int, norm: Optional[str], orthogonalize: Optional[bool],
            kinds: Tuple[int, ...], inverse: bool) -> Array:  # fmt: skip
-    return _transform(x, type, None if n is None else (n,), (axis,), norm, orthogonalize, kinds, inverse)
+    return _transform(x, type, None if n is None else (whole(n, "n", 1),), (axis,), norm, orthogonalize, kinds, inverse)
 
 
 def _transform(x: Array, type: int, s: Optional[Sequence[int]], axes: Axes, norm: Optional[str], orthogonalize: Optional[bool],
                kinds: Tuple[int, ...], inverse: bool) -> Array:  # fmt: skip
-    norms = INVERSE if inverse else FORWARD
-    if norm not in norms:
-        raise ValueError(f'norm is {norm!r}, needs "backward", "ortho" or "forward"')
+    scaled = norm_of(norm, inverse)
     number = whole(type, "type", 1, 4)
     require_array(x, "x")
     if is_complex(x.dtype):
@@ -150,7 +155,7 @@ def _transform(x: Array, type: int, s: Optional[Sequence[int]], axes: Axes, norm
     result = x.context.empty(tuple(sizes), x.dtype)
     kind = kinds[(_INVERSES[number] if inverse else number) - 1]
     weighted = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
-    desc = raw.DctDesc(dtype=dtype_of(x), kind=kind, orthogonal=int(weighted), norm=norms[norm], rank=x.ndim)
+    desc = raw.DctDesc(dtype=dtype_of(x), kind=kind, orthogonal=int(weighted), norm=scaled, rank=x.ndim)
     desc.input, desc.output = x.buffer.handle, result.buffer.handle
     desc.axes = sum(1 << axis for axis in chosen)
     from_strides, to_strides = strides_of(x.shape), strides_of(sizes)

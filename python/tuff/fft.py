@@ -16,7 +16,7 @@ from . import _protocol as protocol
 from . import raw
 from ._array import Array
 from ._checked import real, whole
-from ._dct import FORWARD, INVERSE, chosen_axes, dct, dctn, dst, dstn, idct, idctn, idst, idstn, resized, strides_of
+from ._dct import chosen_axes, dct, dctn, dst, dstn, idct, idctn, idst, idstn, norm_of, resized, strides_of
 from ._default import default_context
 from ._error import check
 from ._namespace import roll
@@ -88,52 +88,52 @@ def numbers(x: Array) -> np.ndarray:
 
 def fft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The discrete Fourier transform along one axis, of n numbers: a is cut, or padded with zeros."""
-    return _along(a, n, axis, norm, FORWARD, raw.FFT_COMPLEX, False)
+    return _along(a, n, axis, norm, raw.FFT_COMPLEX, False)
 
 
 def ifft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of fft."""
-    return _along(a, n, axis, norm, INVERSE, raw.FFT_COMPLEX, True)
+    return _along(a, n, axis, norm, raw.FFT_COMPLEX, True)
 
 
 def rfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The first n // 2 + 1 numbers of the transform of real numbers: complex ones, or pairs of float16."""
-    return _along(a, n, axis, norm, FORWARD, raw.FFT_REAL, False)
+    return _along(a, n, axis, norm, raw.FFT_REAL, False)
 
 
 def irfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of rfft: n real numbers, by default 2 (m - 1) from m."""
-    return _along(a, n, axis, norm, INVERSE, raw.FFT_TO_REAL, True)
+    return _along(a, n, axis, norm, raw.FFT_TO_REAL, True)
 
 
 def hfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The real transform of n numbers that mirror each other, given the first n // 2 + 1."""
-    return _along(a, n, axis, norm, FORWARD, raw.FFT_TO_REAL, False)
+    return _along(a, n, axis, norm, raw.FFT_TO_REAL, False)
 
 
 def ihfft(a: Array, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None) -> Array:
     """The inverse of hfft."""
-    return _along(a, n, axis, norm, INVERSE, raw.FFT_REAL, True)
+    return _along(a, n, axis, norm, raw.FFT_REAL, True)
 
 
 def fftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The transform along several axes, all by default, of s numbers each."""
-    return _transform(a, s, axes, norm, FORWARD, raw.FFT_COMPLEX, False)
+    return _transform(a, s, axes, norm, raw.FFT_COMPLEX, False)
 
 
 def ifftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The inverse of fftn."""
-    return _transform(a, s, axes, norm, INVERSE, raw.FFT_COMPLEX, True)
+    return _transform(a, s, axes, norm, raw.FFT_COMPLEX, True)
 
 
 def rfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The transform of real numbers along several axes, of which the last given one keeps n // 2 + 1 numbers."""
-    return _transform(a, s, axes, norm, FORWARD, raw.FFT_REAL, False)
+    return _transform(a, s, axes, norm, raw.FFT_REAL, False)
 
 
 def irfftn(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = None, norm: Optional[str] = None) -> Array:
     """The inverse of rfftn."""
-    return _transform(a, s, axes, norm, INVERSE, raw.FFT_TO_REAL, True)
+    return _transform(a, s, axes, norm, raw.FFT_TO_REAL, True)
 
 
 def fft2(a: Array, s: Optional[Sequence[int]] = None, axes: Axes = (-2, -1), norm: Optional[str] = None) -> Array:
@@ -202,14 +202,12 @@ def _complex_shape(a: Array) -> Tuple[int, ...]:
     return a.shape[:-1]
 
 
-def _along(a: Array, n: Optional[int], axis: int, norm: Optional[str], norms: dict, kind: int, inverse: bool) -> Array:
-    return _transform(a, None if n is None else (n,), (axis,), norm, norms, kind, inverse)
+def _along(a: Array, n: Optional[int], axis: int, norm: Optional[str], kind: int, inverse: bool) -> Array:
+    return _transform(a, None if n is None else (whole(n, "n", 1),), (axis,), norm, kind, inverse)
 
 
-def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[str], norms: dict, kind: int,
-               inverse: bool) -> Array:  # fmt: skip
-    if norm not in norms:
-        raise ValueError(f'norm is {norm!r}, needs "backward", "ortho" or "forward"')
+def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[str], kind: int, inverse: bool) -> Array:
+    scaled = norm_of(norm, inverse)
     require_array(a, "a")
     whole_numbers = has_complex(a.dtype) if kind == raw.FFT_REAL else is_complex(a.dtype)  # the complex side has a complex type
     if kind == raw.FFT_REAL:
@@ -245,7 +243,7 @@ def _transform(a: Array, s: Optional[Sequence[int]], axes: Axes, norm: Optional[
     # The axis that keeps half of its numbers is the last of those given, which is to be the last of the mask.
     order = [axis for axis in range(rank) if axis != last]
     order.append(last)
-    desc = raw.FftDesc(dtype=dtype_of(a), kind=kind, inverse=int(inverse), norm=norms[norm], rank=rank)
+    desc = raw.FftDesc(dtype=dtype_of(a), kind=kind, inverse=int(inverse), norm=scaled, rank=rank)
     desc.input, desc.output = a.buffer.handle, result.buffer.handle
     from_strides, to_strides = strides_of(dense), strides_of(result_sizes)
     for i, axis in enumerate(order):
