@@ -51,17 +51,32 @@ def _strides(draw: Draw, sizes: list[int], axes: list[int], repeat: bool) -> lis
     return result
 
 
-@oracle("fft", ["tuff_fft"], ("f32", "f16", "bf16", "f64"), tuple(NAMES))
-def fft(draw: Draw, kind: str, form: str) -> Case:
-    t, mode = TYPES[kind], NAMES[form]
-    inverse, norm = int(draw.maybe(0.5)), draw.pick([0, 1, 2])
+def _shape(draw: Draw, kind: str, most: int, least: int) -> tuple[list[int], list[int]]:
+    """A shape and its transformed axes, with at least `least` numbers each; one may be long, with `most` numbers in all."""
     rank = draw.option([1, 2, 2, 3, 4, 8])
     axes = [i for i in range(rank) if draw.maybe(0.3)] or [rank - 1]
     shape = draw.sizes(rank, 60 if rank < 4 else 6, 6000 if kind != "f64" else 1500, 0.01)
     if kind != "f64" and draw.flip(0.15):
-        shape[axes[0]] = draw.size(4200 // max(1, int(np.prod(shape)) // max(1, shape[axes[0]])) or 1)
+        shape[axes[0]] = draw.size(most // max(1, int(np.prod(shape)) // max(1, shape[axes[0]])) or 1)
     for axis in axes:
-        shape[axis] = max(shape[axis], 1)
+        shape[axis] = max(shape[axis], least)
+    return shape, axes
+
+
+def _operands(draw: Draw, shape: list[int], axes: list[int], in_place: bool) -> dict:
+    """The fields of a descriptor that both kinds of transforms have; the last axis alone may be left out."""
+    rank = len(shape)
+    fields = {"rank": rank, "input": Handle("input"), "output": Handle("input" if in_place else "output"), "shape": shape}
+    if axes != [rank - 1] or draw.flip(0.5):
+        fields["axes"] = sum(1 << a for a in axes)
+    return fields
+
+
+@oracle("fft", ["tuff_fft"], ("f32", "f16", "bf16", "f64"), tuple(NAMES))
+def fft(draw: Draw, kind: str, form: str) -> Case:
+    t, mode = TYPES[kind], NAMES[form]
+    inverse, norm = int(draw.maybe(0.5)), draw.pick([0, 1, 2])
+    shape, axes = _shape(draw, kind, 4200, 1)
     last = axes[-1]
     half = [n // 2 + 1 if i == last else n for i, n in enumerate(shape)]
     from_shape, to_shape = (half if mode == TO_REAL else shape), (half if mode == REAL else shape)
@@ -111,10 +126,7 @@ def fft(draw: Draw, kind: str, form: str) -> Case:
             return _along(y, axis, sign)
         return np.fft.ifft(y, axis=axis, norm="forward") if inverse else np.fft.fft(y, axis=axis)
 
-    desc = {"dtype": t.code, "kind": mode, "inverse": inverse, "norm": norm, "rank": rank, "input": Handle("input"),
-            "output": Handle("input" if in_place else "output"), "shape": shape}  # fmt: skip
-    if axes != [rank - 1] or draw.flip(0.5):
-        desc["axes"] = sum(1 << a for a in axes)
+    desc = {"dtype": t.code, "kind": mode, "inverse": inverse, "norm": norm, **_operands(draw, shape, axes, in_place)}
     if strided:
         desc |= {"input_strides": from_strides, "output_strides": to_strides}
     return Case("tuff_fft", desc, operands, {"numpy": reference})
@@ -158,13 +170,7 @@ def _weighted(code: int, x: np.ndarray, axis: int, before: bool) -> np.ndarray:
 def dct(draw: Draw, kind: str, form: str) -> Case:
     t, code = TYPES[kind], DCTS[form]
     orthogonal, norm = int(draw.maybe(0.5)), draw.pick([0, 1, 2])
-    rank = draw.option([1, 2, 2, 3, 4, 8])
-    axes = [i for i in range(rank) if draw.maybe(0.3)] or [rank - 1]
-    shape = draw.sizes(rank, 60 if rank < 4 else 6, 6000 if kind != "f64" else 1500, 0.01)
-    if kind != "f64" and draw.flip(0.15):
-        shape[axes[0]] = draw.size(2200 // max(1, int(np.prod(shape)) // max(1, shape[axes[0]])) or 1)
-    for axis in axes:
-        shape[axis] = max(shape[axis], 2 if code == 1 else 1)
+    shape, axes = _shape(draw, kind, 2200, 2 if code == 1 else 1)
     in_place, strided = draw.flip(0.2), draw.flip(0.4)
     from_strides = _strides(draw, shape, axes, not in_place) if strided else None
     to_strides = (from_strides if in_place else _strides(draw, shape, axes, False)) if strided else None
@@ -208,10 +214,7 @@ def dct(draw: Draw, kind: str, form: str) -> Case:
             y = _weighted(code, y, axis, False) if orthogonal else y
         return near(y * scale)
 
-    desc = {"dtype": t.code, "kind": code, "orthogonal": orthogonal, "norm": norm, "rank": rank, "input": Handle("input"),
-            "output": Handle("input" if in_place else "output"), "shape": shape}  # fmt: skip
-    if axes != [rank - 1] or draw.flip(0.5):
-        desc["axes"] = sum(1 << a for a in axes)
+    desc = {"dtype": t.code, "kind": code, "orthogonal": orthogonal, "norm": norm, **_operands(draw, shape, axes, in_place)}
     if strided:
         desc |= {"input_strides": from_strides, "output_strides": to_strides}
     ways = {"scipy": by_scipy}
