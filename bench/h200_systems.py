@@ -119,7 +119,7 @@ class Bench(Beside):
             print(line, flush=True)
 
     def in_graph(self, call: Callable[[], Any], rows: int) -> float:
-        """Of twenty calls, or a few long ones, in a graph: what Python takes is left out."""
+        """For twenty calls, or a few long ones, in a graph: what Python takes is left out."""
         call()
         calls = 20 if rows <= 1024 else 3
         with self.context.capture() as graph:

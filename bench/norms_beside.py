@@ -31,7 +31,7 @@ EPSILON = 1e-5
 
 
 def composed(kind: str, x, g, w, groups: int) -> list:
-    """Of rows by their last axis: the gradients of x, w and b."""
+    """For rows by their last axis: the gradients of x, w and b."""
     if kind in ("layer", "rms"):
         centred, n = kind == "layer", float(x.shape[-1])
         of = {"x": x, "e": EPSILON}

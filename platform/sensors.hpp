@@ -16,7 +16,7 @@ struct Sensors {
   double busy = kNotMeasured;  // 0 to 1
 };
 
-// Of the PCI device with this address ("0000:03:00.0"). `devices` is the system's folder of PCI devices. What is not
+// For the PCI device with this address ("0000:03:00.0"). `devices` is the system's folder of PCI devices. What is not
 // there, or is no number, is not measured.
 Sensors read_sensors(std::string_view pci_address, const std::filesystem::path& devices = "/sys/bus/pci/devices");
 

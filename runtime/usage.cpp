@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of all pages in the folder: more than that many names are not looked at when a process starts, or when it reads.
+// The most names in the folder of pages that are looked at when a process starts, and when it reads.
 constexpr size_t kMaxSwept = 256, kMaxRead = 4096;
 
 struct Publisher {

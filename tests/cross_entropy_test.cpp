@@ -166,7 +166,7 @@ TEST_P(SoftmaxCrossEntropy, RowsOfAnySizesAndTypes) {
   }
 }
 
-// Of one row, two cores take segments of 5000 and 20'000 classes, and with shapes of GPUs of 10'000 (SharedRows); items
+// In one row, two cores take segments of 5000 and 20'000 classes, and with shapes of GPUs of 10'000 (SharedRows); items
 // of a segment's last step that are absent have numbers of the next segment's classes.
 TEST_P(SoftmaxCrossEntropy, LabelsBesideTheEndsOfSegments) {
   struct Row {

@@ -52,7 +52,7 @@ bool next(std::vector<uint64_t>& index, const std::vector<uint64_t>& shape, uint
   return false;
 }
 
-// Of i32 values a * 3 + b, in any of the shapes that a seed gives.
+// For i32 values a * 3 + b, in any of the shapes that a seed gives.
 void test_integers(tuff_context context, const std::vector<uint64_t>& shape, uint32_t reduced, uint64_t seed) {
   std::mt19937_64 random(seed);
   const uint32_t all = (1u << shape.size()) - 1;
@@ -531,7 +531,7 @@ TEST_P(ExpressionReduce, SeveralOutputs) {
   EXPECT_FAILS(run(s, xs), TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_run", "output \"e\" overlaps input \"a\"");
   EXPECT_FAILS(run(e, e), TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_run", "output \"e\" overlaps output \"s\"");
   EXPECT_EQ(downloaded<float>(context(), xs, 300), a);
-  // Of nothing the sums are 0, and there are no elements; the largest of none is refused before they are written.
+  // Without elements the sums are 0, and there are no elements; the largest of none is refused before they are written.
   const OwnExpr empty(context(), "s = sum(a, axis=1); e = a", {{"a", TUFF_F32}}, {{"s", TUFF_F32}, {"e", TUFF_F32}});
   ASSERT_OK(empty.run(context(), {6, 0}, {dense(TUFF_NULL_HANDLE)}, {dense(s), dense(TUFF_NULL_HANDLE)}));
   EXPECT_EQ(downloaded<float>(context(), s, 6), std::vector<float>(6));
@@ -598,7 +598,7 @@ TEST_P(ExpressionReduce, FormulasThatAreWrong) {
   EXPECT_FAILS(
       create_expr(context(), "y = sum(a); z = max(a)", {{"a", TUFF_F32}}, {{"y", TUFF_F32}, {"z", TUFF_I32}}, &expr),
       TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_create", "character 17: max of f32 gives f32");
-  // Of two arguments max is the function of elements; an input's name hides a reduction.
+  // With two arguments max is the function of elements; an input's name hides a reduction.
   const OwnExpr larger(context(), "max(a, b)", {{"a", TUFF_F32}, {"b", TUFF_F32}}, {{"y", TUFF_F32}});
   const OwnExpr hidden(context(), "sum * (sum + 1)", {{"sum", TUFF_F32}}, {{"y", TUFF_F32}});
 }

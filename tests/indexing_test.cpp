@@ -43,7 +43,7 @@ int64_t value_at(int32_t dtype, const Bytes& bytes, uint64_t i) {
 void set_value(int32_t dtype, Bytes& bytes, uint64_t i, int64_t value) {
   if (is_float(dtype)) return set_element(dtype, bytes, i, static_cast<double>(value));
   if (dtype == TUFF_BOOL) value = value != 0 ? 1 : 0;
-  // Of a complex element both parts.
+  // For a complex element both parts.
   const uint64_t size = size_of(dtype), part = std::min<uint64_t>(size, 8);
   for (uint64_t at = 0; at < size; at += part) std::memcpy(bytes.data() + i * size + at, &value, part);
 }

@@ -483,7 +483,7 @@ TEST_P(OptimizerNorm, OfListsOfAnySizes) {
   }
 }
 
-// Of any magnitudes that f32 has, together and alone. The exact tier: all numbers are powers of two.
+// For any magnitudes that f32 has, together and alone. The exact tier: all numbers are powers of two.
 TEST_P(OptimizerNorm, SquaresDoNotLeaveTheRange) {
   for (const int exponent : {-120, -80, -60, -45, -44, -43, -20, 0, 41, 42, 43, 63, 64, 100, 125}) {
     SCOPED_TRACE(exponent);

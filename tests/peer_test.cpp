@@ -131,7 +131,7 @@ TEST_P(DevicesPeer, AnySizeAndOffset) {
   }
 }
 
-// The signals that a thread of this process blocks, and the highest bit; 0 if it has ended. Of a thread that is just
+// The signals that a thread of this process blocks, and the highest bit; 0 if it has ended. For a thread that is just
 // ending, Linux shows no signals, in a process of no threads.
 uint64_t signals_blocked_by(const std::string& task) {
   std::ifstream file("/proc/self/task/" + task + "/status");

@@ -389,8 +389,8 @@ TEST(RnnBackwardTape, MatchesFiniteDifferences) {
         values[i] = kept - kStep;
         const double below = problem.run(false), down = static_cast<double>(values[i]);
         values[i] = kept;
-        // Of third order: third derivatives of these few steps are below 1000. Where a kink of relu or of the clip lies
-        // between, half the difference of slopes would remain; the seeds have none.
+        // The error is of third order, and third derivatives of these few steps are below 1000. A kink of relu or of
+        // the clip between the two would leave half the difference of slopes; the seeds have none.
         EXPECT_NEAR((above - below) / (up - down), problem.gradients[name].value[i], 200 * 0x1p-20)
             << s.name() << " " << name << i;
       }

@@ -149,7 +149,7 @@ uint64_t element_at(const Bytes& bytes, uint64_t size, uint64_t i) {
   return bits;
 }
 
-// A few numbers that repeat: zeros of both signs, NaNs, infinities, neighbours. Of integers, whatever these bits are.
+// A few numbers that repeat: zeros of both signs, NaNs, infinities, neighbours. For integers, whatever these bits are.
 std::vector<uint64_t> few_values(int32_t dtype) {
   const auto [exponent, fraction] = format_of(dtype);
   if (exponent == 0) return {0, 1, 2, ~uint64_t{0}, uint64_t{1} << (8 * size_of(dtype) - 1), 0x7f, 0x80};

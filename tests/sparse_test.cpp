@@ -269,7 +269,7 @@ TEST_P(SparseConvert, SortedAndSummed) {
   const ConvertCase& s = row();
   Random random(s.rows * 13 + s.columns * 5 + static_cast<uint64_t>(s.form));
   const bool csc = s.from == TUFF_SPARSE_CSC;
-  // Of a matrix in CSC the lines are columns.
+  // For a matrix in CSC the lines are columns.
   const Csr a = matrix_of(s.form, csc ? s.columns : s.rows, csc ? s.rows : s.columns, s.stray, true, random);
   std::vector<double> matrix(s.rows * s.columns), values(a.nnz());
   std::vector<bool> present(matrix.size());

@@ -733,7 +733,7 @@ void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
                               desc.batch_count = 1;
                               context.svd(desc);
                             }));
-  // Of 8 x 8 matrices, of which only the diagonal is read.
+  // For 8 x 8 matrices, of which only the diagonal is read.
   const uint64_t batch = count / 64;
   all.push_back(row("lu_determinant", "lu_determinant", fmt::format("{} of 8 x 8", batch), Unit::bytes, Limit::none,
                     static_cast<double>(32 * batch), {count, 8 * batch, batch},

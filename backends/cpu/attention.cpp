@@ -104,7 +104,7 @@ bool finite(Rows rows, uint64_t first, uint64_t end, uint64_t length) {
 
 void multiply(char transpose, uint64_t m, uint64_t n, uint64_t k, const float* a, uint64_t lda, Rows b, float* c) {
   const auto dim = [](uint64_t size) { return static_cast<dnnl_dim_t>(size); };
-  // Of a single row the leading dimension is not used, but checked.
+  // For a single row the leading dimension is not used, but checked.
   const uint64_t ldb = std::max(b.ld, transpose == 'N' ? n : k);
   const dnnl_status_t status =
       dnnl_sgemm('N', transpose, dim(m), dim(n), dim(k), 1, a, dim(lda), b.data, dim(ldb), 0, c, dim(n));

@@ -45,7 +45,7 @@ inline void round_to(float x, Bfloat& result) {
   result.bits = static_cast<uint16_t>(x == x ? rounded : (word >> 16 | 0x40));
 }
 
-// Of any number of elements.
+// For any number of elements.
 inline void widen(const float* from, float* to, uint64_t n) { std::memcpy(to, from, n * sizeof(float)); }
 inline void widen(const Bfloat* from, float* to, uint64_t n) {
   for (uint64_t i = 0; i < n; ++i) to[i] = wide(from[i]);

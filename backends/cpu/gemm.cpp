@@ -131,7 +131,7 @@ tuff_status gemm(Device& device, const Call& call) {
   const Factor b(none(call.b), call.b_type, nb ? call.k : call.n, nb ? call.n : call.k, call.ldb, call.stride_b, read);
   operands.a = &a;
   operands.b = &b;
-  // A product of about ten microseconds is not worth waking another thread for. Of many, each thread computes one at a
+  // A product of about ten microseconds is not worth waking another thread for. For many, each thread computes one at a
   // time, within a parallel region.
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   const bool small = work < kFewProducts;

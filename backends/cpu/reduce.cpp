@@ -51,7 +51,7 @@ double combined(double a, double b) {
   return (combine == Combine::largest ? a > b : a < b) ? a : b;
 }
 
-// Of neighbouring elements.
+// For neighbouring elements.
 double sum_of(Prepare prepare, const float* x, uint64_t n) {
   double sum = 0;
   if (prepare == Prepare::square) {
@@ -95,7 +95,7 @@ double reduced(Prepare prepare, const float* x, uint64_t n) {
   return combine == Combine::largest ? largest_of(x, n) : smallest_of(x, n);
 }
 
-// Of a part of a row, in any type.
+// For a part of a row, in any type.
 template <Combine combine, typename T>
 double part_of_row(Prepare prepare, const T* x, uint64_t n) {
   if constexpr (std::is_same_v<T, float>) return reduced<combine>(prepare, x, n);

@@ -43,7 +43,7 @@ class Strip {
   }
 
  private:
-  // Of z[i][j], with the column j.
+  // For z[i][j], with the column j.
   template <typename Body>
   void for_elements(const Body& body) {
     for (uint64_t i = 0; i < view_.axis; ++i) {

@@ -176,7 +176,7 @@ void multiply_part(const Matrix<T, I>& a, const Matrix<T, I>& b, uint64_t first,
   }
 }
 
-// Of all parts, on all threads: the first part in C, where the others follow when it is known how long they are. No
+// For all parts, on all threads: the first part in C, where the others follow when it is known how long they are. No
 // exception leaves a thread's work.
 template <typename T, typename I>
 void multiply_rows(const Matrix<T, I>& a, const Matrix<T, I>& b, const std::vector<uint64_t>& firsts,

@@ -12,7 +12,7 @@ typedef struct counting_device {
   uint64_t gemms, unaries, elements;
 } counting_device;
 
-/* Of all devices that were opened; the program reads it. */
+/* For all devices that were opened; the program reads it. */
 TUFF_BACKEND_EXPORT uint64_t counting_totals[3];
 
 static tuff_status count_gemm(void* device, const void* call) {

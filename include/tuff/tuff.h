@@ -2082,9 +2082,9 @@ typedef struct tuff_pool_backward_desc {
   int32_t adaptive;
   int32_t reserved;          /* zero */
 } tuff_pool_backward_desc;
-/* The gradient of a function of a pooling's output by its input, given that by the output. Of a maximum each window's
+/* The gradient of a function of a pooling's output by its input, given that by the output. For a maximum each window's
  * gradient goes to the element that its index names, the first of several largest ones or the first NaN; an index that
- * names no element of its window, as that of a window without taps in the input, has no effect. Of a mean each
+ * names no element of its window, as that of a window without taps in the input, has no effect. For a mean each
  * element of a window gets the window's gradient divided by what the sum was divided by. Each element of dinput is the
  * sum over the windows that contain it, in f32 and in their order, and is rounded once. Since 0.9.0.
  * Errors: those of tuff_max_pool() and tuff_avg_pool(); INVALID_ARGUMENT if a maximum is given neither input nor
@@ -3105,7 +3105,7 @@ typedef struct tuff_expr_run_desc {
  * with each other. The elements of an output are distinct: ordered by magnitude, each stride is larger than the reach
  * of the smaller ones.
  * The output of a reduction has one element for each index of the axes that are not reduced: its strides along the others
- * are 0, or it is dense in the shape without them. With a reduction no output shares an element with inputs. Of no
+ * are 0, or it is dense in the shape without them. With a reduction no output shares an element with inputs. Without
  * elements the results are those of tuff_reduce().
  * Errors: INVALID_ARGUMENT for other counts, elements outside a buffer, overlaps, an axis that the rank lacks or that is
  * named twice (the message says at which character), and max, min, argmax or argmin of no elements. UNSUPPORTED on a

@@ -26,7 +26,7 @@ namespace {
 // Rows and keys of a block, and scratch memory of a part: those of a CPU stay in its cache.
 constexpr uint64_t kBlockCpu = 256, kBlockGpu = 1024;
 constexpr uint64_t kPartBytesCpu = uint64_t{64} << 20, kPartBytesGpu = uint64_t{768} << 20;
-// Of a part with a single head of k and v. Longer sequences are left to the tiles.
+// For a part with a single head of k and v. Longer sequences are left to the tiles.
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
 // A gradient that products add up: in place if it is dense f32, otherwise in scratch memory first.

@@ -341,7 +341,7 @@ void main() {
 #endif
 #endif
 
-      // Of the invocation's query rows: log-sum-exp and D, and which keys they see.
+      // For the invocation's query rows: log-sum-exp and D, and which keys they see.
 #if KEYS_SIDE
       FIND_ROWS(TK, other0 + other_of(n))
 #endif

@@ -43,7 +43,7 @@ struct Node {
   };
   Kind kind;
   Value type;
-  // Of a literal: what it may still become. A literal that is used as it is has type i32, i64, u64 or f32.
+  // For a literal: what it may still become. A literal that is used as it is has type i32, i64, u64 or f32.
   enum Weak : uint8_t { strong, integral, real } weak = strong;
   uint32_t index = 0;
   uint32_t part = 0;  // of an input of a complex type: 0 its real part, 1 its imaginary one
@@ -81,7 +81,7 @@ struct Formula {
   bool merges = false;
 
   bool reduces() const;
-  // Of a formula with one output.
+  // For a formula with one output.
   const Reduction* reduction() const {
     return reductions.size() == 1 && reductions[0].op != nullptr ? reductions.data() : nullptr;
   }
@@ -109,9 +109,9 @@ class Expression {
  public:
   explicit Expression(expression::Formula formula);
 
-  // Of an expression with one output, or null.
+  // For an expression with one output, or null.
   const expression::Reduction* reduction() const { return formula_.reduction(); }
-  // Of such an expression with a reduction: what reduces its partial results.
+  // For such an expression with a reduction: what reduces its partial results.
   const Expression& combining() const { return combining_ ? *combining_ : *this; }
 
   // A formula with several outputs of which some are reductions is computed as several: one for each reduction, and

@@ -188,7 +188,7 @@ class Check {
   const expression::Formula& formula_;
   const bool reduces_;
   const uint64_t count_;
-  // Of an output: its reduced axes, elements and shape.
+  // For an output: its reduced axes, elements and shape.
   uint32_t reduced_ = 0;
   uint64_t result_count_ = 0;
   std::array<uint64_t, 8> output_shape_{};

@@ -47,7 +47,7 @@ uvec4 tuff_divide(uvec4 n, uint multiplier, uint shift) {
   umulExtended(n, uvec4(multiplier), high, low);
   return (high + n) >> shift;
 }
-// Of reductions that give an index there is one more, which no operand has (expression_reduce.glsl).
+// For reductions that give an index there is one more, which no operand has (expression_reduce.glsl).
 #ifndef EXPR_WALKED
 #define EXPR_WALKED TUFF_OPERANDS
 #endif

@@ -50,7 +50,7 @@ struct Table {
     require_room(count, static_cast<uint32_t>(words.size()), "words of parameters");
     words[count++] = word;
   }
-  // Of the axes but the outermost, innermost first.
+  // For the axes but the outermost, innermost first.
   void add_sizes(const Axes& axes) {
     for (uint32_t d = axes.rank; d-- > 1;) {
       const auto size = static_cast<uint32_t>(axes.sizes[d]);
@@ -60,7 +60,7 @@ struct Table {
       add(by.shift);
     }
   }
-  // Of every axis, of the first `operands`. Without axes there is one of one element.
+  // For every axis, of the first `operands`. Without axes there is one of one element.
   void add_strides(const Axes& axes, uint32_t operands) {
     for (uint32_t d = std::max(axes.rank, 1u); d-- > 0;) {
       for (uint32_t slot = 0; slot < operands; ++slot) {

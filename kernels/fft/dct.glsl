@@ -16,7 +16,8 @@
 #include "kernels/common/division.glsl"
 
 layout(local_size_x_id = 0) in;
-// Of lanes: the number of axes, and which of them is along a line (8: none). Constants, so that loops over axes are unrolled.
+// For lanes: the number of axes, and which of them is along a line (8: none). Constants, so that loops over axes
+// are unrolled.
 layout(constant_id = 1) const uint RANK = 1;
 layout(constant_id = 2) const uint LINE = 0;
 

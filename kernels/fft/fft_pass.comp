@@ -110,7 +110,7 @@ TUFF_READ(2, Factor, NUMBER, 2 * TUFF_VALUE_BYTES)
 // lanes, innermost first, its size, the multiplier and the shift that divide by it, and its strides in both operands.
 TUFF_READ(3, Table, uint, 4)
 
-// Of the lane's column.
+// For the lane's column.
 TUFF_INDEX fft_input_at, fft_output_at, fft_input_step, fft_output_step;
 uint fft_column, fft_place;
 #if TUFF_LANES

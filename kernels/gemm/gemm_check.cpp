@@ -220,7 +220,7 @@ uint64_t elements(uint64_t rows, uint64_t cols, uint64_t ld, uint64_t stride, ui
   return batch_footprint(footprint(rows, cols, ld, name), stride, count, name);
 }
 
-// Of one operand that is a product's factor: its dimensions as stored, and their names.
+// For one operand that is a product's factor: its dimensions as stored, and their names.
 struct Stored {
   uint64_t rows, cols;
   const char *rows_name, *cols_name;

@@ -29,7 +29,7 @@ layout(push_constant, std430) uniform Push {
 #define NAME uint
 #endif
 TUFF_READ(0, I, NAME, TUFF_INDEX_BYTES)
-// Of each axis: size, divider, high word of the size (TUFF_FORM 1: of the indices' shape), and the extent and stride of what is indexed, low
+// For each axis: size, divider, high word of the size (TUFF_FORM 1: of the indices' shape), and the extent and stride of what is indexed, low
 // and high word. TUFF_FORM 1: all axes, innermost first; otherwise those that are indexed, outermost first.
 TUFF_READ(1, T, uint, 4)
 #define EXTENT(d) NUMBER(8 * (d) + 4)

@@ -161,7 +161,7 @@ void host_lu_determinant(const LuDeterminantArgs& args) {
         const auto element = static_cast<double>(matrix_at<T>(args.a, matrix)[k * (args.a.ld + 1)]);
         int first = 0, second = 0;
         fraction = std::frexp(fraction * std::frexp(element, &first), &second);
-        // Of 0, infinity and NaN the exponents are unspecified.
+        // For 0, infinity and NaN the exponents are unspecified.
         if (std::isfinite(fraction) && fraction != 0) exponent += first + second;
         if (exchanges((args.pivots->host<int32_t>() + matrix * args.stride_pivots)[k], k, args.n)) fraction = -fraction;
       }

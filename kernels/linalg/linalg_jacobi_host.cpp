@@ -134,7 +134,7 @@ struct Svd {
   int32_t info;
 };
 
-// Of a scaled m x n matrix with m >= n: see linalg_jacobi_vulkan.cpp.
+// For a scaled m x n matrix with m >= n: see linalg_jacobi_vulkan.cpp.
 Svd svd_of(Doubles& a, uint64_t m, uint64_t n) {
   Doubles q(m, n);
   for (uint64_t i = 0; i < n; ++i) q(i, i) = 1;

@@ -158,7 +158,7 @@ Pred operator==(const U32& a, const U32& b);
 Pred operator!=(const U32& a, const U32& b);
 Pred operator&&(const Pred& a, const Pred& b);
 Pred operator||(const Pred& a, const Pred& b);
-// Of two's complement numbers.
+// For two's complement numbers.
 U32 min_signed(const U32& a, const U32& b);
 U32 max_signed(const U32& a, const U32& b);
 #define TUFF_PTX_WITH_NUMBER(result, op) \

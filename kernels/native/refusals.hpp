@@ -9,7 +9,7 @@
 
 namespace tuff {
 
-// Of a table of variants with at most 32 rows.
+// For a table of variants with at most 32 rows.
 class Refusals {
  public:
   bool has(uint32_t row) const { return (rows_.load(std::memory_order_relaxed) >> row & 1) != 0; }

@@ -1,4 +1,4 @@
-// Of the columns of a matrix [rows][columns], over the rows of a chunk: the sums of G and G * n, with n the normalised
+// For the columns of a matrix [rows][columns], over the rows of a chunk: the sums of G and G * n, with n the normalised
 // input, or the moments of the input. T[chunk * columns + column] gets the sums, P alike the moments, as norm_split_rows has
 // them.
 //

@@ -43,7 +43,7 @@ struct Places {
 
 }  // namespace quant
 
-// Of tuff_quantize and tuff_dequantize.
+// For tuff_quantize and tuff_dequantize.
 struct QuantArgs {
   int32_t format, dtype, scale_type;
   int32_t quotient_type;  // quantize only

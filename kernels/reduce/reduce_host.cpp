@@ -58,7 +58,7 @@ bool is_nonzero(const T& x) {
   return static_cast<double>(x) != 0;
 }
 
-// Of zeros and ones.
+// For zeros and ones.
 template <typename T>
 uint64_t reduced_truths(const Op& op, const Elements<T>& x) {
   uint64_t value = op.identity.of_integers;

@@ -9,7 +9,7 @@
 
 namespace tuff::reduce {
 
-// Of integers, modulo 2^64. To compare them, the sign is turned over, so that unsigned numbers have their order.
+// For integers, modulo 2^64. To compare them, the sign is turned over, so that unsigned numbers have their order.
 template <typename At>
 uint64_t reduced_integers(const Op& op, uint64_t count, bool is_signed, const At& at) {
   const uint64_t turned = op.selects && is_signed ? uint64_t{1} << 63 : 0;

@@ -2,7 +2,7 @@
 // a unit of one sequence and direction. All numbers are in f32, in one buffer:
 //
 //   sums     [direction][step][sequence][gate][hidden]  products of the input; forwards they become the gates' sums, and
-//            backwards the gradients by them. Of a GRU whose reset gate multiplies a product (AFTER), gate NEW has W x + b
+//            backwards the gradients by them. If a GRU's reset gate multiplies a product (AFTER), gate NEW has W x + b
 //            forwards, and backwards the gradient by the product
 //   extra    [direction][step][sequence][hidden]        GRU: what the reset gate multiplies (AFTER), which becomes the
 //            gradient by gate NEW's sum; or r * h. LSTM with a projection: what it multiplies

@@ -135,7 +135,7 @@ class Direction {
     return dot(r_ + row * width_, h, width_) + at(bias_r_, row);
   }
 
-  // Of a sum: within the clip the function's slope, beyond it none.
+  // For a sum: within the clip the function's slope, beyond it none.
   enum class Function : uint8_t { sigmoid, tanh, relu };
   void apply(Gate& gate, Function function, uint64_t j, double sum) const {
     const bool clipped = layer_.clip > 0 && std::fabs(sum) > layer_.clip;

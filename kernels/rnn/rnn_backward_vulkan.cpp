@@ -436,7 +436,7 @@ void Backward::record_part(uint64_t first) {
     dy_ = moved(call_.dy, first * all_.y_strides[1], dtype), dx_ = moved(call_.dx, first * call_.dx_strides[1], dtype);
     lengths_ = moved(all_.lengths, first, TUFF_I32);
     if (all_.lengths != nullptr) part_.lengths = &lengths_;
-    // Of rows below 16 bytes, GEMM's operand for both directions begins with more than what a step has written.
+    // For rows below 16 bytes, GEMM's operand for both directions begins with more than what a step has written.
     if (d > 1 && part_.batch * p < 4) zeros(in_.h);
     if (d > 1 && part_.batch * h < 4) zeros(in_.extra);
     record_state(all_.h0, in_.h, p, true, first);

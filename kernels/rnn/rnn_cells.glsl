@@ -34,7 +34,7 @@ vec4 limited(vec4 sum, float clip) {
   return sum;
 }
 
-// The sums of a step, with biases. Of a GRU, `inner` is what the reset gate multiplies, or 0, and gate NEW has the rest.
+// The sums of a step, with biases. In a GRU, `inner` is what the reset gate multiplies, or 0; gate NEW has the rest.
 struct Sums {
   vec4 gate[GATES];
   vec4 inner;

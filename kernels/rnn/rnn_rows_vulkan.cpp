@@ -42,7 +42,7 @@ Shape shape_of(const Layer& layer) {
   return shape;
 }
 
-// Of the loops of an invocation.
+// For the loops of an invocation.
 uint64_t iterations_before(const Shape& shape) {
   return ceil_div(shape.rows * shape.width / 2, shape.threads) + 2 * shape.rows + 2;
 }

@@ -141,7 +141,7 @@ void record_step(const Layer& layer, const InputSteps& inputs, uint64_t i) {
                  rows = args.gate_rows();
   const bool cast = args.dtype != TUFF_F32;
   const Buffer weights = cast ? layer.region(layer.weights) : *args.r;
-  // Of one direction after the other.
+  // For one direction after the other.
   const auto product = [&](const Region& a, const Buffer& b, uint64_t stride_b, const Region& c, uint64_t n,
                            uint64_t k) {
     record(layer, {.a = layer.region(a),
@@ -416,7 +416,7 @@ void record_part(Recorder& recorder, const RnnArgs& call, uint64_t first, uint64
 }  // namespace rnn
 
 void record_rnn(Recorder& recorder, const RnnArgs& args) {
-  // Of a sequence: products of the input and of the state, h, c and what else a step keeps.
+  // For a sequence: products of the input and of the state, h, c and what else a step keeps.
   const uint64_t each = args.directions() * 2 * (args.gate_rows() + args.hidden_size + args.state_size());
   const DeviceTraits& traits = recorder.traits();
   const uint64_t numbers =

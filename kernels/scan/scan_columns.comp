@@ -1,7 +1,7 @@
 // Running sums, products, maxima, minima or logarithms down the middle axis of [outer][length][inner]. Lanes are along inner with TUFF_WIDTH
 // elements each, and each walks down the axis. Where lanes are few, the axis is cut into segments, which takes two
 // dispatches: TUFF_STAGE 1 stores the totals [outer][segments][inner], and TUFF_STAGE 2 starts from those of the
-// earlier segments. Of logarithms, the sums follow the totals' maxima.
+// earlier segments. For logarithms, the sums follow the totals' maxima.
 //
 //# TUFF_WIDTH : 1|4|8 : elements of a lane; 4 or 8: TUFF_ELEMENTS, a divisor of inner; 1: inner has no such divisor
 //# TUFF_UNROLL : 1|4 : rows in flight

@@ -18,7 +18,7 @@ layout(push_constant, std430) uniform Push {
 #include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
-// Of each axis, innermost first: size of the output, multiplier and shift of the division by it, 0; low and high word
+// For each axis, innermost first: size of the output, multiplier and shift of the division by it, 0; low and high word
 // of: the input's size; how much is added before; the input's stride; 0.
 TUFF_READ(2, T, uint, 4)
 

@@ -16,7 +16,7 @@ layout(push_constant, std430) uniform Push {
 #include "kernels/shape/units.glsl"
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, Y, UNIT, TUFF_UNIT)
-// Of each axis, innermost first: size, multiplier and shift of the division by it, stride of input and output.
+// For each axis, innermost first: size, multiplier and shift of the division by it, stride of input and output.
 TUFF_READ(2, T, uint, 4)
 
 #if TUFF_WIDE

@@ -177,7 +177,7 @@ void main() {
         const uint all = uint(bitfieldExtract(int(digit[j]), int(b), 1));  // 0, or all ones if the bit is set
         same &= ~(BALLOT(all != 0u) ^ all);
       }
-      // Of the earlier steps, and then of the earlier lanes.
+      // For the earlier steps, and then of the earlier lanes.
       const uint earlier = counters[own + digit[j]], before = EARLIER(same);
       slot[j] = earlier + before;
       SUBGROUP_BARRIER();

@@ -179,7 +179,7 @@ void main() {
   for (; width < count; width *= 2) {
     for (uint low = 0; low < count; low += 2 * width) {
       const uint middle = min(low + width, count), high = min(low + 2 * width, count);
-      // Of each run, the first `keep`.
+      // For each run, the first `keep`.
       const uint left_end = min(middle, low + push.keep), right_end = min(high, middle + push.keep);
       const uint end = low + min(high - low, push.keep);
       uint i = low, j = middle;

@@ -100,7 +100,7 @@ inline constexpr ElementTypes kIndexTypes = {TUFF_I32, TUFF_I64};
 struct Dense {
   uint64_t rows, columns, ld, stride;
   uint64_t one() const { return rows == 0 || columns == 0 ? 0 : (rows - 1) * ld + columns; }
-  // Of a batch, which is not empty.
+  // For a batch, which is not empty.
   uint64_t span(uint64_t count) const { return one() == 0 ? 0 : (count - 1) * stride + one(); }
 };
 Dense dense_b(const SpmmArgs& args);

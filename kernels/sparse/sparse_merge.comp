@@ -44,7 +44,7 @@ TUFF_WRITE(7, V, TUFF_VALUE, TUFF_VALUE_BYTES)
 TUFF_INDEX path_rows, path_nnz;
 #include "kernels/sparse/path.glsl"
 
-// Of this lane.
+// For this lane.
 TUFF_INDEX extent, values_at, b_row;
 TUFF_INDEX b_at[TUFF_WIDTH], c_at[TUFF_WIDTH];
 TUFF_INDEX c_row;

@@ -61,7 +61,7 @@ uint path_rows, path_nnz;
 
 const uint LONG = 32;
 
-// Of this workgroup.
+// For this workgroup.
 uint extent, values_at, b_row, c_row;
 uint b_at[TUFF_WIDTH], c_at[TUFF_WIDTH];
 uint width;  // columns that there are
@@ -149,7 +149,7 @@ void main() {
   path_at(min((part + min(lane, 1u)) * push.chunk, steps), row, entry);
   const uint last_row = subgroupShuffle(row, 1u), last_entry = subgroupShuffle(entry, 1u);
   row = subgroupShuffle(row, 0u), entry = subgroupShuffle(entry, 0u);
-  // Of row `last_row` the share may have no entry.
+  // For row `last_row` the share may have no entry.
   const uint rows_end = min(last_row + 1u, path_rows);
   const bool continued = row < rows_end && entry > offset(min(row, path_rows - 1u));
 

@@ -103,7 +103,7 @@ TUFF_VALUE product_of(TUFF_INDEX entry, bool is, TUFF_INDEX values_at, TUFF_INDE
 #endif
 }
 
-// Of this workgroup.
+// For this workgroup.
 uint part, block;
 TUFF_INDEX row, entry, last_row, last_entry;  // of the share's ends
 TUFF_INDEX c_at, c_row;

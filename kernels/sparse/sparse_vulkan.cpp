@@ -26,7 +26,7 @@ namespace {
 // Steps of a lane on a CPU device: a lane's loops are bounded there (kernels/common/loop_limit.hpp), and those of eight
 // lanes add up.
 constexpr uint64_t kShortest = 64, kLongest = 4096;
-// Of a workgroup's share in sparse_rows.comp, whose loops run at most twice for each step.
+// For a workgroup's share in sparse_rows.comp, whose loops run at most twice for each step.
 constexpr uint64_t kShortestShare = 512, kLongestShare = 16384;
 // Columns up to which workgroups have a column each and read the entries for each; steps of their invocations.
 constexpr uint64_t kTileColumns = 8, kTileItems = 8;

@@ -506,7 +506,7 @@ def _over_axes(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def _folded_over_axes(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Of those whose third argument is dtype in NumPy; that of the others is out."""
+    """For those whose third argument is dtype in NumPy; that of the others is out."""
 
     def call(a: Array, axis: object = None, dtype: object = None, *, keepdims: bool = False) -> Array:
         return function(a if dtype is None or a.dtype == dtype else a.astype(dtype), axis, keepdims=bool(keepdims))

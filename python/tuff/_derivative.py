@@ -195,7 +195,7 @@ def _of_lerp(a: Node, b: Node, t: Node, da: Slope, db: Slope, dt: Slope) -> Slop
 
 
 def _of_clamp(x: Node, low: Node, high: Node, dx: Slope, dlow: Slope, dhigh: Slope) -> Slope:
-    """Of min(max(x, low), high), which is high where that is below low."""
+    """For min(max(x, low), high), which is high where that is below low."""
     return _choice(_pair(">", _call("max", x, low), high), dhigh, _choice(_pair("<", x, low), dlow, dx))
 
 

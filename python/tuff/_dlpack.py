@@ -318,7 +318,7 @@ def _capsule_of(x: object, copy: Optional[bool]) -> object:
 def from_dlpack(x: object, /, *, device: Optional[Context] = None, copy: Optional[bool] = None) -> Array:
     """An array of another library, such as numpy or torch, that has __dlpack__(): uploaded to a context, by default the default
     one. copy=False shares the memory instead, where the device can import it: its address and size are multiples of 4096.
-    The other library must then leave it alone, except between map() and its end. Of a tuff.Array, the array itself."""
+    The other library must then leave it alone, except between map() and its end. For a tuff.Array, the array itself."""
     from ._array import Array
     from ._default import default_context
 

@@ -428,7 +428,7 @@ def _slogdet(x: Traced) -> Tuple[Array, Array]:
 
 @rule("cholesky")
 def _cholesky(x: Traced, *, upper: bool = False, check: bool = True) -> Array:
-    """Of symmetric matrices: the gradient is symmetric, too."""
+    """For symmetric matrices: the gradient is symmetric, too."""
     y = linalg.cholesky(x.value, upper=upper, check=check)
     lower = _transposed(y) if upper else y
 

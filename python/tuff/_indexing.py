@@ -348,7 +348,7 @@ def _sizes(x: Array, indices: Array, along: int) -> Tuple[int, ...]:
 @differentiable
 def take_along_axis(x: Array, indices: Indices, axis: Optional[int] = -1) -> Array:
     """Elements of x by an index for each element of the result, along one axis, as numpy.take_along_axis. Negative indices
-    count from the end. Of an array on the device, an index out of range gives 0."""
+    count from the end. For an array on the device, an index out of range gives 0."""
     x, indices, along = _along(x, indices, axis)
     shape = _sizes(x, indices, along)
     wide = broadcast_to(x, tuple(x.shape[along] if one == along else n for one, n in enumerate(shape)))

@@ -21,7 +21,7 @@ class Layout(NamedTuple):
 
 
 class ReadOnlyLayout(Layout):
-    """Of elements that are for reading only, also in views of them."""
+    """For elements that are for reading only, also in views of them."""
 
     __slots__ = ()
 

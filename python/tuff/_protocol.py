@@ -213,7 +213,7 @@ def _histogram(array: Array, bins: object = 10, range: object = None, density: o
 
 
 def _one_axis(axis: Any) -> Any:
-    """Of a list of one axis."""
+    """For a list of one axis."""
     return axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
 
 

@@ -229,7 +229,7 @@ class Generator:
         return shapes.gather(order, sorting.argsort(shapes.gather(upper, order, axis), axis), axis)
 
     def _categories(self, thresholds: Array, shape: Tuple[int, ...]) -> Array:
-        """How many thresholds a random word reaches, for each element of a shape. Of integers, so that all devices agree."""
+        """How many thresholds a random word reaches, for each element of a shape. Integers: all devices agree."""
         words = self._draw(raw.RANDOM_BITS, shape, np.uint32, None)
         return searching.searchsorted(thresholds, words, "right")
 

@@ -186,7 +186,7 @@ def _indices_of(indices: Indices, x: Array, axis: int) -> Array:
 
 @differentiable
 def take(x: Array, indices: Indices, axis: int = 0, *, out: Optional[Array] = None) -> Array:
-    """Gathers along an axis, like numpy.take; negative indices count from the end. Of an array on the device, integers
+    """Gathers along an axis, like numpy.take; negative indices count from the end. For an array on the device, integers
     of 32 or 64 bits, an index out of range gives zeros; in a list or NumPy array it is an IndexError."""
     require_array(x, "x")
     along = whole_axis(axis, x.ndim)

@@ -77,8 +77,8 @@ class _FloatLimits(NamedTuple):
 
 
 def finfo(value: Union[object, Array]) -> _FloatLimits:
-    """The limits of a dtype of floats, or of an array's: bits, eps, max, min, smallest_normal. Of a complex type those of its
-    parts."""
+    """The limits of a dtype of floats, or of an array's: bits, eps, max, min, smallest_normal. A complex type has
+    those of its parts."""
     dtype = _dtype_of(value)
     if not elementwise.is_float(dtype) and not is_complex(dtype):
         raise TypeError(f"{dtype} is no type of floats")

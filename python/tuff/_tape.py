@@ -123,7 +123,7 @@ def summed_to(gradient: Array, shape: Tuple[int, ...], dtype: np.dtype) -> Array
 
 
 def pulls_of(tape: Tape, rules: Sequence[Tuple[Any, Pull]]) -> List[Tuple[int, Pull]]:
-    """Of operands and how a gradient reaches them: those that the tape notes."""
+    """For operands and how a gradient reaches them: those that the tape notes."""
     return [(one.place, pull) for one, pull in rules if isinstance(one, Traced) and one.tape is tape]
 
 

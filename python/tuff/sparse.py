@@ -355,7 +355,7 @@ class coo_array(_Matrix):
 
     @property
     def nnz(self) -> int:
-        """The number of entries, those of the same place counted each. Of a result it is known on the device, for which it
+        """The number of entries, those of the same place counted each. A result's is known on the device, for which it
         waits."""
         if self._count is None:
             return self.data.size

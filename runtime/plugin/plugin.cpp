@@ -37,8 +37,8 @@ Registry& registry() {
   return *object;
 }
 
-// What a plug-in exports, as much of it as this library knows. Of a structure that is shorter than this library's, from
-// an earlier header of the same version, the rest is zero.
+// What a plug-in exports, as much of it as this library knows. If its structure is shorter than this library's, from an
+// earlier header of the same version, the rest is zero.
 tuff_backend read_functions(const tuff_backend& exported) {
   // These two are where they are in every version.
   if (exported.abi_version != TUFF_BACKEND_ABI_VERSION) {

@@ -20,7 +20,7 @@ struct HeapBudget {
   uint64_t left() const noexcept { return budget > used ? budget - used : 0; }
 };
 HeapBudget read_heap_budget(const PhysicalDevice& physical, uint32_t heap);
-// Of the largest device-local heap.
+// For the largest device-local heap.
 HeapBudget heap_budget(const PhysicalDevice& physical);
 uint64_t heap_bytes(const PhysicalDevice& physical);
 

@@ -31,7 +31,7 @@ struct Errors {
   double sum = 0, most_c = 0, most_h = 0;  // of all steps: the error of a gate's sum, the magnitudes of c and h
 };
 
-// Of an h of this magnitude, where a kernel in PTX multiplies the sums of its parts (docs/rnn.md).
+// For an h of this magnitude, where a kernel in PTX multiplies the sums of its parts (docs/rnn.md).
 double left_out(const Draft& d, double h) {
   for (const Operand& operand : d.operands) {
     if (std::string_view("r") != operand.name) continue;
@@ -340,7 +340,7 @@ void draw_rnn_backward(Draft& d) {
   }
   d.suits = [&d, sizes, dtype, bound] {
     if (!integral(d, 4)) return false;
-    // Of relu, both backends agree on which sums are above 0 only if they are exact.
+    // For relu, both backends agree on which sums are above 0 only if they are exact.
     const Errors e = errors(d, sizes);
     if (sizes.cell == TUFF_RNN_CELL_RELU && !e.exact) return false;
     const double most = dtype == TUFF_F16 ? 3e4 : 1e30;

@@ -162,7 +162,7 @@ double apart(const Formula& formula, double count, double result) {
   switch (formula.result) {
     case Result::exact: return 0;
     case Result::variance: return variance;
-    // Of roots that differ in their squares.
+    // For roots that differ in their squares.
     case Result::deviation: return std::min(variance / std::max(result, 1e-30), std::sqrt(variance)) + 24 * kUnit * 15;
     case Result::logarithm: break;
   }

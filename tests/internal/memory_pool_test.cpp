@@ -142,7 +142,7 @@ TEST_F(Pool, BlocksInFlightArePassedOnInTheOrderOfTheOnlyStream) {
   EXPECT_EQ(pool_->counters().in_use, 0u);
 }
 
-// Of more ranges than the pool has room for at first; half of them leave holes.
+// For more ranges than the pool has room for at first; half of them leave holes.
 TEST_F(Pool, ReleasingNeedsNoMemory) {
   if (!tuff_test::counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
   if (tuff_test::validating()) GTEST_SKIP() << "allocations of the validation layer would fail, too";

@@ -71,7 +71,7 @@ class NativePlanner : public testing::Test {
     return recorder.kernels;
   }
 
-  // Of integers with scales for 32 numbers, or ggml's blocks.
+  // For integers with scales for 32 numbers, or ggml's blocks.
   QgemmArgs quantised(int32_t format, uint64_t m, uint64_t n, uint64_t k) {
     QgemmArgs args{};
     args.format = format;

@@ -48,8 +48,8 @@ def _normal_bound(distance, scale, shift, slack):
 
 
 def _mean_bound(x, w, b, axis: int, epsilon: float, centred: bool, y):
-    """Of y, where (x - mean) * scale is multiplied by the weight, and the bias added. Where the variance's own error may
-    dominate, |x - mean| / sigma <= sqrt(n) bounds the result."""
+    """The error of y = (x - mean) * scale * weight + bias. Where the variance's own error may dominate,
+    |x - mean| / sigma <= sqrt(n) bounds the result."""
     mean, variance, shift, slack = _statistics(x, axis, epsilon, centred)
     bound = np.abs(w) * _normal_bound(np.abs(x - mean), 1 / np.sqrt(variance + epsilon), shift, slack)
     bound = np.minimum(bound, np.abs(w) * 2 * (np.sqrt(x.shape[axis]) + 1)) + 2 * U32 * (np.abs(b) + np.abs(y)) + FLT_MIN

@@ -292,7 +292,7 @@ def cross_entropy(draw: Draw, kind: str, form: str) -> Case:
     s = float(np.float32(smoothing))
 
     def bounds(z):
-        """Of what is relative to a sum: what a difference rounds, and the sums."""
+        """For what is relative to a sum: what a difference rounds, and the sums."""
         finite = np.isfinite(z)
         most = np.where(finite, z, -np.inf).max(-1, initial=-np.inf)
         least = np.where(finite, z, np.inf).min(-1, initial=np.inf)

@@ -260,7 +260,7 @@ std::string Call::misused() {
       output.offset = kFar;
       buffer.allocation = output.allocation;
       buffer.offset = (kFar + size - 1) / element * element;
-      // Of one element both are the same range, which some operations allow.
+      // For one element both are the same range, which some operations allow.
       if (buffer.offset != kFar) expect("begins before an output ends", memory, false);
       buffer.offset = (kFar + size + element - 1) / element * element;
       expect("begins where an output ends", memory, true);

@@ -285,7 +285,7 @@ void CheckingRecorder::used(const char* kernel, const tuff::Buffer& buffer, uint
   // anew for each piece of a GEMM. Blocks of matrices that linear algebra keeps there are interleaved.
   memory.matrices = memory.matrices || std::string_view(kernel).starts_with("linalg");
   if (!memory.scratch || memory.matrices || bytes == 0 || std::string_view(kernel).starts_with("gemm_pa")) return;
-  // Of a C that another planner keeps, in its own memory, a GEMM may compute columns by several kernels.
+  // For a C that another planner keeps, in its own memory, a GEMM may compute columns by several kernels.
   const bool product =
       std::string_view(kernel).starts_with("gemm_") && std::string_view(memory.name) == "outer scratch";
   for (const Memory::Piece& piece : memory.pieces) {

@@ -125,7 +125,7 @@ inline Number operator*(Number a, Number b) {
 
 // The error of an |h| of at most `size` as the sum of two numbers of 11 bits, of which the last is at least 2^-24, or
 // of 8 bits: what the first leaves is at most 2^-12 or 2^-9 of h's power of two, and half of its own last bit is lost.
-// Of f32, an |h| and a weight are sums of three bf16 each, of which the second and the third are at most 2^-7 and 2^-16
+// In f32, an |h| and a weight are sums of three bf16 each, of which the second and the third are at most 2^-7 and 2^-16
 // of it; their two products with each other are left out.
 inline double split_error(int32_t dtype, double size) {
   if (dtype == TUFF_F16) return std::max(0x1p-23 * size, 0x1p-25);

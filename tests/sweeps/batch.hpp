@@ -35,7 +35,7 @@ struct Tally {
   uint64_t unjudged = 0;  // of them, with results that no bound is known for; the memory around them is compared
   uint64_t too_large = 0;
   uint64_t refused = 0;  // by a limited device
-  // Of each function: cases with a dispatch, and of them those whose messages told the kind of kernels.
+  // For each function: cases with a dispatch, and of them those whose messages told the kind of kernels.
   struct Messages {
     uint64_t dispatched = 0, told_kind = 0;
   };

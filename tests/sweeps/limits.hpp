@@ -10,7 +10,7 @@ namespace tuff_sweep {
 
 class LimitedDevice {
  public:
-  // Of a Vulkan context, which outlives this object.
+  // For a Vulkan context, which outlives this object.
   explicit LimitedDevice(uint64_t context);
   ~LimitedDevice();
   LimitedDevice(const LimitedDevice&) = delete;

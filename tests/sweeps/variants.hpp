@@ -30,10 +30,10 @@ struct Forced {
 // for.
 std::vector<Forced> all_variants(std::string_view family, std::string_view variant);
 
-// Whether the message says that the variant was chosen. Of the kinds "cpu" and "gpu", the size of a workgroup says so:
+// Whether the message says that the variant was chosen. For the kinds "cpu" and "gpu", the size of a workgroup says so:
 // one subgroup, or more. Where the extents decide about that size, the message names the kind.
 bool tells(std::string_view message, const Forced& forced, unsigned subgroup);
-// Whether the message says which kind of kernels was chosen, "cpu" or "gpu". Of each function some must, because the
+// Whether the message says which kind of kernels was chosen, "cpu" or "gpu". For each function some must, because the
 // sweep would leave its requests early, as if the variant never computed them.
 bool tells_kind(std::string_view message);
 

@@ -203,7 +203,7 @@ class Kernel {
     return tile;
   }
 
-  // Of a tile that has steps.
+  // For a tile that has steps.
   U32 steps_of(const Tile& tile) {
     const U32 steps = (tile.end - tile.begin + (kOther - 1)) / kOther;
     return o_.keys_side ? steps * number_of_shape(offsetof(Numbers, sharing)) : steps;
@@ -310,7 +310,7 @@ class Kernel {
   static constexpr uint32_t own_block_bytes() { return kOwn * kRowBytes; }
   uint32_t own2_place() const { return (o_.head_dim + 63) / 64 * own_block_bytes(); }
 
-  // Of the tile's (first) head.
+  // For the tile's (first) head.
   U64 row_numbers_of(const Tile& tile, const U32& seq_q) {
     const U32 heads = number_of_shape(offsetof(Numbers, heads));
     return multiply_wide(tile.batch * heads + tile.head, seq_q) * U64{&w_, "8", true, 8} + numbers_;
@@ -380,7 +380,7 @@ class Kernel {
 
   // --- the groups that compute -------------------------------------------------------------------------------------
 
-  // Of a thread's own rows, 8 apart: the end of the others that they see, relative to the thread's first; and without
+  // For a thread's own rows, 8 apart: the end of the others that they see, relative to the thread's first; and without
   // keys_side x and D.
   struct OwnRow {
     U32 end;

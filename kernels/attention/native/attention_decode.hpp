@@ -38,7 +38,7 @@ struct Decode {
   uint32_t k_row_bytes() const { return head_dim * 2 + 16; }
   uint32_t v_row_bytes() const { return head_dim_v * 2 + 16; }
   uint32_t stage_bytes() const { return kKeys * (k_row_bytes() + v_row_bytes()); }  // of a team
-  // Of a row's outputs, when teams add them up: 8 numbers longer, so that eight rows are written without bank
+  // For a row's outputs, when teams add them up: 8 numbers longer, so that eight rows are written without bank
   // conflicts.
   uint32_t output_bytes() const { return (head_dim_v + 8) * 4; }
   bool legal() const;  // whether the kernel has these options together

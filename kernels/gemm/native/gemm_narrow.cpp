@@ -23,7 +23,7 @@
 // those of the instructions for 8-bit floats have 13 bits. A register of ldmatrix has four of them: of a row along k,
 // thread t of four has numbers 4 t to 4 t + 3 of 16 steps of k, and multiplies the first two as if they were numbers
 // 2 t and 2 t + 1 of mma.sync's 16, and the others as 2 t + 8 and 2 t + 9. A sum may be in any order if both operands
-// have the same. Of rows across k, a register has two rows of two steps of k. Their lines are stored in the order in
+// have the same. For rows across k, a register has two rows of two steps of k. Their lines are stored in the order in
 // which ldmatrix gives thread t the same steps of k.
 #include "kernels/gemm/native/gemm_narrow.hpp"
 
@@ -291,7 +291,7 @@ class Kernel {
   // --- multiplying --------------------------------------------------------------------------------------------------
 
   // Where a lane reads in the first stage. ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the lines of matrix i.
-  // Of the long operand, matrices 0 and 1 have the same k; of the short one, all have the same 8 rows.
+  // For the long operand, matrices 0 and 1 have the same k; of the short one, all have the same 8 rows.
   void prepare_reading() {
     const U32 matrix = lane_ >> 3, line = lane_ & 7;
     const U32 low = matrix & 1, high = matrix >> 1, first = in_team_ * warp_rows();
@@ -437,7 +437,7 @@ class Kernel {
   // Each team's sums are in shared memory afterwards: [team][row][column].
   void keep_sums() {
     w_.emit("bar.sync 0;");
-    // Of 8-bit floats across k, a thread's two rows are neighbours.
+    // For 8-bit floats across k, a thread's two rows are neighbours.
     const bool neighbours = bytes() && !long_.along_k;
     const uint32_t second = neighbours ? 1 : 8;
     const U32 row = in_team_ * warp_rows() + ((lane_ >> 2) << (neighbours ? 1 : 0)), column = (lane_ & 3) << 1;

@@ -12,13 +12,13 @@ namespace tuff::gemm {
 
 // The long operand has many rows of k (or columns), the short one at most 64 of them.
 struct Narrow {
-  // Of the long and the short operand: f16 or bf16, the same; or an 8-bit float, and an 8-bit float, f16 or bf16.
+  // For the long and the short operand: f16 or bf16, the same; or an 8-bit float, and an 8-bit float, f16 or bf16.
   int32_t type = 0, short_type = 0;
   int32_t c_type = 0;          // f32, f16, bf16; or an 8-bit float, which is not read: no beta, bias or residual
   bool long_along_k = false;   // its rows run along k
   bool short_along_k = false;  // …: always beside a long operand of 8-bit floats
   bool transposed = false;     // the long operand is B: rows of C belong to the short one
-  // Of the long operand in a tile: a multiple of 16 from 32 to 128, and a power of two if rows run across k.
+  // For the long operand in a tile: a multiple of 16 from 32 to 128, and a power of two if rows run across k.
   uint32_t rows = 64;
   uint32_t columns = 8;   // of the short operand: 8, 16, 32 or 64
   uint32_t blocks = 2;    // that share a multiprocessor's memory: 1 or 2

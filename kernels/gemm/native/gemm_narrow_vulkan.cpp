@@ -23,7 +23,7 @@ constexpr uint64_t kMaxLength = uint64_t{1} << 31;         // of k
 constexpr uint64_t kShortLength = 2048;
 constexpr uint64_t kMinRows = 256, kMinLength = 256, kMinMeasured = 64;
 // With at most kFew rows, elements of the long operand from which this is better than `skinny`. With more than kMany,
-// tiles of wgmma are as fast from so many elements on, or such a k. Of 16 bits those with 64 columns are as fast
+// tiles of wgmma are as fast from so many elements on, or such a k. For 16 bits those with 64 columns are as fast
 // whatever the size, or much faster if k is short, and those with 64 rows if B has many more columns than k (H200).
 constexpr uint64_t kFew = 4, kMany = 32, kHugeLength = 8192, kManyForLength = 16;
 constexpr double kLarge = 0x1p21, kHuge = 0x1p26;

@@ -572,7 +572,7 @@ class Kernel {
     return always_;
   }
 
-  // Of each eight columns, a thread has two of its row and two of the row eight further down.
+  // For each eight columns, a thread has two of its row and two of the row eight further down.
   void store(const Tile& tile, const U32& thread, const U32& lane) {
     const F32 alpha = o_.scaled ? scales_.factor : w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
     const F32 beta = w_.parameter_float("push", offsetof(Wgmma::Push, beta));

@@ -15,7 +15,7 @@ struct Wgmma {
   // 8-bit floats in the same way; or TUFF_I8 in the same way and with the sums stored as they are.
   int32_t type = 0;
   int32_t b_type = 0;  // of B: an 8-bit float if `type` is one, otherwise `type`
-  // Of what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16, or a float of 8 bits (with `vector`, and nothing else read);
+  // For what is stored: TUFF_F32, TUFF_F16 or TUFF_BF16, or a float of 8 bits (with `vector`, and nothing else read);
   // TUFF_I32 for TUFF_I8.
   int32_t c_type = 0;
   bool trans_a = false, trans_b = false;

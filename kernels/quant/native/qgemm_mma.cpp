@@ -12,7 +12,7 @@
 // in any order if both operands have the same.
 //
 // An integer becomes a number of 16 bits without a conversion: its bits become the last of a power of two whose unit is
-// 1 there, 1024 of f16 or 128 of bf16, from which the power is taken off again. Of 4 bits, bits 4 to 7 of f16 have the
+// 1 there, 1024 of f16 or 128 of bf16, from which the power is taken off again. For 4 bits, bits 4 to 7 of f16 have the
 // unit 16, and a fused multiplication and addition takes off both. A register's two halves are numbers i and i + 4 of a
 // word of 4 bits, so elements of A are paired likewise.
 //
@@ -98,7 +98,7 @@ class Kernel {
     n_ = parameter(offsetof(Mma::Push, n));
     m_ = parameter(offsetof(Mma::Push, m));
     k_ = parameter(offsetof(Mma::Push, k));
-    // Of the thread's first step.
+    // For the thread's first step.
     at_k_ = w_.variable(warp * o_.step() + in_four_ * o_.piece());
     const U32 last = n_ - w_.constant(1);
     for (uint32_t i = 0; i < thread_rows(); ++i) {
@@ -228,7 +228,7 @@ class Kernel {
       }
       return pairs;
     }
-    // Of signed numbers the highest bit changes as well.
+    // For signed numbers the highest bit changes as well.
     constexpr uint32_t kMask = 0x000f000f, kNextMask = 0x00f000f0;
     const uint32_t least = o_.negative ? 8 : 0;
     if (o_.type == TUFF_BF16) {

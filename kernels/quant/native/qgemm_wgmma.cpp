@@ -180,7 +180,7 @@ class Kernel {
     }
   }
 
-  // Of rows of a tile's weights, neighbouring threads have neighbouring units of 16 or 4 bytes.
+  // For rows of a tile's weights, neighbouring threads have neighbouring units of 16 or 4 bytes.
   Copies copies_of_rows(const Tile& tile, const U32& thread, uint32_t row_bytes, uint32_t place) {
     const uint32_t unit = row_bytes % kPiece == 0 ? kPiece : 4, units = row_bytes / unit, all = o_.rows * units;
     Copies copies{w_.variable(weights_ + multiply_wide(tile.row, stored_row_)), unit, {}};

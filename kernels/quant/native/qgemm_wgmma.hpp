@@ -13,7 +13,7 @@ struct Wgmma {
   int32_t type = 0;    // of A: f16 or bf16
   int32_t c_type = 0;  // f32, f16 or bf16
   int32_t format = 0;  // TUFF_QUANT_*: integers, q4_0, q8_0 or q4_K
-  // Of integers: where scales are. One for all (0), one for each row (1), or one for each block of a row (2).
+  // For integers: where scales are. One for all (0), one for each row (1), or one for each block of a row (2).
   uint32_t scales = 0;
   int32_t scale_type = 0;
   uint32_t per_step = 1;  // scales of a row in a step: 1 (also of longer blocks), 2 or 4
@@ -21,7 +21,7 @@ struct Wgmma {
   // 32; k is a multiple of these steps. 0: in each step.
   uint32_t period = 0;
   bool zeros = false;  // there are zero points
-  // Of a tile: 128 rows of weights by 16, 32, 64, 128 or 256 rows of A; or 64 by at most 128, and k is divided between
+  // For a tile: 128 rows of weights by 16, 32, 64, 128 or 256 rows of A; or 64 by at most 128, and k is divided between
   // the two groups that multiply.
   uint32_t rows = 128, columns = 256;
   bool edge = false;  // some tiles extend beyond C

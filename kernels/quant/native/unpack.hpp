@@ -17,7 +17,7 @@ class Unpack {
  public:
   Unpack(ptx::Writer& writer, const Wgmma& options) : w_(writer), o_(options) {}
 
-  // Of 64 numbers of two rows: pair 4 * i + 2 * p + h is numbers 16 * i + 8 * p + 2 * t and the next of row h, for
+  // For 64 numbers of two rows: pair 4 * i + 2 * p + h is numbers 16 * i + 8 * p + 2 * t and the next of row h, for
   // thread t of four.
   using Weights = std::array<ptx::U32, 16>;
 

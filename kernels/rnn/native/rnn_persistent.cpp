@@ -344,7 +344,7 @@ class Kernel {
       }
     }
   }
-  // Of the nine products of three parts those whose parts' numbers are at most 2 together, the smallest first.
+  // Those of the nine products of three parts whose parts' numbers are at most 2 together, the smallest first.
   void multiply_parts(const std::vector<Fragment>& weights, uint32_t eight, const std::array<U32, 4>& words) {
     const std::array<U32, 3> b0 = parts_of(words[0], words[1]), b1 = parts_of(words[2], words[3]);
     for (uint32_t both = 3; both-- > 0;) {
@@ -455,7 +455,7 @@ class Kernel {
   void share(const Cell& cell, const U64& buffer) {
     const F32& h = cell.h_value;
     if (o_.type == TUFF_F32) {
-      // Of all NaN one that is no unwritten word.
+      // Every NaN becomes one that is no unwritten word.
       const U32 bits = select(h == h, U32{&w_, h.text}, w_.constant(0x7fffffff));
       return set_word(cell, buffer, select(cell.exists, bits, w_.constant(0)));
     }

@@ -37,7 +37,7 @@ struct Persistent {
   uint32_t piece_bytes() const { return sequences() * kUnits * 4; }  // of the states of 16 units
   uint32_t parts() const { return type == TUFF_F32 ? 3 : 1; }        // numbers of 16 bits that a weight is the sum of
   uint32_t kept_registers() const { return (held * parts() + eights) * gates() * 4; }  // of weights and sums
-  // Of a warp's weights for a step of k, and of those of all warps in shared memory.
+  // For a warp's weights for a step of k, and of those of all warps in shared memory.
   uint32_t step_bytes() const { return gates() * parts() * kFragmentBytes; }
   uint32_t weight_bytes() const { return alone ? 0 : (steps_k - held) * step_bytes() * kWarps; }
   uint32_t ahead() const;  // steps of k whose states are on their way
