@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -14,21 +14,24 @@ from . import _shape as shapes
 from . import _sorting as sorting
 from . import raw
 from ._array import Array
-from ._checked import U64, I32, I64, is_whole, real, whole, wholes
+from ._checked import U32, U64, I32, I64, is_number, is_whole, real, whole, wholes
+from ._distributions import ANY, NOT_NEGATIVE, Distributions, Parameters
 from ._error import check
+from ._expression import expr
 from ._operands import dtype_of, require_array, require_dense, require_rank, result_of, whole_axis
 from ._storage import Storage
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
     from ._context import Context
+    from ._distributions import Parameter
 
     Size = Union[None, int, Sequence[int]]
 
 __all__ = ["Generator"]
 
 
-class Generator:
+class Generator(Distributions):
     """Draws random numbers on a device: tuff.Generator(ctx, seed), with the methods of numpy.random.Generator.
 
     The same seed gives the same numbers on every device. Without a seed, the operating system chooses one. Each call
@@ -37,7 +40,7 @@ class Generator:
     not NumPy's: the generator is Philox4x32-10.
     """
 
-    __slots__ = ("_context", "offset", "seed", "sequence")
+    __slots__ = ("_context", "_spawned", "offset", "seed", "sequence")
 
     def __init__(self, context: Context, seed: Optional[int] = None, *, sequence: int = 0, offset: int = 0) -> None:
         if not hasattr(context, "stream_handle"):
@@ -46,6 +49,7 @@ class Generator:
         self.seed = int.from_bytes(os.urandom(8), "little") if seed is None else whole(seed, "seed", 0, U64)
         self.sequence = whole(sequence, "sequence", 0, U64)
         self.offset = whole(offset, "offset", 0, U64)
+        self._spawned = 0
 
     def __repr__(self) -> str:
         return f"tuff.Generator(seed={self.seed}, sequence={self.sequence}, offset={self.offset})"
@@ -55,9 +59,12 @@ class Generator:
         return self._draw(raw.RANDOM_UNIFORM, size, dtype, out, low=0.0, high=1.0)
 
     def uniform(
-        self, low: float = 0.0, high: float = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
+        self, low: Parameter = 0.0, high: Parameter = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
     ) -> Array:
-        """Uniform numbers from low to high."""
+        """Uniform numbers from low to high, which may be arrays."""
+        if not (is_number(low) and is_number(high)):
+            given = Parameters(self._context, self._size(size, out), low=(low, ANY), high=(high, ANY))
+            return expr("low + (high - low) * u", dtype=None if out is not None else dtype, out=out, u=self.random(given.shape), **given.values)
         low, high = real(low, "low"), real(high, "high")
         if low == high == 0:
             return self.uniform(0.0, 1.0, size, dtype, out) * 0.0  # in the descriptor, both 0 stand for 0 and 1
@@ -68,15 +75,21 @@ class Generator:
         return self._draw(raw.RANDOM_NORMAL, size, dtype, out)
 
     def normal(
-        self, loc: float = 0.0, scale: float = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
+        self, loc: Parameter = 0.0, scale: Parameter = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
     ) -> Array:
-        """Normal numbers of mean loc and standard deviation scale, above 0."""
+        """Normal numbers of mean loc and standard deviation scale, above 0. Both may be arrays; those may hold 0."""
+        if not (is_number(loc) and is_number(scale)):
+            given = Parameters(self._context, self._size(size, out), loc=(loc, ANY), scale=(scale, NOT_NEGATIVE))
+            return expr("loc + scale * z", dtype=None if out is not None else dtype, out=out, z=self.standard_normal(given.shape), **given.values)
         return self._draw(raw.RANDOM_NORMAL, size, dtype, out, mean=real(loc, "loc"), deviation=_above_zero(scale))
 
     def exponential(
-        self, scale: float = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
+        self, scale: Parameter = 1.0, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None
     ) -> Array:
-        """Exponentially distributed numbers of mean scale, above 0."""
+        """Exponentially distributed numbers of mean scale, above 0. It may be an array, which may hold 0."""
+        if not is_number(scale):
+            given = Parameters(self._context, self._size(size, out), scale=(scale, NOT_NEGATIVE))
+            return expr("scale * e", dtype=None if out is not None else dtype, out=out, e=self.standard_exponential(given.shape), **given.values)
         return self._draw(raw.RANDOM_EXPONENTIAL, size, dtype, out, scale=_above_zero(scale))
 
     def integers(
@@ -96,6 +109,20 @@ class Generator:
         if least > most:
             raise ValueError(f"low is {low} and high is {high}: there is no integer between")
         return self._draw(raw.RANDOM_INTEGERS, size, dtype, out, least=least, most=most)
+
+    def bytes(self, length: int) -> bytes:
+        """Random bytes, on the host: it waits for them."""
+        return self._draw(raw.RANDOM_BITS, whole(length, "length", 0, I64), np.uint8, None).numpy().tobytes()
+
+    def spawn(self, n_children: int) -> List[Generator]:
+        """Independent generators, for threads and workers. Their seeds and sequences, 128 bits, are hashes of this one's and of
+        how many it has spawned, by NumPy's SeedSequence; they do not depend on its offset."""
+        first, self._spawned = self._spawned, self._spawned + whole(n_children, "n_children", 0, U32)
+        children = []
+        for number in range(first, self._spawned):
+            hashed = np.random.SeedSequence([self.seed, self.sequence], spawn_key=(number,)).generate_state(2, np.uint64)
+            children.append(Generator(self._context, int(hashed[0]), sequence=int(hashed[1])))
+        return children
 
     def bernoulli(self, p: float = 0.5, size: Size = None, dtype: object = np.uint8, out: Optional[Array] = None) -> Array:
         """1 with probability p, otherwise 0."""
@@ -243,6 +270,15 @@ class Generator:
             slower = np.where(weights > 0, np.minimum(weights.max() / weights, _SLOWEST), np.inf)
         times = self.exponential(1.0, weights.size) * self._context.array(slower, np.float32)
         return sorting.topk(times, count, largest=False)[1]
+
+    def _size(self, size: Size, out: Optional[Array]) -> Size:
+        """The size, or the shape of out."""
+        if out is None:
+            return size
+        require_array(out, "out")
+        if size is not None and out.shape != wholes(size, "size"):
+            raise ValueError(f"out has shape {out.shape}, size is {size}")
+        return out.shape
 
     def _draw(self, distribution: int, size: Size, dtype: object, out: Optional[Array], **parameters: Union[int, float]) -> Array:
         if out is None:

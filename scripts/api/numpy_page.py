@@ -245,7 +245,8 @@ def page() -> str:
         # Both modules add what they export to _protocol.FUNCTIONS; frequencies are of no array.
         parts.append((f"numpy.{name}", f"tuff.{name}", own, own - {"fftfreq", "rfftfreq"}, numpy[f"numpy.{name}"]))
     generator = "numpy.random.Generator"
-    parts.append((generator, "Generator", methods("_random.py", "Generator"), set(), numpy[generator]))
+    own = methods("_random.py", "Generator") | methods("_distributions.py", "Distributions")
+    parts.append((generator, "Generator", own, set(), numpy[generator]))
     summary, body = "", ""
     for module, tuff, there, run, listed in parts:
         rows, missing = table(module, tuff, listed, there, run)
