@@ -13,7 +13,7 @@ range is ignored. A matrix does not change; operations give new ones, which may 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from ._checked import I64, is_number, whole
 from ._context import Context
 from ._default import default_context
 from ._error import check
+from ._functions import maximum, minimum
 from ._operands import dtype_of, require_array, same_context
 from ._shape import concat
+from ._sparse_places import combined
 from ._storage import SparseStorage, as_dtype
 
 if TYPE_CHECKING:
@@ -215,6 +217,21 @@ class _Matrix(SparseStorage):
 
     def __sub__(self, other: object) -> csr_array:
         return _added(self, other, -1)
+
+    # Functions of two matrices, place by place.
+
+    def multiply(self, other: object) -> _Matrix:
+        """The product of the elements at each place, in CSR, where it is not zero; or with a number, a * other. An infinity
+        or NaN where the other matrix has no entry is left out."""
+        return self * other if is_number(other) else _by_places(self, other, lambda a, b: a * b, both=True)
+
+    def maximum(self, other: object) -> csr_array:
+        """The larger element of two matrices at each place, in CSR, where it is not zero."""
+        return _by_places(self, other, maximum)
+
+    def minimum(self, other: object) -> csr_array:
+        """The smaller element of two matrices at each place, in CSR, where it is not zero."""
+        return _by_places(self, other, minimum)
 
     def sum(self, axis: Optional[int] = None) -> Array:
         """Sums over the columns (axis 1 or -1), the rows (axis 0 or -2) or all entries, as dense arrays."""
@@ -587,15 +604,31 @@ def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = F
     return places._with(values)
 
 
+def _same_index(a: coo_array, b: coo_array) -> Tuple[coo_array, coo_array]:
+    if a.row.dtype == b.row.dtype:
+        return a, b
+    return tuple(coo_array._made(x.data, x.row.astype(np.int64), x.col.astype(np.int64), x.shape, x._count) for x in (a, b))
+
+
+def _by_places(a: _Matrix, b: object, function: Callable[[Array, Array], Array], both: bool = False) -> csr_array:
+    if not isinstance(b, _Matrix):
+        raise TypeError(f"a sparse matrix is combined with another one, not with {type(b).__name__}; .todense() makes it dense")
+    if a.shape != b.shape:
+        raise ValueError(f"matrices of shapes {a.shape} and {b.shape}")
+    _require_same(a, b)
+    # Sorted, with each place once. Conversions leave the index -1 where there is no entry.
+    first, second = _same_index(*(x.sum_duplicates() if isinstance(x, coo_array) else x.tocoo() for x in (a, b)))
+    data, row, col = combined(function, (first.data, first.row, first.col), (second.data, second.row, second.col), a.shape[1], both)
+    return coo_array._made(data, row, col, a.shape).tocsr()
+
+
 def _added(a: _Matrix, b: object, sign: int) -> csr_array:
     if not isinstance(b, _Matrix):
         raise TypeError(f"a sparse matrix is added to another one, not to {type(b).__name__}; .todense() makes it dense")
     if a.shape != b.shape:
         raise ValueError(f"matrices of shapes {a.shape} and {b.shape}")
     _require_same(a, b)
-    first, second = a.tocoo(), b.tocoo()
-    if first.row.dtype != second.row.dtype:
-        first, second = (coo_array._made(x.data, x.row.astype(np.int64), x.col.astype(np.int64), x.shape, x._count) for x in (first, second))
+    first, second = _same_index(a.tocoo(), b.tocoo())
     joined = [concat([x, y]) for x, y in ((first.data, second.data if sign > 0 else -second.data), (first.row, second.row), (first.col, second.col))]
     return coo_array._made(joined[0], joined[1], joined[2], a.shape).tocsr()
 
