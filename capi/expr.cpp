@@ -151,7 +151,7 @@ tuff_status tuff_expr_create(tuff_context context, const tuff_expr_desc* desc, t
     const auto owner = acquire_context(context);
     Formula formula = read_formula(read_structure(desc, "desc"));
     require(expr != nullptr, "expr is null");
-    auto expression = std::make_unique<const Expression>(std::move(formula));
+    auto expression = std::make_shared<const Expression>(std::move(formula));
     require_features(*owner, *expression);
     Context::NewHandle handle(*owner, HandleKind::expr);
     *expr = handle.give(std::make_unique<ExprObject>(owner, std::move(expression)));

@@ -90,7 +90,7 @@ class OpObject final : public HandleObject {
 
 class ExprObject final : public HandleObject {
  public:
-  ExprObject(Ref<Context> context, std::unique_ptr<const Expression> expression)
+  ExprObject(Ref<Context> context, std::shared_ptr<const Expression> expression)
       : context_(std::move(context)), expression_(std::move(expression)) {}
 
   const Ref<Context>& context() const { return context_; }
@@ -98,7 +98,7 @@ class ExprObject final : public HandleObject {
 
  private:
   Ref<Context> context_;
-  std::unique_ptr<const Expression> expression_;
+  std::shared_ptr<const Expression> expression_;
 };
 
 class StreamObject final : public HandleObject {

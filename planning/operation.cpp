@@ -5,6 +5,15 @@
 
 namespace tuff {
 
+CallCopy::CallCopy(const Operation& operation) : info_(operation.info()), args_(operation.copy(*this)) {}
+
+Operation CallCopy::operation() const { return {info_, args_}; }
+
+const Buffer* CallCopy::operand(const Buffer* buffer, bool fixed) {
+  if (buffer == nullptr) return nullptr;
+  return &operands_.emplace_back(Operand{*buffer, fixed}).buffer;
+}
+
 bool computes_feature(std::string_view feature, ElementTypes computes, ElementTypes stores) {
   if (computes.has(dtype_by_name(feature))) return true;
   const size_t dot = feature.find('.');

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "planning/call_copy.hpp"
 #include "planning/element_type.hpp"
 #include "tuff/tuff.h"
 
@@ -47,9 +48,11 @@ struct OperationInfo {
   // Describes the call to a plug-in, which computes it or returns UNSUPPORTED; args are checked. Null:
   // plug-ins are not asked.
   tuff_status (*offer)(const PluginFunction& function, const void* args);
+  const void* (*copy)(CallCopy& copy,
+                      const void* args);  // into the copy, with all that they point to; args are checked
 };
 
-// A call: an operation and its arguments, which must outlive it.
+// A call: an operation and its arguments, which must outlive it (CallCopy, for calls that are kept).
 class Operation {
  public:
   Operation(const OperationInfo& info, const void* args) : info_(info), args_(args) {}
@@ -61,6 +64,7 @@ class Operation {
   CallText describe() const { return info_.describe(args_); }
   std::string variants(const Recorder& recorder) const { return info_.variants(recorder, args_); }
   tuff_status offer(const PluginFunction& function) const { return info_.offer(function, args_); }
+  const void* copy(CallCopy& copy) const { return info_.copy(copy, args_); }
 
  private:
   const OperationInfo& info_;
@@ -93,6 +97,9 @@ constexpr OperationOf<Args> define_operation(const char* name, ElementTypes type
   info.compute = [](const void* args) { compute(*static_cast<const Args*>(args)); };
   info.record = [](Recorder& recorder, const void* args) { record(recorder, *static_cast<const Args*>(args)); };
   info.describe = [](const void* args) { return describe(*static_cast<const Args*>(args)); };
+  info.copy = [](CallCopy& copy, const void* args) -> const void* {
+    return copy.arguments(*static_cast<const Args*>(args));
+  };
   // Not `variants != nullptr`, which is no constant expression for GCC's sanitizers.
   if constexpr (!std::is_null_pointer_v<decltype(variants)>) {
     info.variants = [](const Recorder& recorder, const void* args) {

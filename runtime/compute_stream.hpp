@@ -51,6 +51,17 @@ class ComputeGraph {
   virtual void bind(const Buffer& captured, const Buffer& replacement) = 0;
 };
 
+// Why a capturing stream refuses a call.
+namespace in_capture {
+inline constexpr const char* kSynchronize = "its operations are not executed, so there is nothing to wait for";
+inline constexpr const char* kEvent = "events cannot be captured";
+inline constexpr const char* kLaunch = "a graph's launch is not captured: call its operations instead";
+inline constexpr const char* kUpload = "host memory is read only during this call (use tuff_copy_htod_async)";
+inline constexpr const char* kDownload = "there is no result to read yet (use tuff_copy_dtoh_async)";
+inline constexpr const char* kBegin = "stream is already capturing, needs tuff_graph_end first";
+inline constexpr const char* kNotBegun = "stream is not capturing, needs tuff_graph_begin first";
+}  // namespace in_capture
+
 class ComputeStream {
  public:
   virtual ~ComputeStream() = default;

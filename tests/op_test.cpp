@@ -490,7 +490,12 @@ TEST_P(Ops, AHostFunctionsStatusIsTheCalls) {
   const OwnBuffer x(context(), 4), y(context(), 4);
   EXPECT_FAILS(run(context(), op, {integer(1), real(1), buffer(x), buffer(y)}), TUFF_ERROR_LIMIT_EXCEEDED,
                "tuff_op_run", "test.saxpy");
+  const OwnGraph graph = capture(context(), [&] {
+    EXPECT_OK(run(context(), op, {integer(1), real(1), buffer(x), buffer(y)}));  // not called yet
+  });
+  EXPECT_FAILS(tuff_graph_launch(context(), graph), TUFF_ERROR_LIMIT_EXCEEDED, "tuff_graph_launch", "test.saxpy");
   wanted = TUFF_OK;
+  EXPECT_OK(tuff_graph_launch(context(), graph));
   EXPECT_OK(run(context(), op, {integer(1), real(1), buffer(x), buffer(y)}));
 }
 
@@ -521,6 +526,33 @@ TEST_P(Ops, ManyThreadsCallOne) {
     }
   });
   for (const OwnBuffer& sum : sums) EXPECT_EQ(downloaded<float>(context(), sum, 64), ramp(64, kCalls));
+}
+
+TEST_P(Ops, GraphsCaptureThem) {
+  const std::vector<float> zeros(100, 0);
+  const OwnBuffer x = uploaded(context(), ramp(100, 1)), y = uploaded(context(), zeros), z = uploaded(context(), zeros);
+  tuff_graph graph = 0;
+  {
+    Declaration declaration;
+    const OwnOp op = make_op(context(), declaration);
+    ASSERT_OK(tuff_graph_begin(context()));
+    EXPECT_OK(run(context(), op, {integer(100), real(2), buffer(x), buffer(y)}));
+    EXPECT_FAILS(run(context(), op, {integer(101), real(2), buffer(x), buffer(y)}), TUFF_ERROR_INVALID_ARGUMENT,
+                 "tuff_op_run", "x");
+    EXPECT_OK(run(context(), op, {integer(100), real(1), buffer(y), buffer(z)}));
+    ASSERT_OK(tuff_graph_end(context(), &graph));
+  }  // the graph keeps working without the operation
+  EXPECT_EQ(downloaded<float>(context(), z, 100), zeros);
+  for (int launch = 0; launch < 3; ++launch) ASSERT_OK(tuff_graph_launch(context(), graph));
+  EXPECT_EQ(downloaded<float>(context(), y, 100), ramp(100, 6));
+  EXPECT_EQ(downloaded<float>(context(), z, 100), ramp(100, 12));  // 2 + 4 + 6
+  ASSERT_OK(tuff_profile_begin(context()));
+  ASSERT_OK(tuff_graph_launch(context(), graph));
+  ASSERT_OK(tuff_profile_end(context()));
+  if (vulkan()) {
+    EXPECT_NE(trace_of(context()).dump().find("n=100 a=2 x[100] y[100]"), std::string::npos);
+  }
+  ASSERT_OK(tuff_graph_destroy(graph));
 }
 
 TUFF_ON_BACKENDS(Ops);
@@ -599,31 +631,6 @@ TEST_F(OpKernel, TooManyWorkgroupsAreRefused) {
   const OwnBuffer x(context(), 4), y(context(), 4);
   EXPECT_FAILS(run(context(), op, {integer(UINT32_MAX), real(1), buffer(x), buffer(y)}), TUFF_ERROR_LIMIT_EXCEEDED,
                "tuff_op_run", "groups");
-}
-
-TEST_F(OpKernel, GraphsCaptureThem) {
-  const std::vector<float> zeros(100, 0);
-  const OwnBuffer x = upload(ramp(100, 1)), y = upload(zeros), z = upload(zeros);
-  tuff_graph graph = 0;
-  {
-    Declaration declaration;
-    const OwnOp op = make_op(context(), declaration);
-    ASSERT_OK(tuff_graph_begin(context()));
-    EXPECT_OK(run(context(), op, {integer(100), real(2), buffer(x), buffer(y)}));
-    EXPECT_FAILS(run(context(), op, {integer(101), real(2), buffer(x), buffer(y)}), TUFF_ERROR_INVALID_ARGUMENT,
-                 "tuff_op_run", "x");
-    EXPECT_OK(run(context(), op, {integer(100), real(1), buffer(y), buffer(z)}));
-    ASSERT_OK(tuff_graph_end(context(), &graph));
-  }  // the graph keeps working without the operation
-  EXPECT_EQ(download<float>(z, 100), zeros);
-  for (int launch = 0; launch < 3; ++launch) ASSERT_OK(tuff_graph_launch(context(), graph));
-  EXPECT_EQ(download<float>(y, 100), ramp(100, 6));
-  EXPECT_EQ(download<float>(z, 100), ramp(100, 12));  // 2 + 4 + 6
-  ASSERT_OK(tuff_profile_begin(context()));
-  ASSERT_OK(tuff_graph_launch(context(), graph));
-  ASSERT_OK(tuff_profile_end(context()));
-  EXPECT_NE(trace_of(context()).dump().find("n=100 a=2 x[100] y[100]"), std::string::npos);
-  ASSERT_OK(tuff_graph_destroy(graph));
 }
 
 TEST_F(OpKernel, ViewsBeginWhereTheDeviceBinds) {

@@ -509,7 +509,6 @@ TEST_P(RnnBackwardOnce, Misuse) {
 
 // A graph computes the same, from what its operands have when it runs.
 TEST_P(RnnBackwardOnce, InAGraph) {
-  if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
   const RnnCase s{.direction = kBoth, .batch = 2, .steps = 5, .in_place = true};
   const Problem problem(s);
   const Operands captured(context(), problem), eager(context(), problem);

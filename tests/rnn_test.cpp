@@ -547,14 +547,12 @@ void expect_same_in_a_graph(tuff_context stream, const RnnCase& s) {
   EXPECT_OK(tuff_graph_destroy(graph));
 }
 TEST_P(RnnOnce, InAGraph) {
-  if (!vulkan()) GTEST_SKIP() << "the host backend has no graphs";
   expect_same_in_a_graph(context(), {.batch = 2, .steps = 5, .in_place = true});
   expect_same_in_a_graph(context(), {.batch = 9, .steps = 6, .hidden = 48, .dtype = TUFF_F16, .in_place = true});
 }
 
 // Layers that each want all multiprocessors of a GPU, in streams of their own at once: all end, with the same numbers.
 TEST_P(RnnOnce, ManyAtOnce) {
-  if (!vulkan()) GTEST_SKIP() << "the host backend has no streams";
   constexpr size_t kStreams = 4;
   const RnnCase s{.batch = 25, .steps = 6, .inputs = 2, .hidden = 528, .dtype = TUFF_F16};
   const Problem problem(s);

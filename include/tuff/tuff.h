@@ -3195,10 +3195,12 @@ TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double
  * operations, custom kernels, tuff_copy_dtod(), tuff_fill(), and copies to and from pinned memory. Calls that involve
  * the host are UNSUPPORTED on a capturing stream, and the capture continues: tuff_copy_htod(), tuff_copy_dtoh(),
  * tuff_synchronize(), events, graph launches. Other streams are not affected.
+ *
+ * The host backend and plug-ins have graphs since 0.9.0: a launch computes the calls one after another.
  * ------------------------------------------------------------------------------------------- */
 
 /* Begins to capture the calls on a stream.
- * Errors: UNSUPPORTED on the host backend; INVALID_ARGUMENT if the stream is already capturing. */
+ * Errors: INVALID_ARGUMENT if the stream is already capturing. */
 TUFF_API tuff_status tuff_graph_begin(tuff_stream stream);
 /* Ends the capture and returns the graph.
  * Errors: INVALID_ARGUMENT if the stream is not capturing. */

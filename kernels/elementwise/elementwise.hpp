@@ -27,6 +27,8 @@ struct BinaryArgs {
   // With rank > 0 the shapes have `rank` sizes each and broadcast by NumPy's rule; n is then 0 or the result's size.
   uint32_t rank = 0;
   const uint64_t *a_shape = nullptr, *b_shape = nullptr;
+
+  auto arrays() { return std::tuple(counted(a_shape, rank), counted(b_shape, rank)); }
 };
 
 void check_unary(const UnaryArgs& args);

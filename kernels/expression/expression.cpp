@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "kernels/common/check.hpp"
 #include "kernels/common/describe.hpp"
 
@@ -19,6 +21,21 @@ CallText describe(const ExpressionArgs& args) {
 }
 
 }  // namespace
+
+void ExpressionArgs::copy_pointees(CallCopy& copy) {
+  copy.keep(expression->shared_from_this());
+  shape = copy.array(shape, rank);
+  const auto copied = [&](const ExpressionOperand* operands, size_t count) {
+    std::vector<ExpressionOperand> own(operands, operands + count);
+    for (ExpressionOperand& operand : own) {
+      operand.buffer = copy.operand(operand.buffer);
+      operand.strides = copy.array(operand.strides, rank);
+    }
+    return copy.array(own.data(), count);
+  };
+  inputs = copied(inputs, expression->inputs().size());
+  outputs = copied(outputs, expression->outputs().size());
+}
 
 namespace operations {
 const OperationOf<ExpressionArgs> expr =

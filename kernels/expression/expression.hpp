@@ -105,7 +105,8 @@ struct Needs {
 
 }  // namespace expression
 
-class Expression {
+// Owned by shared pointers, so that calls that are kept share it.
+class Expression : public std::enable_shared_from_this<Expression> {
  public:
   explicit Expression(expression::Formula formula);
 
@@ -155,6 +156,8 @@ struct ExpressionArgs {
   uint32_t rank;
   const uint64_t* shape;
   const ExpressionOperand *inputs, *outputs;  // as many as the expression has
+
+  void copy_pointees(CallCopy& copy);  // see planning/call_copy.hpp
 };
 
 // The stride of an input along an axis. The arguments must have been checked.

@@ -17,6 +17,10 @@ struct DctArgs {
   const uint64_t *input_strides, *output_strides;  // all 0: dense
   uint32_t rank;
   uint32_t axes;  // bits; 0: the last axis
+
+  auto arrays() {
+    return std::tuple(counted(shape, rank), counted(input_strides, rank), counted(output_strides, rank));
+  }
 };
 
 namespace dct {

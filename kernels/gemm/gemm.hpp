@@ -50,6 +50,12 @@ struct GemmArgs {
   // arguments some may be replaced by copies in scratch memory.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
 
+  auto arrays() {
+    return std::tuple(counted(a_array, batch_count), counted(b_array, batch_count), counted(c_array, batch_count));
+  }
+  // Devices compute an array of one matrix as a product without arrays.
+  bool fixed_lists() const { return batch_count != 1; }
+
   bool has_float8_inputs() const { return kFloat8Types.has(a_type) && kFloat8Types.has(b_type); }
   // The type of multiplications and sums: TUFF_F32, TUFF_F64 or TUFF_I32.
   int32_t sum_type() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "planning/buffer.hpp"
+#include "planning/call_copy.hpp"
 
 namespace tuff {
 
@@ -28,6 +29,7 @@ struct IndexArgs {
   uint32_t numbers() const { return coordinates == 0 ? 1 : coordinates; }
   // Whether places follow from the indices by arithmetic. Otherwise they are the indices.
   bool computed() const;
+  auto arrays() { return std::tuple(counted(shape, rank), counted(index_shape, rank)); }
 };
 
 struct IndexView {

@@ -25,6 +25,7 @@ struct OptimizerArgs {
 
   bool adaptive() const { return algorithm != TUFF_OPTIMIZER_SGD; }
   bool has_moments() const { return adaptive() || momentum != 0; }
+  bool fixed_lists() const { return true; }
 };
 
 struct GradientNormArgs {
@@ -34,6 +35,8 @@ struct GradientNormArgs {
   std::span<const Buffer* const> gradients;
   double gradient_scale, limit;
   const Buffer *gradient_factor, *norm, *factor, *found;  // null: none
+
+  bool fixed_lists() const { return true; }
 };
 
 void check_optimizer(const OptimizerArgs& args);

@@ -52,6 +52,8 @@ struct QuantArgs {
   const uint64_t* shape;
   uint32_t rank, axis;
   uint64_t block_size;
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 struct QgemmArgs {

@@ -19,6 +19,8 @@ struct ReduceArgs {
   uint32_t axis_count = 0;  // 0: one
   int32_t output_type = 0;  // 0: the first that the operation gives
   double correction = 0;
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void check_reduce(const ReduceArgs& args);

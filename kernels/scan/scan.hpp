@@ -38,6 +38,8 @@ struct ScanArgs {
   const uint64_t* shape;
   uint32_t rank, axis;
   bool exclusive, reverse;
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void record_scan(Recorder& recorder, const ScanArgs& args);

@@ -19,6 +19,8 @@ struct PermuteArgs {
   const uint64_t* shape;  // of the input
   const uint32_t* order;
   uint32_t rank;
+
+  auto arrays() { return std::tuple(counted(shape, rank), counted(order, rank)); }
 };
 
 struct CastArgs {
@@ -34,6 +36,10 @@ struct SliceArgs {
   const uint64_t *shape, *start, *out_shape;
   const int64_t* step;
   uint32_t rank;
+
+  auto arrays() {
+    return std::tuple(counted(shape, rank), counted(start, rank), counted(out_shape, rank), counted(step, rank));
+  }
 };
 
 // Joins the inputs along an axis. Input i has size sizes[i] along it, and the output's shape otherwise.
@@ -44,6 +50,8 @@ struct ConcatArgs {
   const Buffer* output;
   const uint64_t* shape;
   uint32_t rank, axis;
+
+  auto arrays() { return std::tuple(counted(sizes, inputs.size()), counted(shape, rank)); }
 };
 
 // Selects elements along an axis by indices. Rows: output[o][j][i] = input[o][indices[j]][i], where o stands for the
@@ -62,6 +70,7 @@ struct GatherArgs {
   IndexArgs index() const {
     return {index_type, indices, shape, rank, axis, count, index_shape, coordinates, negative};
   }
+  auto arrays() { return std::tuple(counted(shape, rank), counted(index_shape, rank)); }
 };
 
 // output[…] = input[…], between operands with strides in elements.
@@ -72,6 +81,10 @@ struct CopyStridedArgs {
   const int64_t *input_strides, *output_strides;
   const uint64_t* shape;
   uint32_t rank;
+
+  auto arrays() {
+    return std::tuple(counted(input_strides, rank), counted(output_strides, rank), counted(shape, rank));
+  }
 };
 
 // Adds elements at the ends of axes, or removes them.
@@ -83,6 +96,8 @@ struct PadArgs {
   uint32_t rank;
   double value;
   int64_t integer;
+
+  auto arrays() { return std::tuple(counted(shape, rank), counted(before, rank), counted(after, rank)); }
 };
 
 // A cast as one of real numbers: element i of the input, or its real part, is number i * from_step, and so on. The

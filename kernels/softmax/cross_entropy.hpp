@@ -19,6 +19,8 @@ struct CrossEntropyArgs {
   double label_smoothing, gradient_scale;
   const Buffer *logits, *labels, *gradient_factor, *loss_gradient;  // the last two may be null
   const Buffer *loss, *gradient;                                    // null: not wanted
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void check_cross_entropy(const CrossEntropyArgs& args);

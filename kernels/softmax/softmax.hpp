@@ -33,6 +33,8 @@ struct SoftmaxArgs {
   double scale;  // multiplies the input
   int32_t logarithm;
   SoftmaxMask mask;
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void check_softmax(const SoftmaxArgs& args);

@@ -17,6 +17,8 @@ struct SoftmaxBackwardArgs {
   uint32_t rank, axis;
   double scale;
   int32_t logarithm;
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void check_softmax_backward(const SoftmaxBackwardArgs& args);

@@ -19,6 +19,8 @@ struct SortArgs {
   int32_t index_type;
   bool descending;
   uint32_t bits = 0;  // unsigned integers: no more bits than these are set in any; 0: all may be
+
+  auto arrays() { return std::tuple(counted(shape, rank)); }
 };
 
 void host_sort(const SortArgs& args);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "platform/platform.hpp"
 #include "runtime/compute_backend.hpp"
 #include "runtime/copy_text.hpp"
+#include "runtime/host/host_graph.hpp"
 #include "runtime/limits.hpp"
 #include "runtime/plugin/plugin.hpp"
 #include "runtime/profile.hpp"
@@ -135,32 +137,24 @@ struct HostWork {
   std::shared_ptr<PluginDevice> device;  // null: the reference computes everything
 };
 
-// A function of the host in place of a kernel, for a registered operation.
 class HostKernel final : public CustomKernel {
  public:
   HostKernel(KernelInterface interface, ComputeBackend::HostLaunch launch)
-      : interface_(std::move(interface)), launch_(std::move(launch)) {}
+      : function_(
+            std::make_shared<const HostFunctionKernel>(HostFunctionKernel{std::move(interface), std::move(launch)})) {}
 
   void describe(tuff_kernel_properties& properties) const override {
-    properties.binding_count = static_cast<uint32_t>(interface_.bindings.size());
-    properties.push_bytes = interface_.push_bytes;
-    std::copy_n(interface_.workgroup_size.begin(), 3, properties.workgroup_size);
+    const KernelInterface& interface = function_->interface;
+    properties.binding_count = static_cast<uint32_t>(interface.bindings.size());
+    properties.push_bytes = interface.push_bytes;
+    std::copy_n(interface.workgroup_size.begin(), 3, properties.workgroup_size);
     properties.buffer_alignment = 1;
   }
-  void run(const LaunchArgs& args) const {
-    constexpr LaunchLimits kNone{UINT64_MAX, 1, {UINT32_MAX, UINT32_MAX, UINT32_MAX}};
-    check_launch(interface_, args, kNone);
-    launch_(args);
-  }
+  const std::shared_ptr<const HostFunctionKernel>& function() const { return function_; }
 
  private:
-  KernelInterface interface_;
-  ComputeBackend::HostLaunch launch_;
+  std::shared_ptr<const HostFunctionKernel> function_;
 };
-
-[[noreturn]] void fail_without_graphs() {
-  fail(TUFF_ERROR_UNSUPPORTED, "the host backend computes within each call: there is nothing to capture");
-}
 
 // Calls are finished when they return, so an event has happened as soon as it is recorded.
 class HostEvent final : public ComputeEvent {
@@ -188,84 +182,139 @@ class HostEvent final : public ComputeEvent {
   std::atomic<HostTime> time_{kNever};
 };
 
+// While it captures, calls are checked and kept instead of computed.
 class HostStream final : public ComputeStream {
  public:
   explicit HostStream(HostWork& work) : work_(work) { ++work_.streams; }
   ~HostStream() override { --work_.streams; }
 
-  void synchronize() override { const std::lock_guard lock(work_.mutex); }
+  void synchronize() override {
+    const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kSynchronize);
+  }
   void record(ComputeEvent& event) override {
     const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kEvent);
     static_cast<HostEvent&>(event).record();
   }
-  void wait(ComputeEvent&) override {}
-  bool capturing() const override { return false; }
-  void begin_graph() override { fail_without_graphs(); }
-  std::unique_ptr<ComputeGraph> end_graph() override { fail(TUFF_ERROR_INVALID_ARGUMENT, "stream is not capturing"); }
-  void launch(ComputeGraph&) override { fail_without_graphs(); }
+  // What the event marks is finished.
+  void wait(ComputeEvent&) override {
+    const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kEvent);
+  }
+
+  bool capturing() const override {
+    const std::lock_guard lock(work_.mutex);
+    return capture_.has_value();
+  }
+  void begin_graph() override {
+    const std::lock_guard lock(work_.mutex);
+    require(!capture_, in_capture::kBegin);
+    capture_.emplace();
+  }
+  std::unique_ptr<ComputeGraph> end_graph() override {
+    const std::lock_guard lock(work_.mutex);
+    require(capture_.has_value(), in_capture::kNotBegun);
+    auto graph = std::make_unique<HostGraph>(work_.mutex, *capture_);
+    capture_.reset();
+    return graph;
+  }
+  void launch(ComputeGraph& graph) override {
+    auto& own = static_cast<HostGraph&>(graph);
+    const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kLaunch);
+    own.check_launch();
+    for (const auto& command : own.commands()) {
+      command->run(work_.device.get());
+      if (command->dispatched()) count_dispatch();
+    }
+    count_call();
+  }
 
   void copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) override {
     const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kUpload);
     std::memcpy(dst.host<std::byte>() + offset, src, bytes);
     work_.bytes_uploaded += bytes;
     add_usage(work_.usage.uploaded, bytes);
-    add_usage(work_.usage.calls, uint64_t{1});
+    count_call();
   }
 
   void copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) override {
     const std::lock_guard lock(work_.mutex);
+    refuse_in_capture(in_capture::kDownload);
     std::memcpy(dst, src.host<std::byte>() + offset, bytes);
     work_.bytes_downloaded += bytes;
     add_usage(work_.usage.downloaded, bytes);
-    add_usage(work_.usage.calls, uint64_t{1});
+    count_call();
   }
 
   void copy_dtod(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
                  uint64_t bytes) override {
-    const std::lock_guard lock(work_.mutex);
-    std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
-    add_usage(work_.usage.calls, uint64_t{1});
+    copy(dst, dst_offset, src, src_offset, bytes, false);
+  }
+  void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
+                  uint64_t bytes) override {
+    copy(dst, dst_offset, src, src_offset, bytes, true);
   }
 
   void fill(const Buffer& dst, uint64_t offset, uint64_t bytes, const void* pattern, uint64_t pattern_bytes) override {
     const std::lock_guard lock(work_.mutex);
-    std::byte* const target = dst.host<std::byte>() + offset;
-    // Copies what has been written, up to a block that stays in the processor's cache.
-    constexpr uint64_t kBlock = uint64_t{1} << 16;
-    uint64_t done = 0, block = 0;
-    while (done < bytes) {
-      const uint64_t next = done == 0 ? pattern_bytes : std::min(block, bytes - done);
-      std::memcpy(target + done, done == 0 ? pattern : target, next);
-      done += next;
-      if (block < kBlock) block = done;
+    if (capture_) {
+      capture_->push_back(captured_fill(dst, offset, bytes, pattern, pattern_bytes));
+      return;
     }
-    add_usage(work_.usage.calls, uint64_t{1});
-  }
-
-  void copy_async(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset,
-                  uint64_t bytes) override {
-    copy_dtod(dst, dst_offset, src, src_offset, bytes);
+    host_fill(dst.host<std::byte>() + offset, bytes, pattern, pattern_bytes);
+    count_call();
   }
 
   // The check is made under the lock, so that an operand cannot be mapped between its check and its use.
   void run(const Operation& operation) override {
     const std::lock_guard lock(work_.mutex);
     operation.check();
+    if (capture_) {
+      capture_->push_back(captured_operation(operation));
+      return;
+    }
     if (work_.device == nullptr || !work_.device->compute(operation)) operation.compute();
-    ++work_.dispatches;
-    add_usage(work_.usage.calls, uint64_t{1});
-    add_usage(work_.usage.dispatches, uint64_t{1});
+    count_dispatch();
+    count_call();
   }
   void launch(CustomKernel& kernel, const LaunchArgs& args) override {
+    const std::shared_ptr<const HostFunctionKernel>& function = static_cast<HostKernel&>(kernel).function();
     const std::lock_guard lock(work_.mutex);
-    static_cast<HostKernel&>(kernel).run(args);
-    ++work_.dispatches;
-    add_usage(work_.usage.calls, uint64_t{1});
-    add_usage(work_.usage.dispatches, uint64_t{1});
+    function->check(args);
+    if (capture_) {
+      capture_->push_back(captured_launch(function, args));
+      return;
+    }
+    function->launch(args);
+    count_dispatch();
+    count_call();
   }
 
  private:
+  void copy(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes,
+            bool pinned) {
+    const std::lock_guard lock(work_.mutex);
+    if (capture_) {
+      capture_->push_back(captured_copy(dst, dst_offset, src, src_offset, bytes, pinned));
+      return;
+    }
+    std::memcpy(dst.host<std::byte>() + dst_offset, src.host<std::byte>() + src_offset, bytes);
+    count_call();
+  }
+  void refuse_in_capture(const char* why) const {
+    if (capture_) fail(TUFF_ERROR_UNSUPPORTED, "stream is capturing: {}", why);
+  }
+  void count_call() noexcept { add_usage(work_.usage.calls, uint64_t{1}); }
+  void count_dispatch() noexcept {
+    ++work_.dispatches;
+    add_usage(work_.usage.dispatches, uint64_t{1});
+  }
+
   HostWork& work_;
+  std::optional<HostCommands> capture_;
 };
 
 uint64_t largest_allocation(uint64_t physical_bytes) {

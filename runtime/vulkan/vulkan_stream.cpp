@@ -31,7 +31,7 @@ VulkanStream::~VulkanStream() {
 void VulkanStream::synchronize() {
   std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
-  refuse_in_capture("its operations are not executed, so there is nothing to wait for");
+  refuse_in_capture(in_capture::kSynchronize);
   const uint64_t submission = recorder_.submit(false);
   lock.unlock();
   recorder_.wait(submission);
@@ -44,14 +44,14 @@ void VulkanStream::record(ComputeEvent& event) {
   std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
   recorder_.make_room(lock);
-  refuse_in_capture("events cannot be captured");
+  refuse_in_capture(in_capture::kEvent);
   static_cast<VulkanEvent&>(event).record(recorder_);
 }
 
 void VulkanStream::wait(ComputeEvent& event) {
   const std::lock_guard lock(backend_.mutex());
   backend_.device().require_alive();
-  refuse_in_capture("events cannot be captured");
+  refuse_in_capture(in_capture::kEvent);
   recorder_.wait_for(static_cast<VulkanEvent&>(event).point());
 }
 
@@ -63,14 +63,14 @@ bool VulkanStream::capturing() const {
 void VulkanStream::begin_graph() {
   const std::lock_guard lock(backend_.mutex());
   backend_.device().require_alive();
-  require(capture_ == nullptr, "stream is already capturing, needs tuff_graph_end first");
+  require(capture_ == nullptr, in_capture::kBegin);
   capture_ = std::make_unique<GraphRecorder>(backend_.streams().base(), recorder_);
 }
 
 std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
   std::unique_ptr<GraphRecorder> capture;  // destroyed after the lock is released
   const std::lock_guard lock(backend_.mutex());
-  require(capture_ != nullptr, "stream is not capturing, needs tuff_graph_begin first");
+  require(capture_ != nullptr, in_capture::kNotBegun);
   auto graph = std::make_unique<VulkanGraph>(backend_, capture_->contents());
   capture = std::move(capture_);
   return graph;
@@ -81,7 +81,7 @@ void VulkanStream::launch(ComputeGraph& graph) {
   std::unique_lock lock(backend_.mutex());
   own.make_room(lock);
   recorder_.make_room(lock);
-  refuse_in_capture("a graph's launch is not captured: call its operations instead");
+  refuse_in_capture(in_capture::kLaunch);
   recorder_.launch_graph(own);
   add_usage(recorder_.usage().calls, uint64_t{1});
 }
@@ -116,7 +116,7 @@ void VulkanStream::recorded(const Attempt& attempt) {
 void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src, uint64_t bytes) {
   backend_.with_memory([&](auto& lock) {
     backend_.device().require_alive();
-    refuse_in_capture("host memory is read only during this call (use tuff_copy_htod_async)");
+    refuse_in_capture(in_capture::kUpload);
     transfer_.upload(lock, dst, offset, src, bytes);
     add_usage(recorder_.usage().calls, uint64_t{1});
     add_usage(recorder_.usage().uploaded, bytes);
@@ -126,7 +126,7 @@ void VulkanStream::copy_htod(const Buffer& dst, uint64_t offset, const void* src
 void VulkanStream::copy_dtoh(void* dst, const Buffer& src, uint64_t offset, uint64_t bytes) {
   backend_.with_memory([&](auto& lock) {
     backend_.device().require_alive();
-    refuse_in_capture("there is no result to read yet (use tuff_copy_dtoh_async)");
+    refuse_in_capture(in_capture::kDownload);
     transfer_.download(lock, dst, src, offset, bytes);
     add_usage(recorder_.usage().calls, uint64_t{1});
     add_usage(recorder_.usage().downloaded, bytes);

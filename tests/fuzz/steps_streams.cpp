@@ -99,13 +99,8 @@ void graph_begin(Step& s) {
   const int stream = pick_stream(s);
   Call call(function_of("tuff_graph_begin"));
   call.set("stream", reference(stream));
-  if (!s.world.device()) {
-    s.spoil = false;
-    s.run(call, {Answer::refusal, bit_of(TUFF_ERROR_UNSUPPORTED), ""});
-    return;
-  }
   s.spoil = false;
-  s.run(call, {Answer::device_success}, [&](const std::array<Outcome, 2>&) {
+  s.run(call, {}, [&](const std::array<Outcome, 2>&) {
     s.world.capturing = stream;
     s.world.capture = {};
   });
@@ -117,7 +112,7 @@ void graph_end(Step& s) {  // of a stream that is not capturing
   s.spoil = false;
   for (size_t side = 0; side < s.world.sides(); ++side) {
     const Outcome outcome = s.world.call_on(side, call);
-    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT && !(side == 0 && outcome.status == TUFF_ERROR_UNSUPPORTED)) {
+    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT) {
       s.world.fail(call.text() + "\n  nothing was captured, and the answer is " + tuff_status_name(outcome.status));
     }
   }
@@ -132,7 +127,7 @@ void graph_launch(Step& s) {
 void graph_destroy(Step& s) {
   const int index = s.world.pick(s.draw, Type::graph);
   if (index < 0) return graph_begin(s);
-  s.world.check(1, "tuff_graph_destroy", tuff_graph_destroy(s.world.handle(1, index)));
+  s.world.each("tuff_graph_destroy", [&](size_t side) { return tuff_graph_destroy(s.world.handle(side, index)); });
   Graph& graph = s.world.graphs[static_cast<size_t>(object_of(s, index).graph)];
   for (const Captured& captured : graph.calls) {
     for (const uint64_t view : captured.handles) s.world.check(0, "tuff_free", tuff_free(view));
@@ -172,20 +167,26 @@ void graph_bind(Step& s) {
   Call call(function_of("tuff_graph_bind"));
   call.set("graph", reference(index)), call.set("captured", reference(buffer)),
       call.set("replacement", reference(replacement));
-  const Outcome outcome = s.world.call_on(1, call);
-  if (!used) {
-    if (outcome.status != TUFF_ERROR_INVALID_ARGUMENT) {
-      s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
+  std::array<bool, 2> bound{};
+  for (size_t side = 0; side < s.world.sides(); ++side) {
+    const Outcome outcome = s.world.call_on(side, call);
+    bound[side] = outcome.status == TUFF_OK;
+    const bool refused = outcome.status == TUFF_ERROR_INVALID_ARGUMENT;
+    // Arrays are refused unless their matrices are computed one by one, as that of a single matrix is; lists of tensors
+    // are refused too. A read-only operand may be unused, for example if alpha or k is zero.
+    const bool may_refuse = (array && outcome.status == TUFF_ERROR_UNSUPPORTED) || (refused && !written);
+    if (used ? bound[side] || may_refuse : refused) continue;
+    s.world.fail(call.text() + (side == 0 ? "\n  host: " : "\n  vulkan: ") + tuff_status_name(outcome.status) + " " +
+                 outcome.message);
+  }
+  if (!bound[0] || (s.world.device() && !bound[1])) {
+    // What one of them refuses, it always does: the other has its captured memory again.
+    for (size_t side = 0; side < s.world.sides(); ++side) {
+      if (!bound[side]) continue;
+      const uint64_t own = s.world.handle(side, buffer);
+      s.world.check(side, "tuff_graph_bind", tuff_graph_bind(s.world.handle(side, index), own, own));
     }
     return;
-  }
-  // Arrays are refused unless their matrices are computed one by one, as that of a single matrix is; lists of tensors
-  // are refused too.
-  if (array && outcome.status == TUFF_ERROR_UNSUPPORTED) return;
-  // A read-only operand may be unused, for example if alpha or k is zero.
-  if (outcome.status == TUFF_ERROR_INVALID_ARGUMENT && !written) return;
-  if (outcome.status != TUFF_OK) {
-    s.world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
   }
   const int now = object_of(s, replacement).root;
   graph.roots.push_back(now);
@@ -365,9 +366,11 @@ void capture_step(World& world, Draw rest) {
     Call call(function_of(function));
     call.set("stream", reference(stream)), call.set("dst", reference(2)), call.set("src", kScratch),
         call.set("bytes", uint64_t{4});
-    const Outcome outcome = world.call_on(1, call);
-    if (outcome.status != status)
+    for (size_t side = 0; side < world.sides(); ++side) {
+      const Outcome outcome = world.call_on(side, call);
+      if (outcome.status == status) continue;
       world.fail(call.text() + "\n  while it captures: " + tuff_status_name(outcome.status) + " " + outcome.message);
+    }
   };
   switch (rest.below(6)) {
     case 0: return refused("tuff_graph_begin", TUFF_ERROR_INVALID_ARGUMENT);
@@ -376,14 +379,19 @@ void capture_step(World& world, Draw rest) {
   }
   Call call(function_of("tuff_graph_end"));
   call.set("stream", reference(stream));
-  const Outcome outcome = world.call_on(1, call);
-  if (outcome.status != TUFF_OK)
-    world.fail(call.text() + "\n  vulkan: " + tuff_status_name(outcome.status) + " " + outcome.message);
+  std::array<uint64_t, 2> graphs{};
+  for (size_t side = 0; side < world.sides(); ++side) {
+    const Outcome outcome = world.call_on(side, call);
+    if (outcome.status != TUFF_OK)
+      world.fail(call.text() + (side == 0 ? "\n  host: " : "\n  vulkan: ") + tuff_status_name(outcome.status) + " " +
+                 outcome.message);
+    graphs[side] = outcome.out[1];
+  }
   Object graph{Type::graph, true, 0};
   graph.graph = static_cast<int>(world.graphs.size());
   world.graphs.push_back(std::move(world.capture));
   world.capture = {}, world.capturing = -1;
-  world.add(graph, std::array<uint64_t, 2>{0, outcome.out[1]});
+  world.add(graph, graphs);
 }
 
 }  // namespace tuff_fuzz

@@ -396,9 +396,11 @@ void World::begin(Draw& draw) {
 void World::end() {
   current_ = "at the end of the program";
   if (capturing >= 0) {
-    uint64_t graph = 0;
-    const tuff_status status = tuff_graph_end(handle(1, capturing), &graph);
-    if (status == TUFF_OK) check(1, "tuff_graph_destroy", tuff_graph_destroy(graph));
+    for (size_t s = 0; s < sides(); ++s) {
+      uint64_t graph = 0;
+      const tuff_status status = tuff_graph_end(handle(s, capturing), &graph);
+      if (status == TUFF_OK) check(s, "tuff_graph_destroy", tuff_graph_destroy(graph));
+    }
     for (const Captured& captured : capture.calls) {
       for (const uint64_t view : captured.handles) tuff_free(view);
     }

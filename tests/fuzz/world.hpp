@@ -68,11 +68,11 @@ struct Root {
 
 struct Captured {
   std::shared_ptr<Draft> draft;
-  std::vector<uint64_t> handles;  // the host backend's own views of its operands
+  std::vector<uint64_t> handles;  // the host backend's own views of its operands, for calling it again
   std::vector<int> origins;       // the memory of each operand at the time of capture
 };
 
-// The calls of a graph, for the host backend, which has no graphs.
+// The calls of a graph, which the host backend also makes one by one before it launches its own.
 struct Graph {
   std::vector<Captured> calls;
   std::vector<int> roots;

@@ -6,12 +6,14 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,6 +62,9 @@ class Call {
   std::function<void(tuff::Recorder&)> record;
   std::function<void(const tuff::Recorder&)> describe;  // what profiles request; may be empty
   std::unique_ptr<tuff::TuningTable> tuned;
+  // Replaces the call, which has been checked, by a copy as graphs keep one, and overwrites all that it was copied
+  // from.
+  std::function<void()> replace_by_copy;
 
   uint64_t size();
   int32_t float_type();
@@ -111,18 +116,34 @@ class Call {
   T& keep(T value) {
     auto kept = std::make_shared<T>(std::move(value));
     T& result = *kept;
+    forgets_.push_back([&result] { overwrite(result); });
     kept_.push_back(std::move(kept));
     return result;
+  }
+  void forget() {
+    for (const auto& forget : forgets_) forget();
+    for (tuff::Buffer& buffer : buffers_) ++buffer.offset;
   }
 
  private:
   const tuff::Buffer* operand(const char* name, uint64_t elements, uint64_t element, bool output);
 
+  // Elements of lists too; other objects, such as expressions, stay.
+  template <typename T>
+  static void overwrite(T& value) {
+    if constexpr (std::is_trivially_copyable_v<T>) {
+      void* const memory = &value;
+      std::memset(memory, 0xa5, sizeof value);
+    } else if constexpr (requires { value.begin(), value.end(); }) {
+      for (auto& element : value) overwrite(element);
+    }
+  }
   std::string accepted(const char* what, const Memory& memory, bool should);
 
   bool tells_, large_;
   std::deque<tuff::Buffer> buffers_;
   std::vector<std::shared_ptr<void>> kept_;
+  std::vector<std::function<void()>> forgets_;
 };
 
 // The operation of a call. Sometimes it is described, too.
@@ -137,6 +158,17 @@ void set(Call& call, const tuff::OperationOf<Args>& operation, Args& args) {
       if (info.variants != nullptr) (void)info.variants(recorder, &args);
     };
   }
+  call.replace_by_copy = [&call, &info, &args] {
+    const auto copy = std::make_shared<tuff::CallCopy>(tuff::Operation(info, &args));
+    call.forget();
+    call.check = [copy] { copy->operation().check(); };
+    call.record = [copy](tuff::Recorder& recorder) { copy->operation().record(recorder); };
+    if (!call.describe) return;
+    call.describe = [copy, &info](const tuff::Recorder& recorder) {
+      (void)copy->operation().describe();
+      if (info.variants != nullptr) (void)copy->operation().variants(recorder);
+    };
+  };
 }
 
 // A shape in which one to three axes have any size and the others are small.

@@ -219,6 +219,10 @@ class Runner {
         std::string misuse = call.misused();
         if (!misuse.empty()) return misuse;
       }
+      if (index % 2 == 1 && call.replace_by_copy) {
+        call.replace_by_copy();
+        call.check();
+      }
       if (call.describe) call.describe(recorder);
       if (!device.traits.addresses) {  // as in VulkanStream::run
         ShortDryRun all(recorder);
