@@ -71,7 +71,14 @@ tuff::AttentionArgs attention_of(const Desc& desc, const AttentionOperands& oper
 void attention(tuff_stream stream, const tuff_attention_desc& desc, bool default_scale) {
   const auto target = acquire_stream(stream);
   const AttentionOperands operands(target, desc);
+  const Operand k_scales(target, desc.k_scales, "k_scales"), v_scales(target, desc.v_scales, "v_scales");
   tuff::AttentionArgs args = attention_of(desc, operands);
+  args.k_stored.as = tuff::attention::stored_as(desc.dtype, desc.k_format, desc.k_type, "k");
+  args.v_stored.as = tuff::attention::stored_as(desc.dtype, desc.v_format, desc.v_type, "v");
+  args.k_stored.scales = k_scales;
+  args.v_stored.scales = v_scales;
+  args.k_stored.scale_strides = strides(desc.k_scale_strides);
+  args.v_stored.scale_strides = strides(desc.v_scale_strides);
   complete_attention(args, default_scale);
   target->run(tuff::operations::attention(args));
 }

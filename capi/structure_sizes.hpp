@@ -85,7 +85,7 @@ struct Released<tuff_conv_backward_desc> {
 };
 template <>
 struct Released<tuff_attention_desc> {
-  static constexpr std::array<uint32_t, 2> sizes = {96, 328};  // 0.1.0, 0.4.0
+  static constexpr std::array<uint32_t, 3> sizes = {96, 328, 408};  // 0.1.0, 0.4.0, 0.9.0
 };
 template <>
 struct Released<tuff_attention_backward_desc> {

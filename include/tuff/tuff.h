@@ -1336,10 +1336,25 @@ typedef struct tuff_attention_desc {
   /* Output: log(sum over keys of exp(s)) for each row, TUFF_F32 [batch][heads][seq_q]; -infinity for a row that sees no
    * key. TUFF_NULL_HANDLE: not computed */
   tuff_buffer lse;
+
+  /* Since 0.9.0. Quantised keys and values, which are read as they are stored and dequantised in f32; q and o are of
+   * dtype.
+   *   k_format, v_format   TUFF_QUANT_Q8_0 or TUFF_QUANT_Q4_0: blocks of 32 numbers along head_dim, at any even byte; 0:
+   *                        none. head_dim (head_dim_v) is a multiple of 32. Strides count numbers, and are multiples of 32
+   *   k_type, v_type       without a format: TUFF_F8_E4M3 or TUFF_F8_E5M2; dtype (or 0): not quantised
+   *   k_scales, v_scales   with 8-bit floats: TUFF_F32, by which all numbers of a key or value are multiplied;
+   *                        TUFF_NULL_HANDLE: 1
+   *   k_scale_strides, v_scale_strides
+   *                        elements from one batch element, kv head and key to the next; 0: the same for all */
+  int32_t k_format, v_format, k_type, v_type;
+  tuff_buffer k_scales, v_scales;
+  uint64_t k_scale_strides[3], v_scale_strides[3];
 } tuff_attention_desc;
 /* tuff_attention() with the options of the descriptor. Masked keys contribute nothing; their NaNs do not propagate.
- * Errors: those of tuff_attention(); INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap, or if an
- * output overlaps an operand; UNSUPPORTED for other types, and for a mask on a device without 8-bit storage. */
+ * Errors: those of tuff_attention(); INVALID_ARGUMENT if kv_heads does not divide heads, if rows of o overlap, if an
+ * output overlaps an operand, or for quantised sizes and strides that are not those of whole blocks; UNSUPPORTED for
+ * other types and formats, for a mask or 8-bit floats on a device without 8-bit storage, and on devices for more than five
+ * of k_scales, v_scales, bias, mask, lse, q_lengths and kv_lengths. */
 TUFF_API tuff_status tuff_attention_ex(tuff_stream stream, const tuff_attention_desc* desc);
 
 /* Options of tuff_attention_backward(). Since 0.9.0. Fields with names of tuff_attention_desc mean the same, and a stride

@@ -3,14 +3,21 @@
 #include <fmt/format.h>
 
 #include "kernels/attention/attention_backward.hpp"
+#include "kernels/quant/quant.hpp"
 
 namespace tuff {
 namespace {
 
 CallText describe(const AttentionArgs& args) {
-  return {fmt::format("{} batch {} heads {} {}x{} of {}{}", dtype_name(args.dtype), args.batch, args.heads, args.seq_q,
-                      args.seq_kv, args.head_dim, args.causal == TUFF_CAUSAL_NONE ? "" : " causal"),
-          args.dtype};
+  CallText text{fmt::format("{} batch {} heads {} {}x{} of {}{}", dtype_name(args.dtype), args.batch, args.heads,
+                            args.seq_q, args.seq_kv, args.head_dim, args.causal == TUFF_CAUSAL_NONE ? "" : " causal"),
+                args.dtype};
+  for (const auto& [stored, name] : {std::pair{args.k_stored.as, "k"}, {args.v_stored.as, "v"}}) {
+    if (stored == 0) continue;
+    text.shape +=
+        fmt::format(" {} {}", name, attention::in_blocks(stored) ? quant::format_of(stored).name : dtype_name(stored));
+  }
+  return text;
 }
 
 CallText describe_backward(const AttentionBackwardArgs& args) {

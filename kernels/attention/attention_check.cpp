@@ -8,6 +8,7 @@
 
 #include "kernels/attention/attention_check.hpp"
 #include "kernels/common/check.hpp"
+#include "kernels/quant/quant.hpp"
 
 namespace tuff {
 namespace attention {
@@ -76,7 +77,58 @@ void check_lengths(const AttentionArgs& args) {
   }
 }
 
+int32_t stored_as(int32_t dtype, int32_t format, int32_t type, std::string_view name) {
+  if (format != 0) {
+    require(type == 0, "{0}_type is {1}, needs 0 beside a {0}_format", name, type);
+    const quant::Format& known = quant::format_of(format);
+    if (!in_blocks(format)) {
+      fail(TUFF_ERROR_UNSUPPORTED, "{}_format is {}, this version supports q4_0 and q8_0", name, known.name);
+    }
+    return format;
+  }
+  if (type == 0 || type == dtype) return 0;
+  check_known_type(type, fmt::format("{}_type", name));
+  if (type != TUFF_F8_E4M3 && type != TUFF_F8_E5M2) {
+    fail(TUFF_ERROR_UNSUPPORTED, "{}_type is {}, this version supports dtype and 8-bit floats", name, dtype_name(type));
+  }
+  return type;
+}
+
+namespace {
+
+// Of a tensor that is quantised: whole blocks, and scales where they are allowed.
+void check_stored(const AttentionStrides& strides, uint64_t length, int32_t stored, const Buffer* scales,
+                  std::string_view name) {
+  require(scales == nullptr || (stored != 0 && !in_blocks(stored)),
+          "{0}_scales are given, and {0} does not consist of 8-bit floats", name);
+  if (!in_blocks(stored)) return;
+  require(length % kStoredBlock == 0, "{} is {}, blocks of {} have {} numbers", name == "k" ? "head_dim" : "head_dim_v",
+          length, quant::format_of(stored).name, kStoredBlock);
+  for (const uint64_t stride : {strides.batch, strides.head, strides.row}) {
+    require(stride % kStoredBlock == 0, "{}_strides are {}, {} and {}, need multiples of {}: {} consists of blocks",
+            name, strides.batch, strides.head, strides.row, kStoredBlock, name);
+  }
+}
+
+// The elements of the scales, checked; 0: there are none.
+uint64_t check_scales(const Buffer* scales, const AttentionStrides& strides, const AttentionArgs& args,
+                      const char* name) {
+  if (scales == nullptr) return 0;
+  const uint64_t elements = footprint(strides, {args.batch, args.kv_heads, args.seq_kv, 1}, name);
+  check_operand(scales, name, elements, TUFF_F32, [&] {
+    return fmt::format("batch={} kv_heads={} seq_kv={} strides {}, {}, {}", args.batch, args.kv_heads, args.seq_kv,
+                       strides.batch, strides.head, strides.row);
+  });
+  return elements;
+}
+
+}  // namespace
 }  // namespace attention
+
+uint64_t AttentionArgs::bytes_of(int32_t stored, uint64_t numbers) const {
+  if (attention::in_blocks(stored)) return quant::stored_bytes(quant::format_of(stored), numbers);
+  return numbers * dtype_size(stored == 0 ? dtype : stored);
+}
 
 void complete_attention(AttentionArgs& args, bool default_scale) {
   if (args.kv_heads == 0) args.kv_heads = args.heads;
@@ -106,16 +158,22 @@ void check_attention(const AttentionArgs& args) {
     const AttentionStrides& strides;
     attention::Extents extents;
     int32_t dtype;
+    int32_t stored = 0;
+    bool blocks() const { return attention::in_blocks(stored); }
+    // What its bytes are counted in.
+    int32_t unit() const { return blocks() ? int32_t{TUFF_U16} : stored != 0 ? stored : dtype; }
   };
   const attention::TensorExtents of(args);
   const Tensor tensors[] = {
       {args.q, "q", "seq_q", args.q_strides, of.q, args.dtype},
-      {args.k, "k", "seq_kv", args.k_strides, of.k, args.dtype},
-      {args.v, "v", "seq_kv", args.v_strides, of.v, args.dtype},
+      {args.k, "k", "seq_kv", args.k_strides, of.k, args.dtype, args.k_stored.as},
+      {args.v, "v", "seq_kv", args.v_strides, of.v, args.dtype, args.v_stored.as},
       {args.o, "o", "seq_q", args.o_strides, of.o, args.dtype},
       {args.bias, "bias", "seq_q", args.bias_strides, of.scores, args.bias_type},
       {args.mask, "mask", "seq_q", args.mask_strides, of.scores, TUFF_U8},
   };
+  attention::check_stored(args.k_strides, args.head_dim, args.k_stored.as, args.k_stored.scales, "k");
+  attention::check_stored(args.v_strides, args.head_dim_v, args.v_stored.as, args.v_stored.scales, "v");
   // All operands are measured before any is checked, so that overflows are reported first.
   std::array<uint64_t, std::size(tensors)> elements{};
   for (size_t i = 0; i < elements.size(); ++i) {
@@ -125,7 +183,8 @@ void check_attention(const AttentionArgs& args) {
   }
   for (size_t i = 0; i < elements.size(); ++i) {
     const Tensor& t = tensors[i];
-    check_operand(t.buffer, t.name, elements[i], t.dtype, [&] {
+    if (t.blocks()) elements[i] = args.bytes_of(t.stored, elements[i]) / 2;
+    check_operand(t.buffer, t.name, elements[i], t.unit(), [&] {
       return fmt::format("batch={} heads={} {}={} {}={} strides {}, {}, {}", t.extents.batch, t.extents.heads,
                          t.sequence, t.extents.rows,
                          i == 0 || i == 1 ? "head_dim"
@@ -139,18 +198,30 @@ void check_attention(const AttentionArgs& args) {
   check_operand(args.lse, "lse", lse, TUFF_F32,
                 [&] { return fmt::format("batch={} heads={} seq_q={}", args.batch, args.heads, args.seq_q); });
   attention::check_lengths(args);
+  const uint64_t k_scales =
+                     attention::check_scales(args.k_stored.scales, args.k_stored.scale_strides, args, "k_scales"),
+                 v_scales =
+                     attention::check_scales(args.v_stored.scales, args.v_stored.scale_strides, args, "v_scales");
   attention::check_apart(args.o_strides, tensors[3].extents, "o");
   // The operands hold this many bytes, so the multiplications below cannot overflow.
   const uint64_t o_bytes = elements[3] * dtype_size(args.dtype), lse_bytes = lse * 4;
   for (size_t i = 0; i < elements.size(); ++i) {
     const Tensor& t = tensors[i];
-    const uint64_t bytes = elements[i] * dtype_size(t.dtype);
+    const uint64_t bytes = elements[i] * dtype_size(t.unit());
     if (i != 3) check_overlap(args.o, "o", o_bytes, t.buffer, t.name, bytes, false);
     check_overlap(args.lse, "lse", lse_bytes, t.buffer, t.name, bytes, false);
   }
-  for (const auto& [lengths, name] : {std::pair{args.q_lengths, "q_lengths"}, {args.kv_lengths, "kv_lengths"}}) {
-    check_overlap(args.o, "o", o_bytes, lengths, name, args.batch * 4, false);
-    check_overlap(args.lse, "lse", lse_bytes, lengths, name, args.batch * 4, false);
+  struct Numbers {
+    const Buffer* buffer;
+    const char* name;
+    uint64_t count;
+  };
+  for (const Numbers& numbers : {Numbers{args.q_lengths, "q_lengths", args.batch},
+                                 {args.kv_lengths, "kv_lengths", args.batch},
+                                 {args.k_stored.scales, "k_scales", k_scales},
+                                 {args.v_stored.scales, "v_scales", v_scales}}) {
+    check_overlap(args.o, "o", o_bytes, numbers.buffer, numbers.name, numbers.count * 4, false);
+    check_overlap(args.lse, "lse", lse_bytes, numbers.buffer, numbers.name, numbers.count * 4, false);
   }
 }
 

@@ -12,7 +12,7 @@
 //# BIAS : 0..3 : TUFF_* type of the bias; 0: none
 //# MASK : 0|1 : 1: there is a mask
 //# CAP : 0|1 : 1: there is a soft cap
-//# group call : BIAS CAP CAUSAL EXTENDED MASK TUFF_EXACT_ARITHMETIC TYPE : the call's options, for each of its kernels
+//# group call : BIAS CAP CAUSAL EXTENDED KEY_FORMAT KEY_SCALES MASK TUFF_EXACT_ARITHMETIC TYPE VALUE_FORMAT VALUE_SCALES : the call's options, for each of its kernels
 #include "kernels/common/types.glsl"
 #if CAP
 #include "kernels/elementwise/math.glsl"
@@ -32,6 +32,8 @@
 struct AttentionShape {
   TUFF_INDEX bias_batch, bias_head, bias_row, mask_batch, mask_head, mask_row;
   ATTENTION_SHAPE
+  // With KEY_SCALES and VALUE_SCALES: from one batch element, kv head and key to the next.
+  TUFF_INDEX k_scale_batch, k_scale_head, k_scale_key, v_scale_batch, v_scale_head, v_scale_key;
   uint left, right;  // keys that a row sees on either side; the one at its position counts in both
   float scale, cap;  // with BIAS or CAP
   uint present;      // bit 0: lse, 1: lengths of q, 2: lengths of k and v, 3: causal mask bottom-right by the lengths
@@ -74,10 +76,14 @@ vec4 from_four(vec4 four) { return four; }
 #endif
 TUFF_READ(0, Query, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 TUFF_READ(0, Query4, FOUR, FOUR_BYTES)
+#if KEY_FORMAT == 0
 TUFF_READ(1, Key, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 TUFF_READ(1, Key4, FOUR, FOUR_BYTES)
+#endif
+#if VALUE_FORMAT == 0
 TUFF_READ(2, Value, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 TUFF_READ(2, Value4, FOUR, FOUR_BYTES)
+#endif
 TUFF_WRITE(3, Result, TUFF_STORED(TYPE), TUFF_BYTES(TYPE))
 TUFF_WRITE(3, Result4, FOUR, FOUR_BYTES)
 #if RANGES
@@ -118,6 +124,14 @@ TUFF_READ(10, KeyLengths, int, 4)
 #define KEY_LENGTH(batch) TUFF_AT(KeyLengths, batch)
 #define SCALE SHAPE.scale
 #include "kernels/attention/attention_pairs.glsl"
+#include "kernels/attention/attention_stored.glsl"
+
+// One element of a key, for scores that overflow.
+#if KEY_FORMAT != 0
+#define KEY_NUMBER(at, key) key_number(at, key)
+#else
+#define KEY_NUMBER(at, key) TUFF_LOADED(TYPE, TUFF_AT(Key, at))
+#endif
 
 // Weights, and thus their sum, are scaled by this power of two, so that a sum of weight * value stays finite for 2^24
 // keys whatever the values are.
@@ -135,6 +149,12 @@ void find_head(uint number) {
   key_base = batch_element * SHAPE.k_batch + head / sharing * SHAPE.k_head;
   value_base = batch_element * SHAPE.v_batch + head / sharing * SHAPE.v_head;
   result_base = batch_element * SHAPE.o_batch + head * SHAPE.o_head;
+#if KEY_SCALES
+  key_scale_base = batch_element * SHAPE.k_scale_batch + head / sharing * SHAPE.k_scale_head;
+#endif
+#if VALUE_SCALES
+  value_scale_base = batch_element * SHAPE.v_scale_batch + head / sharing * SHAPE.v_scale_head;
+#endif
   find_lengths();
 }
 

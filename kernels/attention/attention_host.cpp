@@ -3,10 +3,12 @@
 #include <cfloat>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/attention/attention_host.hpp"
 #include "kernels/common/elements.hpp"
+#include "kernels/quant/quant.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -18,6 +20,49 @@ double bias_at(const AttentionArgs& args, uint64_t i) {
   double value = 0;
   with_float_type(args.bias_type, [&]<typename T>(T) { value = args.bias->host<T>()[i]; });
   return value;
+}
+
+template <typename T>
+struct Rows {
+  const T* first;
+  AttentionStrides strides;
+};
+
+// Keys or values as f32, dense, if they are quantised.
+struct Dequantised {
+  std::vector<float> numbers;
+  AttentionStrides strides;
+};
+Dequantised dequantised(const AttentionArgs& args, bool keys) {
+  const Buffer& from = keys ? *args.k : *args.v;
+  const AttentionStrides& strides = keys ? args.k_strides : args.v_strides;
+  const AttentionStrides& scale_strides = keys ? args.k_stored.scale_strides : args.v_stored.scale_strides;
+  const Buffer* scales = keys ? args.k_stored.scales : args.v_stored.scales;
+  const int32_t stored = keys ? args.k_stored.as : args.v_stored.as;
+  const uint64_t length = keys ? args.head_dim : args.head_dim_v;
+  Dequantised to{{}, {args.kv_heads * args.seq_kv * length, args.seq_kv * length, length}};
+  to.numbers.resize(args.batch * to.strides.batch);
+  float* out = to.numbers.data();
+  for (uint64_t row = 0; row < args.batch * args.kv_heads * args.seq_kv; ++row, out += length) {
+    const uint64_t b = row / args.seq_kv / args.kv_heads, h = row / args.seq_kv % args.kv_heads, j = row % args.seq_kv;
+    const uint64_t first = attention::at(strides, b, h, j);
+    if (attention::in_blocks(stored)) {
+      for (uint64_t e = 0; e < length; e += attention::kStoredBlock) {
+        quant::decode_block(stored, from.host<uint8_t>() + args.bytes_of(stored, first + e), out + e);
+      }
+      continue;
+    }
+    const float scale = scales == nullptr ? 1 : scales->host<float>()[attention::at(scale_strides, b, h, j)];
+    with_any_type(stored, [&]<typename T>(T) {
+      if constexpr (std::is_same_v<T, FloatE4M3> || std::is_same_v<T, FloatE5M2>) {
+        const T* numbers = from.host<T>() + first;
+        for (uint64_t e = 0; e < length; ++e) {
+          out[e] = static_cast<float>(static_cast<double>(numbers[e])) * scale;
+        }
+      }
+    });
+  }
+  return to;
 }
 
 }  // namespace
@@ -70,7 +115,9 @@ AttentionKeys attention_keys(const AttentionArgs& args, uint64_t row, uint64_t r
 void host_attention(const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0 || args.seq_q == 0) return;
   std::vector<double> weights(args.seq_kv), sums(args.head_dim_v);
-  const auto row = [&]<typename T>(T, uint64_t b, uint64_t h, uint64_t i) {
+  // If only keys or only values are quantised, the others are of the operands' type.
+  const auto row = [&]<typename T, typename K, typename V>(T, const Rows<K>& k, const Rows<V>& v, uint64_t b,
+                                                           uint64_t h, uint64_t i) {
     const uint64_t kv_head = h / (args.heads / args.kv_heads);
     const T* query = args.q->host<T>() + attention::at(args.q_strides, b, h, i);
     T* out = args.o->host<T>() + attention::at(args.o_strides, b, h, i);
@@ -79,7 +126,7 @@ void host_attention(const AttentionArgs& args) {
     double maximum = -kInfinity;
     bool nothing = true;
     for (uint64_t j = keys.first; j < keys.end; ++j) {
-      const T* key = args.k->host<T>() + attention::at(args.k_strides, b, kv_head, j);
+      const K* key = k.first + attention::at(k.strides, b, kv_head, j);
       double dot = 0;
       for (uint64_t e = 0; e < args.head_dim; ++e) dot += static_cast<double>(query[e]) * static_cast<double>(key[e]);
       weights[j] = attention::score_of(args, dot, {b, h, i, j}).value;
@@ -91,7 +138,7 @@ void host_attention(const AttentionArgs& args) {
     for (uint64_t j = keys.first; j < keys.end && !nothing; ++j) {
       if (weights[j] == -kInfinity) continue;
       const double weight = std::exp(weights[j] - maximum);
-      const T* value = args.v->host<T>() + attention::at(args.v_strides, b, kv_head, j);
+      const V* value = v.first + attention::at(v.strides, b, kv_head, j);
       total += weight;
       for (uint64_t e = 0; e < args.head_dim_v; ++e) sums[e] += weight * static_cast<double>(value[e]);
     }
@@ -102,12 +149,22 @@ void host_attention(const AttentionArgs& args) {
           nothing ? -std::numeric_limits<float>::infinity() : static_cast<float>(finite);
     }
   };
-  with_float_type(args.dtype, [&](auto type) {
+  const auto all = [&](auto type, const auto& k, const auto& v) {
     for (uint64_t b = 0; b < args.batch; ++b) {
       for (uint64_t h = 0; h < args.heads; ++h) {
-        for (uint64_t i = 0; i < args.seq_q; ++i) row(type, b, h, i);
+        for (uint64_t i = 0; i < args.seq_q; ++i) row(type, k, v, b, h, i);
       }
     }
+  };
+  with_float_type(args.dtype, [&]<typename T>(T type) {
+    const auto with_values = [&](const auto& k) {
+      if (args.v_stored.as == 0) return all(type, k, Rows<T>{args.v->host<T>(), args.v_strides});
+      const Dequantised v = dequantised(args, false);
+      all(type, k, Rows<float>{v.numbers.data(), v.strides});
+    };
+    if (args.k_stored.as == 0) return with_values(Rows<T>{args.k->host<T>(), args.k_strides});
+    const Dequantised k = dequantised(args, true);
+    with_values(Rows<float>{k.numbers.data(), k.strides});
   });
 }
 

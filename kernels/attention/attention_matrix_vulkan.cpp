@@ -67,7 +67,7 @@ bool has_matrices(const DeviceTraits& traits, int32_t dtype) {
 bool multiplies(const DeviceTraits& traits, const Call& call) {
   const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= kMaxHeadDim; };
   return has_matrices(traits, call.args.dtype) && whole(call.args.head_dim) && whole(call.args.head_dim_v) &&
-         call.in_pieces_of(8);
+         call.in_pieces_of(8) && !call.args.quantised();
 }
 
 bool is_matrix_variant(std::string_view name) { return find(name) != std::end(kVariants); }

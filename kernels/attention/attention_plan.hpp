@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <numbers>
@@ -61,7 +62,8 @@ struct Call {
 
   AttentionArgs args;  // with heads and batch elements merged if there are too many heads
   bool wide = false, extended = false, causal = false, scaled = false;
-  uint64_t elements[4] = {};  // of q, k, v, o
+  uint64_t elements[4] = {};                  // of q, k, v, o
+  uint32_t key_scales = 0, value_scales = 0;  // their slots; 0: there are none
 
   // The defines of every kernel of the call.
   shaders::AttentionCommon defines(const DeviceTraits& traits) const {
@@ -70,8 +72,12 @@ struct Call {
             .causal = causal && !extended,
             .exact_arithmetic = traits.cpu,
             .extended = extended,
+            .key_format = args.k_stored.as,
+            .key_scales = key_scales,
             .mask = args.mask != nullptr,
-            .type = args.dtype};
+            .type = args.dtype,
+            .value_format = args.v_stored.as,
+            .value_scales = value_scales};
   }
   // Adds q, k, v, o, the scratch memory if the kernel has any, and the operands of an extended call.
   void operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
@@ -88,6 +94,14 @@ struct Call {
   ExtendedShape<Index> extended_shape() const;
 
  private:
+  struct Option {
+    const Buffer* buffer;
+    uint64_t bytes;
+    Access access;
+  };
+  static constexpr uint32_t kFirstOption = 6;
+  // The operands from slot kFirstOption on, without scales.
+  std::array<Option, 5> options() const;
   // Fills in strides and sizes of a PlainPush or ExtendedShape.
   template <typename Shape>
   void put_shape(Shape& shape) const;

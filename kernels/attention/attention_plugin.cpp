@@ -15,6 +15,7 @@ void copy_strides(const AttentionStrides& from, uint64_t (&to)[3]) {
 
 tuff_status offer_attention(const PluginFunction& function, const AttentionArgs& args) {
   if (args.batch == 0 || args.heads == 0) return TUFF_ERROR_UNSUPPORTED;
+  if (args.quantised()) return TUFF_ERROR_UNSUPPORTED;  // plug-ins do not know these fields
   auto call = new_call<tuff_attention_desc>();
   call.dtype = args.dtype;
   call.q = address_of(args.q);

@@ -17,7 +17,8 @@
 // its partial results (outputs, references, sums of weights) to memory for attention_merge.comp; otherwise it writes
 // the results.
 //
-// Sizes, strides and bases are multiples of 16 bytes.
+// Sizes, strides and bases are multiples of 16 bytes. If keys or values are quantised, an invocation has eight elements
+// of each at a time instead, and sizes, strides and bases are multiples of these.
 //# HEAD_DIM_IS : 4..256 : head_dim of q and k
 //# HEAD_DIM_V_IS : 4..256 : head_dim of v
 //# WIDTH : 1|2|4|8|16|32|64|128 : subgroup size
@@ -30,7 +31,12 @@
 #define INVOCATIONS (SUBGROUPS * WIDTH)
 layout(local_size_x = INVOCATIONS) in;
 
+#define QUANTISED (KEY_FORMAT != 0 || VALUE_FORMAT != 0)
+#if QUANTISED
+#define PIECE 8
+#else
 #define PIECE (16 / TUFF_BYTES(TYPE))
+#endif
 #define K_PIECES (HEAD_DIM_IS / PIECE)
 #define V_PIECES (HEAD_DIM_V_IS / PIECE)
 #define K_EACH ((K_PIECES + LANES - 1) / LANES)
@@ -42,8 +48,23 @@ layout(local_size_x = INVOCATIONS) in;
 #define OWN (VALUES > LANES ? VALUES / LANES : 1)  // scores that the invocation has after the sum over LANES
 
 TUFF_READ(0, Query16, uvec4, 16)
+#if KEY_FORMAT == 0
 TUFF_READ(1, Key16, uvec4, 16)
+#define FETCH_KEY(key, piece) TUFF_AT(Key16, key16_base + TUFF_INDEX(key) * key_row + (piece))
+#define UNPACK_KEY(out, raw, piece) UNPACK(out, raw)
+#else
+#define FETCH_KEY(key, piece) key_eight(key_base + TUFF_INDEX(key) * SHAPE.k_row + 8 * (piece), key)
+#define UNPACK_KEY(out, raw, piece) out[0] = key_of_eight(0, raw, 8 * (piece)), out[1] = key_of_eight(1, raw, 8 * (piece) + 4);
+#endif
+#if VALUE_FORMAT == 0
 TUFF_READ(2, Value16, uvec4, 16)
+#define FETCH_VALUE(key, piece) TUFF_AT(Value16, value16_base + TUFF_INDEX(key) * value_row + (piece))
+#define UNPACK_VALUE(out, raw, piece) UNPACK(out, raw)
+#else
+#define FETCH_VALUE(key, piece) value_eight(value_base + TUFF_INDEX(key) * SHAPE.v_row + 8 * (piece), key)
+#define UNPACK_VALUE(out, raw, piece) \
+  out[0] = value_of_eight(0, raw, 8 * (piece)), out[1] = value_of_eight(1, raw, 8 * (piece) + 4);
+#endif
 
 shared float weights[SUBGROUPS * BLOCK * ROWS];
 shared float references[SUBGROUPS * ROWS], totals[SUBGROUPS * ROWS];
@@ -98,8 +119,14 @@ void main() {
     const uint row = min(row0 + r, all_rows - 1);
     const TUFF_INDEX at = query_base + row % sharing * SHAPE.q_head + TUFF_INDEX(row / sharing) * SHAPE.q_row;
     [[unroll]] for (uint p = 0; p < K_EACH; ++p) {
+#if QUANTISED && TYPE == TUFF_F32
+      [[unroll]] for (uint f = 0; f < FOURS; ++f) {
+        query[r][p][f] = TUFF_AT(Query4, at / 4 + CLAMPED(K_PIECE(p), K_PIECES) * FOURS + f);
+      }
+#else
       const uvec4 piece = TUFF_AT(Query16, at / PIECE + CLAMPED(K_PIECE(p), K_PIECES));
       UNPACK(query[r][p], piece)
+#endif
       [[unroll]] for (uint f = 0; f < FOURS; ++f) {
         if (!WITHIN(K_PIECE(p), K_PIECES)) query[r][p][f] = vec4(0);
       }
@@ -130,7 +157,7 @@ void main() {
   [[unroll]] for (uint u = 0; u < UNROLL; ++u) {                                                                       \
     const uint key = min((step0) + subgroup * BLOCK + u * AT_ONCE + row_of_load, seq_kv - 1);                          \
     [[unroll]] for (uint p = 0; p < K_EACH; ++p) {                                                                     \
-      next_key[u][p] = TUFF_AT(Key16, key16_base + TUFF_INDEX(key) * key_row + CLAMPED(K_PIECE(p), K_PIECES));         \
+      next_key[u][p] = FETCH_KEY(key, CLAMPED(K_PIECE(p), K_PIECES));                                                  \
     }                                                                                                                  \
   }
   if (begin < end) {
@@ -141,7 +168,7 @@ void main() {
     [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
       const uint key = min(KEY_OF(u), seq_kv - 1);
       [[unroll]] for (uint p = 0; p < V_EACH; ++p) {
-        next_value[u][p] = TUFF_AT(Value16, value16_base + TUFF_INDEX(key) * value_row + CLAMPED(K_PIECE(p), V_PIECES));
+        next_value[u][p] = FETCH_VALUE(key, CLAMPED(K_PIECE(p), V_PIECES));
       }
     }
 
@@ -150,7 +177,7 @@ void main() {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) x[u * ROWS + r] = 0.0;
       [[unroll]] for (uint p = 0; p < K_EACH; ++p) {
         vec4 key[FOURS];
-        UNPACK(key, next_key[u][p])
+        UNPACK_KEY(key, next_key[u][p], CLAMPED(K_PIECE(p), K_PIECES))
         [[unroll]] for (uint f = 0; f < FOURS; ++f) {
           // Keys are zeroed too, because a NaN there must not count.
           if (!WITHIN(K_PIECE(p), K_PIECES)) key[f] = vec4(0);
@@ -180,7 +207,7 @@ void main() {
 #define VALUE_OF(i) (own_first + (i))
 #define OWN_ROW(i) min(row0 + VALUE_OF(i) % ROWS, all_rows - 1)
 #define OWN_KEY(i) KEY_OF(VALUE_OF(i) / ROWS)
-#if TYPE != TUFF_F16
+#if TYPE != TUFF_F16 || KEY_SCALES
     // Scores that overflowed f32 (or are NaN) are computed again.
     [[unroll]] for (uint i = 0; i < OWN; ++i) {
       if (!(abs(x[i]) <= LARGEST)) {
@@ -189,8 +216,8 @@ void main() {
         const TUFF_INDEX key_at = key_base + TUFF_INDEX(key) * SHAPE.k_row;
         float shrunk = 0.0;
         [[dont_unroll]] for (uint d = 0; d < HEAD_DIM_IS; ++d) {
-          shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK,
-                       TUFF_LOADED(TYPE, TUFF_AT(Key, key_at + d)) * SHRINK, shrunk);
+          shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK, KEY_NUMBER(key_at + d, key) * SHRINK,
+                       shrunk);
         }
         x[i] = grown_back(shrunk);
       }
@@ -260,7 +287,7 @@ void main() {
     [[unroll]] for (uint r = 0; r < ROWS; ++r) w[r] = weights[weights_at + (u * AT_ONCE + row_of_load) * ROWS + r];    \
     [[unroll]] for (uint p = 0; p < V_EACH; ++p) {                                                                     \
       vec4 value[FOURS];                                                                                               \
-      UNPACK(value, next_value[u][p])                                                                                  \
+      UNPACK_VALUE(value, next_value[u][p], CLAMPED(K_PIECE(p), V_PIECES))                                             \
       [[unroll]] for (uint r = 0; r < ROWS; ++r) [[unroll]] for (uint f = 0; f < FOURS; ++f) {                         \
         sums[r][p][f] = fma(vec4(w[r]), SEEN(w[r], value[f]), sums[r][p][f]);                                          \
       }                                                                                                                \

@@ -27,6 +27,7 @@ constexpr SplitVariant kVariants[] = {
     {"split_1", 1}, {"split_2", 2}, {"split_4", 4}, {"split_8", 8}, {"split_16", kMatrixRows},
 };
 
+constexpr uint32_t kQuantisedPiece = 8;  // elements of an invocation at a time, if keys or values are quantised
 constexpr uint64_t kMaxHeadDim = 256, kMaxRows = 8;  // the maxima of attention_split.comp
 constexpr uint32_t kUnroll = 4, kSubgroups = 4;      // loads in flight; subgroups of a workgroup on a GPU
 // Workgroups that a core runs at once, and the fewest keys that are worth a workgroup.
@@ -46,7 +47,8 @@ const SplitVariant* find(std::string_view name) {
 // How the lanes of a subgroup are laid out over a row of keys or values.
 struct Layout {
   Layout(const DeviceTraits& traits, const AttentionArgs& args)
-      : width(traits.subgroup_size), piece(16 / static_cast<uint32_t>(dtype_size(args.dtype))) {
+      : width(traits.subgroup_size),
+        piece(args.quantised() ? kQuantisedPiece : 16 / static_cast<uint32_t>(dtype_size(args.dtype))) {
     // At least one, even for shorter rows, which holds() rejects.
     const auto pieces = static_cast<uint32_t>(ceil_div(std::max(args.head_dim, args.head_dim_v), piece));
     lanes = std::min(width, std::bit_ceil(pieces));
@@ -61,6 +63,9 @@ struct Layout {
 
   bool holds(const SplitVariant& variant, const DeviceTraits& traits, const Call& call) const {
     const uint64_t shared = (uint64_t{step} + 2 * subgroups + call.args.head_dim_v) * variant.rows * 4;
+    // Eight elements that are not quantised have to be 16 bytes.
+    const bool both = call.args.k_stored.as != 0 && call.args.v_stored.as != 0;
+    if (call.args.quantised() && !both && dtype_size(call.args.dtype) != 2) return false;
     return std::max(call.args.head_dim, call.args.head_dim_v) <= kMaxHeadDim && call.in_pieces_of(piece) &&
            width * subgroups <= max_along_x(traits) && shared <= traits.shared_bytes;
   }

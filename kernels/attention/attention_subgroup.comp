@@ -36,8 +36,12 @@ vec4 unpack(uint64_t bits) { return from_four(unpack32(bits)); }
 #define unpack from_four
 #endif
 TUFF_READ(0, QueryFour, FOUR_64, FOUR_BYTES)
+#if KEY_FORMAT == 0
 TUFF_READ(1, KeyFour, FOUR_64, FOUR_BYTES)
+#endif
+#if VALUE_FORMAT == 0
 TUFF_READ(2, ValueFour, FOUR_64, FOUR_BYTES)
+#endif
 
 layout(local_size_x = WIDTH) in;
 #define ROWS (ROW_BLOCKS * WIDTH)
@@ -55,6 +59,17 @@ layout(local_size_x = WIDTH) in;
     float value_ = TUFF_LOADED(TYPE, TUFF_FROM(name, pointer, (at) + uint(min(e_, max(int(left) - 1, 0))))); \
     into[e_] = e_ < int(left) ? value_ : 0.0;                                              \
   }
+#endif
+
+#if KEY_FORMAT != 0
+#define LOAD_KEY4(into, at, left, key) into = key_four(at, int(left), key);
+#else
+#define LOAD_KEY4(into, at, left, key) LOAD4(into, Key, key_pointer, at, left)
+#endif
+#if VALUE_FORMAT != 0
+#define LOAD_VALUE4(into, at, left, key) into = value_four(at, int(left), key);
+#else
+#define LOAD_VALUE4(into, at, left, key) LOAD4(into, Value, value_pointer, at, left)
 #endif
 
 float reduce_pair(bool sum, float a, float b) { return sum ? a + b : max(a, b); }
@@ -82,7 +97,7 @@ float across_lanes(bool sum, float x[WIDTH], uint lane) {
       q[r] *= factor;                                                                                        \
     }                                                                                                        \
     [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {                                                        \
-      LOAD4(k[b], Key, key_pointer, key_at[b] + d, head_dim - d)                                             \
+      LOAD_KEY4(k[b], key_at[b] + d, head_dim - d, min(key0 + b * WIDTH + lane, seq_kv - 1))                 \
       k[b] *= factor;                                                                                        \
     }                                                                                                        \
     [[unroll]] for (int i = 0; i < ROWS; ++i) [[unroll]] for (int e = 0; e < 4; ++e) {                       \
@@ -112,8 +127,12 @@ void main() {
   const TUFF_INDEX query_row = SHAPE.q_row, key_row = SHAPE.k_row, value_row = SHAPE.v_row;
   const float scale_log2 = SHAPE.scale_log2;
   POINTER(Query, query_pointer);
+#if KEY_FORMAT == 0
   POINTER(Key, key_pointer);
+#endif
+#if VALUE_FORMAT == 0
   POINTER(Value, value_pointer);
+#endif
 #if VEC
   TUFF_POINTER(Result4, result4_pointer, 0);
 #else
@@ -239,10 +258,11 @@ void main() {
     const bool guarded = BIAS != 0 || MASK != 0 || hides;
     [[dont_unroll]] for (uint j = guarded ? WIDTH : 0; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
+        const uint key = min(key0 + b * WIDTH + j, seq_kv - 1);
+        TUFF_INDEX at = value_base + TUFF_INDEX(key) * value_row;
         vec4 v[COLUMN_BLOCKS];
         [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
-          LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
+          LOAD_VALUE4(v[c], at + column_at[c], columns_left[c], key)
         }
         [[unroll]] for (int i = 0; i < ROWS; ++i) {
           float w = subgroupShuffle(scores[i][b], j);
@@ -252,10 +272,11 @@ void main() {
     }
     [[dont_unroll]] for (uint j = guarded ? 0 : WIDTH; j < WIDTH; ++j) {
       [[unroll]] for (int b = 0; b < KEY_BLOCKS; ++b) {
-        TUFF_INDEX at = value_base + TUFF_INDEX(min(key0 + b * WIDTH + j, seq_kv - 1)) * value_row;
+        const uint key = min(key0 + b * WIDTH + j, seq_kv - 1);
+        TUFF_INDEX at = value_base + TUFF_INDEX(key) * value_row;
         vec4 v[COLUMN_BLOCKS];
         [[unroll]] for (int c = 0; c < COLUMN_BLOCKS; ++c) {
-          LOAD4(v[c], Value, value_pointer, at + column_at[c], columns_left[c])
+          LOAD_VALUE4(v[c], at + column_at[c], columns_left[c], key)
         }
         [[unroll]] for (int i = 0; i < ROWS; ++i) {
           float w = subgroupShuffle(scores[i][b], j);

@@ -82,6 +82,19 @@ const int VALUE_LOADS = (DEPTH * COLUMNS / 4 + NT - 1) / NT;
 #endif
 float add(float a, float b) { return a + b; }
 
+#if KEY_FORMAT != 0
+#define FETCH_KEY4(into, at, left, key) \
+  if ((left) > 0) into = key_four(at, left, key);
+#else
+#define FETCH_KEY4(into, at, left, key) FETCH4(into, Key, at, left)
+#endif
+#if VALUE_FORMAT != 0
+#define FETCH_VALUE4(into, at, left, key) \
+  if ((left) > 0) into = value_four(at, left, key);
+#else
+#define FETCH_VALUE4(into, at, left, key) FETCH4(into, Value, at, left)
+#endif
+
 // An invocation's state: for each of its rows the maximum and its part of the total, then its output columns.
 //# constant STATE_VALUES : the values of an invocation's state
 const int STATE_VALUES = 2 * TR + TR * TC;
@@ -146,14 +159,14 @@ void main() {
     uint i = id + l * NT, key = key0 + i / (DEPTH / 4), d = (d0) + i % (DEPTH / 4) * 4;           \
     int left = key < keys_end ? int(head_dim - d) : 0;                                            \
     next_key[l] = vec4(0);                                                                        \
-    FETCH4(next_key[l], Key, key_base + TUFF_INDEX(key) * key_row + d, left)                      \
+    FETCH_KEY4(next_key[l], key_base + TUFF_INDEX(key) * key_row + d, left, key)                  \
   }
 #define FETCH_VALUES(k0)                                                                          \
   [[unroll]] for (int l = 0; l < VALUE_LOADS; ++l) {                                              \
     uint i = id + l * NT, k = (k0) + i / (COLUMNS / 4), column = column0 + i % (COLUMNS / 4) * 4; \
     int left = k < KEYS && key0 + k < keys_end ? int(head_dim_v) - int(column) : 0;               \
     next_value[l] = vec4(0);                                                                      \
-    FETCH4(next_value[l], Value, value_base + TUFF_INDEX(key0 + k) * value_row + column, left)    \
+    FETCH_VALUE4(next_value[l], value_base + TUFF_INDEX(key0 + k) * value_row + column, left, key0 + k) \
   }
 
   const uint loop_end = LAST_KEYS(keys_end);
@@ -209,8 +222,8 @@ void main() {
           TUFF_INDEX key_at = key_base + TUFF_INDEX(key) * key_row;
           float shrunk = 0.0;
           [[dont_unroll]] for (uint d = 0; d < head_dim; ++d) {
-            shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK,
-                         TUFF_LOADED(TYPE, TUFF_AT(Key, key_at + d)) * SHRINK, shrunk);
+            shrunk = fma(TUFF_LOADED(TYPE, TUFF_AT(Query, query_at + d)) * SHRINK, KEY_NUMBER(key_at + d, key) * SHRINK,
+                         shrunk);
           }
           weights[slot][i % 4] = grown_back(shrunk);
         }

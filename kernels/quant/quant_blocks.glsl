@@ -2,7 +2,7 @@
 // block. Blocks begin at even bytes and are read in 16-bit words.
 //
 //# TUFF_FORMAT : 0|16..20|24..26 : TUFF_QUANT_*; 0: none, integers
-#include "kernels/common/types.glsl"
+#include "kernels/quant/quant_words.glsl"
 
 struct Numbers {
   vec4 part[2];
@@ -45,7 +45,14 @@ Numbers decode(TUFF_INDEX block, uint j) {
   const float scale = half_at(TUFF_FORMAT == 26 ? block + 104 : block);
 #if TUFF_FORMAT == 20
   const uvec2 words = uvec2(pair_at(block + 1 + 4 * j), pair_at(block + 3 + 4 * j));
-  [[unroll]] for (uint p = 0; p < 2; ++p) numbers.part[p] = vec4(tuff_unpack_7(words[p])) * scale;
+  [[unroll]] for (uint p = 0; p < 2; ++p) numbers.part[p] = four_of_q8(words[p], scale);
+#elif TUFF_FORMAT == 16
+  const TUFF_INDEX low = block + 1 + 4 * (j & 1);
+  const uint shift = 4 * (j / 2);
+  [[unroll]] for (uint p = 0; p < 2; ++p) {
+    precise vec4 product = four_of_q4(pair_at(low + 2 * p), shift, scale);
+    numbers.part[p] = product;
+  }
 #elif TUFF_FORMAT < 20
   const bool minimum = TUFF_FORMAT == 17 || TUFF_FORMAT == 19, fifth = TUFF_FORMAT >= 18;
   const TUFF_INDEX high = block + (minimum ? 2 : 1), low = high + (fifth ? 2 : 0) + 4 * (j & 1);
@@ -53,7 +60,7 @@ Numbers decode(TUFF_INDEX block, uint j) {
   const uvec2 halves = (uvec2(pair_at(low), pair_at(low + 2)) >> shift) & 0x0f0f0f0fu;
   const float least = minimum ? half_at(block + 1) : 0.0;
   const uint bits = fifth ? (pair_at(high) >> (8 * j)) << 4 : 0u;
-  const int middle = minimum ? 0 : fifth ? 16 : 8;
+  const int middle = minimum ? 0 : 16;
   [[unroll]] for (uint p = 0; p < 2; ++p) {
     const uvec4 q = tuff_bytes(halves[p]) | ((uvec4(bits) >> (4 * p + uvec4(0, 1, 2, 3))) & 16u);
     precise vec4 product = vec4(ivec4(q) - middle) * scale;

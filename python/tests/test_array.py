@@ -682,6 +682,49 @@ def test_attention_with_options(ctx, rng):
     assert np.array_equal(same.numpy(), result.numpy())
 
 
+def blocks_of_q8(x):
+    """q8_0 blocks as ggml makes them, and the numbers that they stand for."""
+    groups = x.reshape(-1, 32)
+    scales = (np.abs(groups).max(1) / 127).astype(np.float16)
+    numbers = np.clip(np.rint(groups / scales.astype(F32)[:, None]), -128, 127).astype(np.int8)
+    data = np.concatenate([scales.view(np.uint8).reshape(-1, 2), numbers.view(np.uint8)], axis=1)
+    return data.reshape(-1), (numbers * scales.astype(F32)[:, None]).reshape(x.shape)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_attention_with_quantised_keys_and_values(ctx, rng, dtype):
+    # 4 heads on 2, a cache of 12 rows of which 9 are there.
+    q = rng.standard_normal((2, 4, 1, 32)).astype(dtype)
+    k, v = (rng.standard_normal((2, 2, 12, 32)).astype(F32) for _ in range(2))
+    (k_data, k_numbers), (v_data, v_numbers) = blocks_of_q8(k), blocks_of_q8(v)
+    keys, values = (tuff.Quantized("q8_0", k.shape, data, context=ctx) for data in (k_data, v_data))
+    result = tuff.attention(ctx.array(q), keys, values, keys=9)
+    wanted, _ = attention_in_doubles(q.astype(F32), k_numbers[:, :, :9], v_numbers[:, :, :9])
+    tolerance = 1e-5 if dtype is np.float32 else 2.0**-10  # f16 rounds numbers below 2
+    np.testing.assert_allclose(result.numpy(), wanted, rtol=0, atol=tolerance)
+    assert result.dtype == dtype
+    same = tuff.attention(ctx.array(q), ctx.array(k_numbers.astype(dtype)), values, keys=9).numpy()
+    np.testing.assert_allclose(same, wanted, rtol=0, atol=1e-5 if dtype is np.float32 else 2.0**-8)
+
+
+def test_attention_with_keys_of_8_bits(ctx, rng):
+    q = rng.standard_normal((2, 4, 3, 8)).astype(F32)
+    k, v = (rng.standard_normal((2, 2, 5, 8)).astype(F32) for _ in range(2))
+    small = [tuff.cast(ctx.array(x), name) for x, name in ((k, "float8_e4m3fn"), (v, "float8_e5m2"))]
+    k_scales, v_scales = rng.uniform(0.5, 2, (2, 2, 5)).astype(F32), rng.uniform(0.5, 2, (2, 1)).astype(F32)
+    result = tuff.attention(ctx.array(q), *small, k_scales=ctx.array(k_scales), v_scales=ctx.array(v_scales))
+    k, v = (tuff.cast(x, np.float32).numpy() for x in small)
+    wanted, _ = attention_in_doubles(q, k * k_scales[..., None], v * v_scales[..., None])
+    np.testing.assert_allclose(result.numpy(), wanted, rtol=0, atol=1e-5)
+    with pytest.raises(ValueError, match="k_scales"):
+        tuff.attention(ctx.array(q), ctx.array(k), small[1], k_scales=ctx.array(k_scales))
+    with pytest.raises(ValueError, match="v_scales"):
+        tuff.attention(ctx.array(q), *small, v_scales=ctx.array(v_scales[:, :, None].repeat(3, 2)))
+    with pytest.raises(ValueError, match="q4_K"):
+        wrong = tuff.Quantized("q4_K", (2, 2, 5, 256), np.zeros(20 * 144, np.uint8), context=ctx)
+        tuff.attention(ctx.array(rng.standard_normal((2, 4, 3, 256)).astype(F32)), wrong, wrong)
+
+
 def test_attention_layouts_and_lengths(ctx, rng):
     q, k, v = (rng.standard_normal((3, 7, 2, 8)).astype(F32) for _ in range(3))
     first = [np.ascontiguousarray(np.swapaxes(x, 1, 2)) for x in (q, k, v)]

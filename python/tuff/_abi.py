@@ -849,6 +849,14 @@ class AttentionDesc(Structure):
         ("q_lengths", c_uint64),
         ("kv_lengths", c_uint64),
         ("lse", c_uint64),
+        ("k_format", c_int32),
+        ("v_format", c_int32),
+        ("k_type", c_int32),
+        ("v_type", c_int32),
+        ("k_scales", c_uint64),
+        ("v_scales", c_uint64),
+        ("k_scale_strides", c_uint64 * 3),
+        ("v_scale_strides", c_uint64 * 3),
     ]
 
 

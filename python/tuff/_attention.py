@@ -11,6 +11,8 @@ from . import raw
 from ._checked import choice, is_whole, real, whole
 from ._error import check
 from ._operands import dtype_of, require_array, result_of, same_context, same_kind
+from ._quantisation import Quantized
+from ._storage import Storage
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -33,8 +35,8 @@ _LAYOUTS = ("bhsd", "bshd")
 @differentiable
 def attention(
     q: Array,
-    k: Array,
-    v: Array,
+    k: Union[Array, Quantized],
+    v: Union[Array, Quantized],
     *,
     scale: Optional[float] = None,
     causal: Union[bool, str] = False,
@@ -47,9 +49,13 @@ def attention(
     q_lengths: Optional[Array] = None,
     kv_lengths: Optional[Array] = None,
     return_lse: bool = False,
+    k_scales: Optional[Array] = None,
+    v_scales: Optional[Array] = None,
     out: Optional[Array] = None,
 ) -> Union[Array, Tuple[Array, Array]]:
     """softmax(scale * q @ k.mT + mask) @ v in one pass, in float32 or float16 with float32 sums.
+
+    k and v may be quantised: each a Quantized of format "q8_0" or "q4_0", or an array of float8_e4m3fn or float8_e5m2.
 
     The shapes are q (batch, heads, seq_q, head_dim), k (batch, kv_heads, seq_kv, head_dim) and v (batch, kv_heads,
     seq_kv, head_dim_v). The result has q's shape with v's last axis. heads is a multiple of kv_heads; adjacent heads of
@@ -68,6 +74,9 @@ def attention(
                may be 1 or, if leading, omitted to share one value; the last axis is always whole
     q_lengths, kv_lengths
                the lengths of each batch element's sequences: (batch,), int32
+    k_scales, v_scales
+               factors of keys and values of float8_e4m3fn or float8_e5m2: float32, (batch, kv_heads, seq_kv), where an axis
+               may be 1 or, if leading, omitted to share one value
     return_lse
                returns (result, lse), where lse is log(sum(exp(score))): (batch, heads, seq_q), float32
     """
@@ -78,6 +87,7 @@ def attention(
     result = result_of(out, q, q.shape[:-1] + (head_dim_v,))
     desc.o = result.buffer.handle
     desc.o_strides[:] = _strides(layout, heads, seq_q, head_dim_v)
+    _set_stored(desc, q, k, v, k_scales, v_scales, layout)
     lse = None
     if return_lse:
         lse = q.context.empty((batch, heads, seq_q)[4 - q.ndim :], np.float32)
@@ -112,8 +122,8 @@ def attention_gradients(
 def _described(
     kind: Type[Description],
     q: Array,
-    k: Array,
-    v: Array,
+    k: Union[Array, Quantized],
+    v: Union[Array, Quantized],
     *,
     layout: str,
     keys: Optional[int],
@@ -127,9 +137,13 @@ def _described(
     kv_lengths: Optional[Array] = None,
 ) -> Tuple[Description, Tuple[int, int, int, int]]:
     """What both directions have in common: what is read but o and lse; and (batch, heads, seq_q, head_dim_v)."""
-    for value, name in ((q, "q"), (k, "k"), (v, "v")):
-        require_array(value, name)
-    same_kind(q, k, v)
+    require_array(q, "q")
+    for value, name in ((k, "k"), (v, "v")):
+        if kind is raw.AttentionDesc and is_stored(value):
+            same_context(q.context, value.context)
+        else:
+            require_array(value, name)
+            same_kind(q, value)
     if layout not in _LAYOUTS:
         raise ValueError(f"layout is {layout!r}, not one of {list(_LAYOUTS)}")
     which = choice(causal, "causal", _CAUSAL)
@@ -152,8 +166,8 @@ def _described(
     desc = kind(
         dtype=dtype_of(q),
         q=q.buffer.handle,
-        k=k.buffer.handle,
-        v=v.buffer.handle,
+        k=_data_of(k).buffer.handle,
+        v=_data_of(v).buffer.handle,
         batch=batch,
         heads=heads,
         kv_heads=kv_heads,
@@ -196,7 +210,7 @@ def _described(
     return desc, (batch, heads, seq_q, head_dim_v)
 
 
-def sizes_of(x: Array, layout: str) -> Tuple[int, int, int, int]:
+def sizes_of(x: Union[Array, Quantized], layout: str) -> Tuple[int, int, int, int]:
     """Returns (batch, heads, seq, dim); omitted axes are 1."""
     if x.ndim == 2:
         return (1, 1) + x.shape
@@ -217,6 +231,45 @@ def _broadcast_strides(x: Array, scores: Sequence[int], name: str) -> Tuple[int,
         raise ValueError(f"{name} has shape {x.shape}, needs to broadcast to {tuple(scores)}, the last axis whole")
     strides = (shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3])
     return tuple(0 if size == 1 else stride for size, stride in zip(shape[:3], strides))
+
+
+def is_stored(x: object) -> bool:
+    """Whether these are keys or values of a type of their own."""
+    return isinstance(x, Quantized) or (isinstance(x, Storage) and dtype_of(x) in (raw.F8_E4M3, raw.F8_E5M2))
+
+
+def _data_of(x: Union[Array, Quantized]) -> Array:
+    return x.data if isinstance(x, Quantized) else x
+
+
+def _set_stored(
+    desc: raw.AttentionDesc, q: Array, k: Union[Array, Quantized], v: Union[Array, Quantized],
+    k_scales: Optional[Array], v_scales: Optional[Array], layout: str
+) -> None:  # fmt: skip
+    """How keys and values are stored, and their scales."""
+    for x, scales, name in ((k, k_scales, "k"), (v, v_scales, "v")):
+        if isinstance(x, Quantized):
+            if x.format not in ("q8_0", "q4_0"):
+                raise ValueError(f"{name} is of format {x.format}, needs q8_0 or q4_0")
+            setattr(desc, f"{name}_format", raw.QUANT_Q8_0 if x.format == "q8_0" else raw.QUANT_Q4_0)
+        elif is_stored(x):
+            setattr(desc, f"{name}_type", dtype_of(x))
+        if scales is None:
+            continue
+        if isinstance(x, Quantized) or not is_stored(x):
+            raise ValueError(f"{name}_scales are given, and {name} is not of 8-bit floats")
+        require_array(scales, f"{name}_scales")
+        same_context(q.context, scales.context)
+        batch, heads, keys, _ = sizes_of(x, layout)
+        shape = (1,) * (3 - scales.ndim) + scales.shape
+        fits = len(shape) == 3 and all(size in (1, wanted) for size, wanted in zip(shape, (batch, heads, keys)))
+        if scales.dtype != np.float32 or not fits:
+            raise ValueError(
+                f"{name}_scales are {scales.shape} of {scales.dtype}, need float32 that broadcasts to {(batch, heads, keys)}"
+            )
+        setattr(desc, f"{name}_scales", scales.buffer.handle)
+        steps = (shape[1] * shape[2], shape[2], 1)
+        getattr(desc, f"{name}_scale_strides")[:] = [0 if size == 1 else step for size, step in zip(shape, steps)]
 
 
 def _set_window(desc: Union[raw.AttentionDesc, raw.AttentionBackwardDesc], window: object) -> None:

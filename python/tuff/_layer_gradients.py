@@ -216,12 +216,15 @@ def _(
 def _attention_rule(
     q: Any, k: Any, v: Any, *, scale: Optional[float] = None, causal: Union[bool, str] = False, layout: str = "bhsd",
     keys: Optional[int] = None, mask: Any = None, bias: Any = None, window: Any = None, softcap: Optional[float] = None,
-    q_lengths: Any = None, kv_lengths: Any = None, return_lse: bool = False, out: object = None
+    q_lengths: Any = None, kv_lengths: Any = None, return_lse: bool = False, k_scales: Any = None, v_scales: Any = None,
+    out: object = None
 ) -> Array:  # fmt: skip
     """By tuff_attention_backward: the weights are computed anew from the sums of each row, which the forward pass keeps."""
     refuse_out(out, "attention")
     if return_lse:
         raise TypeError("attention() with return_lse has no rule for gradients")
+    if k_scales is not None or v_scales is not None or any(_attention.is_stored(x) for x in (k, v)):
+        raise TypeError("attention() with quantised keys or values has no gradients")
     tape = tape_of(q, k, v, bias)
     x, y, z = (value_in(tape, one) for one in (q, k, v))
     others: Dict[str, Any] = dict(keys=keys, window=window, q_lengths=q_lengths, kv_lengths=kv_lengths)

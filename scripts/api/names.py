@@ -5,7 +5,7 @@ error."""
 # qualified by its owner takes precedence. Parameters declared with a group's type need no row.
 VALUES = {
     **dict.fromkeys(
-        "dtype a_type b_type c_type accumulate mask_type bias_type weight_type input_type output_type index_type scale_type quotient_type".split(),
+        "dtype a_type b_type c_type k_type v_type accumulate mask_type bias_type weight_type input_type output_type index_type scale_type quotient_type".split(),
         "tuff_dtype",
     ),
     **dict.fromkeys("ta tb transpose".split(), "tuff_transpose"),
@@ -14,6 +14,8 @@ VALUES = {
     "granularity": "tuff_quant_granularity",
     "side": "tuff_side",
     "from_format": "tuff_sparse_format",
+    "k_format": "tuff_quant_format",
+    "v_format": "tuff_quant_format",
     "place_format": "tuff_sparse_format",
     "to_format": "tuff_sparse_format",
     "causal": "tuff_causal",

@@ -261,7 +261,7 @@ FIELD(tuff_conv_transpose2d_desc, activation, 204);
 FIELD(tuff_conv_transpose2d_desc, reserved, 208);
 FIELD(tuff_conv_transpose2d_desc, bias, 216);
 
-SIZE(tuff_attention_desc, 328);
+SIZE(tuff_attention_desc, 408);
 FIELD(tuff_attention_desc, q, 8);
 FIELD(tuff_attention_desc, o, 32);
 FIELD(tuff_attention_desc, batch, 40);
@@ -1717,3 +1717,12 @@ VALUE(TUFF_DST_1, 5);
 VALUE(TUFF_DST_2, 6);
 VALUE(TUFF_DST_3, 7);
 VALUE(TUFF_DST_4, 8);
+
+FIELD(tuff_attention_desc, k_format, 328);
+FIELD(tuff_attention_desc, v_format, 332);
+FIELD(tuff_attention_desc, k_type, 336);
+FIELD(tuff_attention_desc, v_type, 340);
+FIELD(tuff_attention_desc, k_scales, 344);
+FIELD(tuff_attention_desc, v_scales, 352);
+FIELD(tuff_attention_desc, k_scale_strides, 360);
+FIELD(tuff_attention_desc, v_scale_strides, 384);

@@ -52,6 +52,44 @@ double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uin
   return softcap;
 }
 
+// How keys or values are stored: as dtype (0), as 8-bit floats, or in blocks.
+int32_t draw_stored(Draw& draw) {
+  return draw.of<int32_t>({0, TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0});
+}
+bool in_blocks(int32_t stored) { return stored >= TUFF_QUANT_Q4_0; }
+
+// Keys ("k") or values. Words of blocks are small integers, so that scales and numbers are below 8.
+void draw_stored_rows(Draft& d, const char* const (&names)[5], int32_t stored, int32_t dtype, uint64_t elements,
+                      uint64_t batch, uint64_t kv_heads, uint64_t seq_kv, double most) {
+  const auto [name, type, format, scales, strides] = names;
+  Draw& draw = d.shape;
+  if (stored == 0) {
+    d.input(name, dtype, elements, Fill::integers, most);
+    return;
+  }
+  d.set(in_blocks(stored) ? format : type, stored);
+  if (in_blocks(stored)) {
+    d.input(name, TUFF_U16, elements / 32 * (stored == TUFF_QUANT_Q4_0 ? 9 : 17), Fill::positive, most);
+    return;
+  }
+  d.input(name, stored, elements, Fill::integers, most);
+  if (draw.one_in(2)) return;
+  const uint64_t by[3] = {draw.one_in(2) ? 0 : kv_heads * seq_kv, draw.one_in(2) ? 0 : seq_kv,
+                          draw.one_in(2) ? 0 : uint64_t{1}};
+  const Axis axes[] = {{batch, by[0]}, {kv_heads, by[1]}, {seq_kv, by[2]}};
+  d.list(strides, by);
+  d.input(scales, TUFF_F32, footprint(axes), Fill::powers);
+}
+
+// The largest magnitude of keys or values, scaled.
+double largest_of(const Draft& d, std::string_view name, std::string_view scales) {
+  double most = d.of(name).seen.most;
+  for (const Operand& operand : d.operands) {
+    if (operand.name == scales) most *= operand.seen.most;
+  }
+  return most;
+}
+
 void draw_attention(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_float(draw);
@@ -60,21 +98,31 @@ void draw_attention(Draft& d) {
   const uint64_t kv_heads = d.extent(draw.between(1, 2), 1, 2);
   const uint64_t heads = shared * kv_heads, seq_q = d.extent(draw.between(1, 9), 1);
   const uint64_t seq_kv = d.extent(draw.between(1, draw.one_in(4) ? 40 : 9), 1);
-  const uint64_t size = std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim);
-  const uint64_t values = desc && draw.one_in(3) ? std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim) : size;
+  const bool quantised = desc && batch != 0 && draw.one_in(3);
+  const int32_t k_stored = quantised ? draw_stored(draw) : 0, v_stored = quantised ? draw_stored(draw) : 0;
+  const auto whole = [](int32_t stored, uint64_t length) {
+    return in_blocks(stored) ? (length + 31) / 32 * 32 : length;
+  };
+  const uint64_t size = whole(k_stored, std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim));
+  const uint64_t values =
+      whole(v_stored, desc && draw.one_in(3) ? std::min(d.extent(draw.between(1, 20), 1), kMaxHeadDim) : size);
   const double scale = desc && draw.one_in(4) ? 0 : draw.of({1.0, 0.5, 0.25});
   d.set("dtype", dtype), d.set("batch", batch), d.set("heads", heads), d.set("seq_q", seq_q), d.set("seq_kv", seq_kv);
   d.set("head_dim", size), d.real("scale", scale);
   d.set("causal", static_cast<int32_t>(draw.below(3)));
   if (desc && shared != 1) d.set("kv_heads", kv_heads);
   if (values != size) d.set("head_dim_v", values);
-  const bool spread = desc && batch != 0 && draw.one_in(3);
+  // Gaps would leave rows that do not begin with a block.
+  const bool spread = desc && batch != 0 && !in_blocks(k_stored) && !in_blocks(v_stored) && draw.one_in(3);
   const auto q = draw_tensor(d, "q_strides", spread, batch, heads, seq_q, size);
   const auto k = draw_tensor(d, "k_strides", spread, batch, kv_heads, seq_kv, size);
   const auto v = draw_tensor(d, "v_strides", spread, batch, kv_heads, seq_kv, values);
   const auto o = draw_tensor(d, "o_strides", spread, batch, heads, seq_q, values);
-  d.input("q", dtype, footprint(q), Fill::integers, 2), d.input("k", dtype, footprint(k), Fill::integers, 2);
-  d.input("v", dtype, footprint(v), Fill::integers, 4);
+  d.input("q", dtype, footprint(q), Fill::integers, 2);
+  draw_stored_rows(d, {"k", "k_type", "k_format", "k_scales", "k_scale_strides"}, k_stored, dtype, footprint(k), batch,
+                   kv_heads, seq_kv, 2);
+  draw_stored_rows(d, {"v", "v_type", "v_format", "v_scales", "v_scale_strides"}, v_stored, dtype, footprint(v), batch,
+                   kv_heads, seq_kv, 4);
   d.output("o", dtype, footprint(o)).axes = o;
   double softcap = 0;
   if (desc && batch != 0) {
@@ -86,7 +134,7 @@ void draw_attention(Draft& d) {
   const auto error = [&d, size, seq_kv, softcap, scale] {
     const double by = scale == 0 ? 1 / std::sqrt(static_cast<double>(size)) : scale;
     const double terms = static_cast<double>(size), keys = static_cast<double>(seq_kv);
-    const double largest = by * terms * d.of("q").seen.most * d.of("k").seen.most;
+    const double largest = by * terms * d.of("q").seen.most * largest_of(d, "k", "k_scales");
     double score = gamma(terms + 4) * largest + 10 * kU * (softcap + 1);
     double bias = 0;
     for (const Operand& operand : d.operands) {
@@ -104,7 +152,7 @@ void draw_attention(Draft& d) {
       if (log) return error() + 8 * kU * (8 + std::fabs(y));
       // With cooperative matrices, weights are rounded to the type of v (half a unit of 1).
       const double weights = type == TUFF_F32 ? 0 : spacing(type, 1) / 2;
-      return (2 * error() + weights) * d.of("v").seen.most + rounded(type, 8, y);
+      return (2 * error() + weights) * largest_of(d, "v", "v_scales") + rounded(type, 8, y);
     };
   }
   d.suits = [&d] {

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.special
 
 import libraries
+import quantisation
 from case import TYPES, Case, Draw, Handle, dense, operand, oracle
 from elements import FLT_MIN, U32, Near, gamma
 
@@ -61,6 +62,33 @@ def _repeated(values, strides):
     return values
 
 
+def _quantised(draw: Draw, stored: str, name: str, values, strides: list[int], scaled: bool):
+    """Keys or values that are quantised: operands, fields of the descriptor, and the numbers that they stand for."""
+    batch, heads, rows, width = values.shape
+    if stored in quantisation.BLOCKS:
+        number, numbers, size = quantisation.BLOCKS[stored]
+        index = np.zeros(values.shape, np.int64) + np.arange(width)
+        for axis, step in enumerate(strides):
+            index += (np.arange(values.shape[axis]) * step).reshape([-1 if a == axis else 1 for a in range(4)])
+        data = draw.bits(TYPES["u8"], (int(index.max()) // 32 + 1) * size if index.size else 0).reshape(-1, size)
+        data[:, 1] = data[:, 1] & 0x83 | 0x1C  # scales from 2^-8 on, below 2^-7
+        operands = {name: operand(draw, TYPES["u16"], data.reshape(-1).view(np.uint16).copy(), raw=True)}
+        return operands, {f"{name}_format": number}, quantisation._decoded(stored, data).astype(np.float64)[index]
+    t = TYPES[stored]
+    operands, fields = {name: operand(draw, t, values, [*strides, 1])}, {f"{name}_type": t.code}
+    numbers = operands[name].values
+    if scaled:
+        own = [draw.flip(0.5) for _ in range(3)]
+        shape = [size if is_own else 1 for size, is_own in zip(values.shape, own)]
+        scales = draw.values(shape) + 1.5
+        steps = [step if is_own else 0 for step, is_own in zip(dense(shape), own)]
+        operands[f"{name}_scales"] = operand(draw, TYPES["f32"], scales)
+        fields |= {f"{name}_scales": Handle(f"{name}_scales"), f"{name}_scale_strides": steps}
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = (numbers * operands[f"{name}_scales"].values[..., None]).astype(np.float32).astype(np.float64)
+    return operands, fields, numbers
+
+
 @oracle("attention", ["tuff_attention", "tuff_attention_ex"], forms=("heads first", "rows first", "cache"))
 def attention(draw: Draw, kind: str, form: str) -> Case:
     t = TYPES[kind]
@@ -79,6 +107,14 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     wide_scores = draw.maybe(0.25)
     poisoned = not plain and draw.maybe(0.3)
     special = draw.option(["", "", "", "q", "k", "v"])  # which operand has non-finite values
+    stored = {name: "" if plain or draw.maybe(0.5) else draw.option(["f8_e4m3", "f8_e5m2", "q8_0", "q4_0"]) for name in "kv"}
+    scaled = draw.maybe(0.5)
+    if stored["k"] in quantisation.BLOCKS:
+        head_dim, head_dim_v = -(-head_dim // 32) * 32, head_dim_v or head_dim
+    if stored["v"] in quantisation.BLOCKS:
+        head_dim_v = -(-(head_dim_v or head_dim) // 32) * 32
+    if stored[special if special in ("k", "v") else "k"]:
+        special = "" if special in ("k", "v") else special
 
     batch, kv_heads = draw.size(3, 0.02), draw.size(3)
     heads, dv = kv_heads * sharing, head_dim_v or head_dim
@@ -95,7 +131,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     def strides(n_heads: int, n_rows: int, width: int) -> list[int]:
         return _strides(draw, form, batch, n_heads, n_rows, width)
 
-    operands, stride = {}, {}
+    operands, stride, quantised, numbers = {}, {}, {}, {}
     spread = 3.0 if wide_scores and special != "v" else 1.0
     for name, n_heads, n_rows, width in (("q", heads, rows, head_dim), ("k", kv_heads, keys, head_dim),
                                          ("v", kv_heads, keys, dv), ("o", heads, rows, dv)):  # fmt: skip
@@ -106,6 +142,13 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         values = draw.values(shape) * (spread if name != "v" else 1.0)
         if name == special:
             values = draw.sprinkled(values, [np.nan, np.inf, -np.inf], 2)
+        if name != "q" and stored[name]:
+            if stored[name] in quantisation.BLOCKS:  # gaps are whole blocks
+                stride[name] = _strides(draw, "rows first" if form == "rows first" else "", batch, n_heads, n_rows, width)
+            more, fields, numbers[name] = _quantised(draw, stored[name], name, values, stride[name], scaled)
+            operands |= more
+            quantised |= fields
+            continue
         operands[name] = operand(draw, t, values, [*stride[name], 1])
 
     # The keys that each row may see.
@@ -141,11 +184,13 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
         # Keys and values that no row sees may have any value.
         unseen = ~seen.reshape(batch, kv_heads, sharing, rows, keys).any(axis=(2, 3))
         for name in "kv":
+            if stored[name]:
+                continue
             places = operands[name].index[unseen]
             operands[name].raw[places] = draw.bits(t, 1)[0] if t.name == "bf16" else np.nan
             if t.name == "bf16":
                 operands[name].raw[places] = 0x7FC1
-    q, k, v = (operands[name].values for name in "qkv")
+    q, k, v = (numbers[name] if name in numbers else operands[name].values for name in "qkv")
     k, v = np.repeat(k, sharing, axis=1), np.repeat(v, sharing, axis=1)
     any_seen = seen.any(axis=3)
 
@@ -251,7 +296,7 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     desc = {"dtype": t.code, **dict(zip("qkvo", names)), "batch": batch, "heads": heads, "seq_q": rows,
             "seq_kv": keys, "head_dim": head_dim, "scale": scale, "causal": causal, "head_dim_v": head_dim_v,
             "kv_heads": 0 if sharing == 1 and draw.flip(0.5) else kv_heads, "softcap": softcap,
-            "window_left": left, "window_right": right}  # fmt: skip
+            "window_left": left, "window_right": right, **quantised}  # fmt: skip
     if form != "heads first":
         desc |= {f"{name}_strides": s for name, s in stride.items()}
     if has_bias:

@@ -424,16 +424,56 @@ void draw_attention_options(Call& call, tuff::AttentionArgs& args, bool plain) {
   if (n.coin(6)) args.kv_lengths = call.input("kv_lengths", args.batch, 4);
 }
 
+// How keys and values are stored. Rows in blocks of 32 consist of whole ones.
+void draw_attention_stored(Call& call, tuff::AttentionArgs& args) {
+  Numbers& n = call.numbers;
+  if (!n.coin(3)) return;
+  const auto stored = [&] {
+    return n.one_of<int32_t>({TUFF_F8_E4M3, TUFF_F8_E5M2, TUFF_QUANT_Q4_0, TUFF_QUANT_Q8_0, TUFF_QUANT_Q8_0});
+  };
+  args.k_stored.as = n.coin(8) ? 0 : stored();
+  args.v_stored.as = n.coin() ? args.k_stored.as : n.coin(8) ? 0 : stored();
+  if (args.k_stored.as >= TUFF_QUANT_Q4_0) args.head_dim = 32 * (1 + n.below(9));
+  if (args.v_stored.as >= TUFF_QUANT_Q4_0) args.head_dim_v = 32 * (1 + n.below(9));
+  call.tell("k_stored", args.k_stored.as), call.tell("v_stored", args.v_stored.as);
+  call.tell("head_dim", args.head_dim), call.tell("head_dim_v", args.head_dim_v);
+}
+
+// Keys or values.
+const tuff::Buffer* draw_attention_keys(Call& call, const tuff::AttentionArgs& args, const char* name, int32_t stored,
+                                        tuff::AttentionStrides& s, const AttentionRows& of) {
+  if (stored == 0) return attention_input(call, args, name, s, of);
+  const bool blocks = stored >= TUFF_QUANT_Q4_0;
+  for (uint64_t* stride : {&s.batch, &s.head, &s.row}) {
+    if (blocks) *stride = times(plus(*stride, 31) / 32, 32);
+  }
+  call.tell(fmt::format("{}_strides", name).c_str(), std::array{s.batch, s.head, s.row});
+  const uint64_t numbers = span_of(args.batch, s, of);
+  if (!blocks) return call.input(name, numbers, 1);
+  return call.input(name, times(plus(numbers, 31) / 32, stored == TUFF_QUANT_Q4_0 ? 9 : 17), 2);
+}
+const tuff::Buffer* draw_attention_scales(Call& call, const tuff::AttentionArgs& args, const char* name, int32_t stored,
+                                          tuff::AttentionStrides& s) {
+  if (stored == 0 || stored >= TUFF_QUANT_Q4_0 || call.numbers.coin()) return nullptr;
+  const AttentionRows of{args.kv_heads, args.seq_kv, 1};
+  s = draw_attention_strides(call, false, of, true);
+  call.tell(fmt::format("{}_strides", name).c_str(), std::array{s.batch, s.head, s.row});
+  return call.input(name, span_of(args.batch, s, of), 4);
+}
+
 void draw_attention(Call& call) {
   tuff::AttentionArgs& args = call.keep(tuff::AttentionArgs{});
   const bool plain = draw_attention_sizes(call, args);
+  draw_attention_stored(call, args);
   const AttentionRows q{args.heads, args.seq_q, args.head_dim}, k{args.kv_heads, args.seq_kv, args.head_dim},
       v{args.kv_heads, args.seq_kv, args.head_dim_v}, o{args.heads, args.seq_q, args.head_dim_v};
   args.q_strides = draw_attention_strides(call, plain, q), args.k_strides = draw_attention_strides(call, plain, k);
   args.v_strides = draw_attention_strides(call, plain, v), args.o_strides = draw_attention_strides(call, plain, o);
   args.q = attention_input(call, args, "q", args.q_strides, q);
-  args.k = attention_input(call, args, "k", args.k_strides, k);
-  args.v = attention_input(call, args, "v", args.v_strides, v);
+  args.k = draw_attention_keys(call, args, "k", args.k_stored.as, args.k_strides, k);
+  args.v = draw_attention_keys(call, args, "v", args.v_stored.as, args.v_strides, v);
+  args.k_stored.scales = draw_attention_scales(call, args, "k_scales", args.k_stored.as, args.k_stored.scale_strides);
+  args.v_stored.scales = draw_attention_scales(call, args, "v_scales", args.v_stored.as, args.v_stored.scale_strides);
   args.o = attention_output(call, args, "o", args.o_strides, o);
   draw_attention_options(call, args, plain);
   if (call.numbers.coin(3)) args.lse = call.output("lse", product(std::array{args.batch, args.heads, args.seq_q}), 4);

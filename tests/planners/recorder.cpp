@@ -165,6 +165,12 @@ uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint6
     const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
     return static_cast<uint64_t>(std::min<int64_t>(4 * bytes, 16));
   }
+  // Quantised keys and values: words of blocks, and four or eight 8-bit floats.
+  if (name.starts_with("attention") && (operand == 1 || operand == 2)) {
+    const int64_t stored = define_of(kernel, operand == 1 ? "KEY_FORMAT" : "VALUE_FORMAT");
+    if (stored >= TUFF_QUANT_Q4_0) return 2;
+    if (stored != 0) return name == "attention_split" ? 8 : define_of(kernel, "VEC") != 0 ? 4 : 1;
+  }
   uint64_t result = element;
   for (const BlockKernel& row : kBlockKernels) {
     if (row.name == name && operand >= row.first && operand <= row.last && define_of(kernel, row.define) != 0) {

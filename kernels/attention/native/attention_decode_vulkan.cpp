@@ -29,9 +29,10 @@ bool computes(const Call& call) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
   const bool rows = args.seq_q == 1 || (in_range(args.q_strides) && in_range(args.o_strides));
-  return (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.heads / args.kv_heads <= Decode::kWarpRows &&
-         whole(args.head_dim) && whole(args.head_dim_v) && call.in_pieces_of(8) && has_usual_scale(args) &&
-         (!call.scaled || args.scale <= kMaxScoreScale) && in_range(args.k_strides) && in_range(args.v_strides) && rows;
+  return !args.quantised() && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) &&
+         args.heads / args.kv_heads <= Decode::kWarpRows && whole(args.head_dim) && whole(args.head_dim_v) &&
+         call.in_pieces_of(8) && has_usual_scale(args) && (!call.scaled || args.scale <= kMaxScoreScale) &&
+         in_range(args.k_strides) && in_range(args.v_strides) && rows;
 }
 
 // The parts of the keys, for which the multiprocessors are busy for the shortest time.

@@ -21,7 +21,7 @@ bool computes(const DeviceTraits& traits, const Call& call) {
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
-  if (call.scaled && args.scale > kMaxScoreScale) return false;
+  if (args.quantised() || (call.scaled && args.scale > kMaxScoreScale)) return false;
   return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && call.in_pieces_of(Wgmma::kPiece) &&
          args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && has_usual_scale(args) &&
          in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) && in_range(args.o_strides);
