@@ -9,7 +9,7 @@
 namespace tuff {
 namespace fields {
 
-inline constexpr size_t kMost = 32;
+inline constexpr size_t kMost = 48;
 
 // Initialises any member.
 struct Anything {
@@ -64,12 +64,28 @@ constexpr size_t count() {
 #define TUFF_FIELDS_30 TUFF_FIELDS_29, f30
 #define TUFF_FIELDS_31 TUFF_FIELDS_30, f31
 #define TUFF_FIELDS_32 TUFF_FIELDS_31, f32
+#define TUFF_FIELDS_33 TUFF_FIELDS_32, f33
+#define TUFF_FIELDS_34 TUFF_FIELDS_33, f34
+#define TUFF_FIELDS_35 TUFF_FIELDS_34, f35
+#define TUFF_FIELDS_36 TUFF_FIELDS_35, f36
+#define TUFF_FIELDS_37 TUFF_FIELDS_36, f37
+#define TUFF_FIELDS_38 TUFF_FIELDS_37, f38
+#define TUFF_FIELDS_39 TUFF_FIELDS_38, f39
+#define TUFF_FIELDS_40 TUFF_FIELDS_39, f40
+#define TUFF_FIELDS_41 TUFF_FIELDS_40, f41
+#define TUFF_FIELDS_42 TUFF_FIELDS_41, f42
+#define TUFF_FIELDS_43 TUFF_FIELDS_42, f43
+#define TUFF_FIELDS_44 TUFF_FIELDS_43, f44
+#define TUFF_FIELDS_45 TUFF_FIELDS_44, f45
+#define TUFF_FIELDS_46 TUFF_FIELDS_45, f46
+#define TUFF_FIELDS_47 TUFF_FIELDS_46, f47
+#define TUFF_FIELDS_48 TUFF_FIELDS_47, f48
 
 // Calls use(member, member, …) with all members of the object.
 template <typename T, typename Use>
 constexpr decltype(auto) use(T& object, const Use& use) {
   constexpr size_t n = count<std::remove_cv_t<T>>();
-  static_assert(n >= 1 && n <= kMost, "an aggregate of 1 to 32 members");
+  static_assert(n >= 1 && n <= kMost, "an aggregate of 1 to 48 members");
 #define TUFF_FIELDS_CASE(N)           \
   if constexpr (n == N) {             \
     auto& [TUFF_FIELDS_##N] = object; \
@@ -107,6 +123,22 @@ constexpr decltype(auto) use(T& object, const Use& use) {
   TUFF_FIELDS_CASE(30)
   TUFF_FIELDS_CASE(31)
   TUFF_FIELDS_CASE(32)
+  TUFF_FIELDS_CASE(33)
+  TUFF_FIELDS_CASE(34)
+  TUFF_FIELDS_CASE(35)
+  TUFF_FIELDS_CASE(36)
+  TUFF_FIELDS_CASE(37)
+  TUFF_FIELDS_CASE(38)
+  TUFF_FIELDS_CASE(39)
+  TUFF_FIELDS_CASE(40)
+  TUFF_FIELDS_CASE(41)
+  TUFF_FIELDS_CASE(42)
+  TUFF_FIELDS_CASE(43)
+  TUFF_FIELDS_CASE(44)
+  TUFF_FIELDS_CASE(45)
+  TUFF_FIELDS_CASE(46)
+  TUFF_FIELDS_CASE(47)
+  TUFF_FIELDS_CASE(48)
 #undef TUFF_FIELDS_CASE
 }
 
@@ -142,6 +174,22 @@ constexpr decltype(auto) use(T& object, const Use& use) {
 #undef TUFF_FIELDS_30
 #undef TUFF_FIELDS_31
 #undef TUFF_FIELDS_32
+#undef TUFF_FIELDS_33
+#undef TUFF_FIELDS_34
+#undef TUFF_FIELDS_35
+#undef TUFF_FIELDS_36
+#undef TUFF_FIELDS_37
+#undef TUFF_FIELDS_38
+#undef TUFF_FIELDS_39
+#undef TUFF_FIELDS_40
+#undef TUFF_FIELDS_41
+#undef TUFF_FIELDS_42
+#undef TUFF_FIELDS_43
+#undef TUFF_FIELDS_44
+#undef TUFF_FIELDS_45
+#undef TUFF_FIELDS_46
+#undef TUFF_FIELDS_47
+#undef TUFF_FIELDS_48
 
 template <typename... T>
 struct List {};

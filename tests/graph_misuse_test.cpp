@@ -344,6 +344,48 @@ TEST_P(GraphBind, AfterACallThatFailed) {
   expect_all(own, y, kCount, 14);
 }
 
+// Operands may meet if the call writes neither, and only then.
+TEST_P(GraphBind, OperandsThatMeet) {
+  const OwnBuffer a = buffer_of(context(), 2 * kCount, 1), b = buffer_of(context(), 2 * kCount, 2);
+  const OwnBuffer y = buffer_of(context(), 2 * kCount, 0), wide = buffer_of(context(), 3 * kCount, 5);
+  const OwnGraph graph = capture(stream_, [&] { add(stream_, a, b, y, 2 * kCount); });
+  ASSERT_OK(tuff_graph_bind(graph, a, b));
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, y, 2 * kCount, 4);
+  ASSERT_OK(tuff_graph_bind(graph, a, view_of(wide, 0, 2 * kBytes)));
+  ASSERT_OK(tuff_graph_bind(graph, b, view_of(wide, kBytes, 2 * kBytes)));  // they overlap in part
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, y, 2 * kCount, 10);
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{16}, kBytes}) {
+    const OwnBuffer part = view_of(wide, offset, 2 * kBytes);
+    EXPECT_FAILS(tuff_graph_bind(graph, y, part), kArgument, "tuff_graph_bind", "output") << offset;
+  }
+  fill(stream_, wide, 3 * kCount, 7);
+  ASSERT_OK(tuff_graph_launch(stream_, graph));  // as it was before the refusals
+  expect_all(stream_, y, 2 * kCount, 14);
+  expect_all(stream_, wide, 3 * kCount, 7);
+}
+
+// What a call was given and does not use, it was not captured with.
+TEST_P(GraphBind, OperandsThatAreNotUsed) {
+  const OwnBuffer a = buffer_of(context(), 64, 1), c = buffer_of(context(), 64, 3);
+  const OwnBuffer other = buffer_of(context(), 64, 9), large = buffer_of(context(), 2 * kCount, 1);
+  const OwnGraph graph = capture(stream_, [&] {
+    EXPECT_OK(tuff_gemm(stream_, TUFF_F32, TUFF_NO_TRANS, TUFF_NO_TRANS, 8, 8, 0, 1, a, 1, a, 8, 2, c, 8));  // c *= 2
+    add(stream_, large, large, y_, kCount);
+  });
+  EXPECT_FAILS(tuff_graph_bind(graph, a, other), kArgument, "tuff_graph_bind", "captured");
+  ASSERT_OK(tuff_graph_bind(graph, c, other));
+  // Half of the buffer is used, so a view of that half is all of the operand.
+  ASSERT_OK(tuff_graph_bind(graph, view_of(large, 0, kBytes), x_));
+  EXPECT_FAILS(tuff_graph_bind(graph, view_of(large, kBytes, kBytes), x_), kArgument, "tuff_graph_bind", "captured");
+  fill(stream_, large, 2 * kCount, -1);
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, other, 64, 18);
+  expect_all(stream_, c, 64, 3);
+  expect_all(stream_, y_, kCount, 2);
+}
+
 TEST_P(GraphBind, PartsOfWhatIsReplaced) {
   const OwnBuffer whole = buffer_of(context(), 2 * kCount, 1), other = buffer_of(context(), 2 * kCount, 2);
   const OwnBuffer first = view_of(whole, 0, kBytes), last = view_of(whole, kBytes, kBytes);
