@@ -6,11 +6,11 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "runtime/json_text.hpp"
 #include "runtime/profile_view.hpp"
 
 namespace tuff {
@@ -20,10 +20,6 @@ namespace {
 constexpr int kHost = 1, kDevice = 2;
 // Perfetto puts a thread with its process's number above the others, as the main thread. Stream numbers avoid that.
 constexpr size_t kFirstStream = 101;
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 const char* kind_name(DeviceSpan::Kind kind) {
   switch (kind) {
@@ -42,7 +38,7 @@ void name_track(std::string& out, const char* what, int process, size_t thread, 
                    "\n",
                    what, key, process, thread, key, value);
   };
-  metadata("name", quoted(name));
+  metadata("name", json_text(name));
   metadata("sort_index", std::to_string(thread != 0 ? thread : static_cast<size_t>(process)));
 }
 
@@ -50,7 +46,7 @@ void name_track(std::string& out, const char* what, int process, size_t thread, 
 class Trace {
  public:
   explicit Trace(const Profile::View& view) : view_(view) {
-    for (const std::string& text : view.texts) texts_.push_back(quoted(text));
+    for (const std::string& text : view.texts) texts_.push_back(json_text(text));
     // No event may have a negative time, even if the clocks are slightly off.
     zero_ = view.began;
     if (!view.device.empty()) zero_ = std::min(zero_, host_time(view.device.front().begin));
@@ -118,7 +114,7 @@ class Trace {
       if (number != 0) print(R"(,"{}":{})", key, texts_[number]);
     };
     text("operation", span.operation);
-    if (const std::string& shape = view_.shape_of(span); !shape.empty()) print(R"(,"shape":{})", quoted(shape));
+    if (const std::string& shape = view_.shape_of(span); !shape.empty()) print(R"(,"shape":{})", json_text(shape));
     text("kernel", span.kernel);
     text("variant", span.variant);
     text("plan", span.plan);
@@ -162,7 +158,7 @@ class Trace {
   std::string about() const {
     std::string about = fmt::format(R"({{"library":"tuff {}.{}.{}","device":{},"seconds":{:.6f},"dropped spans":{})",
                                     TUFF_VERSION_MAJOR, TUFF_VERSION_MINOR, TUFF_VERSION_PATCH,
-                                    quoted(view_.device_name), view_.seconds(), view_.dropped);
+                                    json_text(view_.device_name), view_.seconds(), view_.dropped);
     if (view_.has_device) {
       about += fmt::format(R"(,"clocks":"{}","clock uncertainty in us":{:.3f})",
                            view_.clock.calibrated ? "calibrated by the driver" : "estimated from a submission",

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "capi/objects.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/vulkan/vulkan_backend.hpp"
 #include "support/profile.hpp"
 #include "support/tensor.hpp"
@@ -56,6 +57,32 @@ TEST(Profile, CountsWhatItHasNoRoomFor) {
   profile.start();
   profile.stop({});
   EXPECT_EQ(read_trace(profile.trace({})).at("otherData").at("dropped spans"), 0);
+}
+
+// As a JSON library's writer quotes them: each part of a character that is not whole is replaced once.
+TEST(Profile, QuotesAsJson) {
+  const std::string replaced = "\xEF\xBF\xBD";
+  const auto within = [](const std::string& text) { return tuff::json_text("<" + text + ">"); };
+  const auto expected = [](const std::string& text) { return "\"<" + text + ">\""; };
+  EXPECT_EQ(tuff::json_text(""), "\"\"");
+  EXPECT_EQ(within("\"\\/\b\f\n\r\t"), expected(R"(\"\\/\b\f\n\r\t)"));
+  EXPECT_EQ(within(std::string("\0\x01\x1F \x7F", 5)), expected("\\u0000\\u0001\\u001f \x7F"));
+  for (const char* whole : {"\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEF\xBF\xBF", "\xF0\x90\x80\x80",
+                            "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(within(whole), expected(whole));
+    const std::string cut(whole, std::string(whole).size() - 1);
+    EXPECT_EQ(within(cut), expected(replaced));
+    EXPECT_EQ(tuff::json_text(cut), '"' + replaced + '"');
+    EXPECT_EQ(within(cut + whole), expected(replaced + whole));
+  }
+  // Longer than necessary, surrogates, beyond U+10FFFF, and bytes that begin nothing.
+  for (const char* wrong : {"\xC0\x80", "\xC1\xBF", "\xF5\x80", "\xFF\xFE", "\x80\xBF"})
+    EXPECT_EQ(within(wrong), expected(replaced + replaced));
+  for (const char* wrong : {"\xE0\x9F\xBF", "\xED\xA0\x80"})
+    EXPECT_EQ(within(wrong), expected(replaced + replaced + replaced));
+  for (const char* wrong : {"\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80"}) {
+    EXPECT_EQ(within(wrong), expected(replaced + replaced + replaced + replaced));
+  }
 }
 
 // Labels may come from callers one day: quotes, control characters, bytes that are not UTF-8.

@@ -1,6 +1,7 @@
 #include "support/harness.hpp"
 
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,6 +69,21 @@ const std::vector<std::string>& backends() {
 
 bool reduced() { return is_set("TUFF_TEST_REDUCED"); }
 bool validating() { return is_set("TUFF_VALIDATION"); }
+
+std::vector<Row> on_backends(const std::vector<Row>& rows) {
+  std::vector<Row> placed;
+  for (const std::string& backend : backends()) {
+    const double most = reduced() ? kReducedWork : backend == "host" ? kHostWork : INFINITY;
+    for (const Row& row : rows) {
+      if (row.work <= most) placed.push_back({backend, row.name, row.work, row.of});
+    }
+  }
+  return placed;
+}
+
+void PrintTo(const Row& row, std::ostream* out) { *out << "(\"" << row.backend << "\", " << row.name << ")"; }
+std::string row_name(const testing::TestParamInfo<Row>& info) { return info.param.backend + "_" + info.param.name; }
+std::string backend_name(const testing::TestParamInfo<std::string>& info) { return info.param; }
 
 tuff_context shared_context(const std::string& backend) {
   auto& contexts = shared_contexts();

@@ -4,13 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tuff/tuff.h"
@@ -125,29 +124,43 @@ class OnBackend : public testing::TestWithParam<std::string> {
   bool vulkan() const { return GetParam() == "vulkan"; }
 };
 
-#define TUFF_ON_BACKENDS(suite)                                                 \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()), \
-                           [](const testing::TestParamInfo<std::string>& row) { return row.param; })
+std::string backend_name(const testing::TestParamInfo<std::string>& info);
+
+#define TUFF_ON_BACKENDS(suite) \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::backends()), tuff_test::backend_name)
+
+// A row of a table on one backend. Rows of all tables have this type, so that GoogleTest's templates are compiled once
+// and not for each type of case.
+struct Row {
+  std::string backend, name;
+  double work;
+  std::shared_ptr<const void> of;  // the case, which shares the table's memory
+};
+void PrintTo(const Row& row, std::ostream* out);
+std::string row_name(const testing::TestParamInfo<Row>& info);
+
+// Each row on each backend that runs so much work.
+std::vector<Row> on_backends(const std::vector<Row>& rows);
+
+class OnRow : public testing::TestWithParam<Row> {
+ protected:
+  tuff_context context() { return shared_context(GetParam().backend); }
+};
 
 // A table of cases that runs on every backend. A Case has name() (letters, digits and _, unique in its table) and
 // work() (operations or bytes, roughly).
 template <typename Case>
-class Table : public testing::TestWithParam<std::tuple<std::string, Case>> {
+class Table : public OnRow {
  protected:
-  tuff_context context() { return shared_context(std::get<0>(this->GetParam())); }
-  const Case& row() const { return std::get<1>(this->GetParam()); }
+  const Case& row() const { return *static_cast<const Case*>(GetParam().of.get()); }
 };
 
 template <typename Case>
-std::vector<std::tuple<std::string, Case>> selected(const std::vector<Case>& cases) {
-  std::vector<std::tuple<std::string, Case>> rows;
-  for (const std::string& backend : backends()) {
-    const double most = reduced() ? kReducedWork : backend == "host" ? kHostWork : INFINITY;
-    for (const Case& row : cases) {
-      if (row.work() <= most) rows.emplace_back(backend, row);
-    }
-  }
-  return rows;
+std::vector<Row> selected(std::vector<Case> cases) {
+  const auto table = std::make_shared<const std::vector<Case>>(std::move(cases));
+  std::vector<Row> rows;
+  for (const Case& row : *table) rows.push_back({"", row.name(), row.work(), {table, &row}});
+  return on_backends(rows);
 }
 
 // Removes cases with large operands: they test addressing and workgroup counts, which the exact tier covers already.
@@ -157,20 +170,8 @@ std::vector<Case> without_large_operands(std::vector<Case> cases) {
   return cases;
 }
 
-template <typename Case>
-std::string row_name(const testing::TestParamInfo<std::tuple<std::string, Case>>& info) {
-  return std::get<0>(info.param) + "_" + std::get<1>(info.param).name();
-}
-
-#define TUFF_TABLE(suite, Case, cases)                                                                                 \
-  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::selected<Case>(cases)), tuff_test::row_name<Case>); \
+#define TUFF_TABLE(suite, Case, cases)                                                                           \
+  INSTANTIATE_TEST_SUITE_P(On, suite, testing::ValuesIn(tuff_test::selected<Case>(cases)), tuff_test::row_name); \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite)
-
-// gtest uses this to print a parameter.
-template <typename Case>
-requires requires(const Case& row) {
-  { row.name() } -> std::same_as<std::string>;
-}
-std::ostream& operator<<(std::ostream& out, const Case& row) { return out << row.name(); }
 
 }  // namespace tuff_test
