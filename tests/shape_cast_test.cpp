@@ -2,6 +2,7 @@
 // power of two.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "support/sample.hpp"

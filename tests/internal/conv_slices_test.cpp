@@ -1,6 +1,7 @@
 // Convolutions whose split-K sums do not fit into scratch memory all at once.
 #include <gtest/gtest.h>
 
+#include <tuple>
 #include <vector>
 
 #include "capi/objects.hpp"
