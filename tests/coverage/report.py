@@ -104,6 +104,7 @@ class Reasons:
                 fnmatch.fnmatch(name, row["file"])
                 and any(word in function for word in row.get("functions", [""]))
                 and any(word in text for word in row.get("texts", [""]))
+                and text.strip() in row.get("only", [text.strip()])
             ):
                 self.used.add(place)
                 return row["why"]

@@ -727,6 +727,17 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   wide.head_dim = wide.head_dim_v = 256;
   wide.keys = 128;  // fits head_dim of up to 128
   EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
+  attention::Decode decoded;
+  decoded.type = TUFF_F16, decoded.head_dim = decoded.head_dim_v = 64, decoded.rows = 8, decoded.bias = TUFF_F32;
+  EXPECT_NO_THROW(check_defines(decoded.request()));
+  EXPECT_THROW(attention::decode_source.write(decoded.request()), Error);  // a bias needs all rows of a warp
+  decoded.rows = 16;
+  EXPECT_NO_THROW(attention::decode_source.write(decoded.request()));
+  decoded.head_dim = decoded.head_dim_v = 256;  // and leaves too few registers for these
+  EXPECT_NO_THROW(check_defines(decoded.request()));
+  EXPECT_THROW(attention::decode_source.write(decoded.request()), Error);
+  decoded.bias = 0;
+  EXPECT_NO_THROW(attention::decode_source.write(decoded.request()));
   attention_backward::Wgmma nothing;
   nothing.type = TUFF_F16, nothing.head_dim = nothing.head_dim_v = 64;
   nothing.keys_side = true;  // neither dk nor dv
