@@ -11,12 +11,24 @@ using tuff::capi::guarded;
 using tuff::capi::Operand;
 using tuff::capi::read_structure;
 
+namespace {
+
+// Blocks of a matrix in BSR, where 0 stands for 1. The extents of those of other formats are not read; an order that
+// there is not is refused all the same.
+tuff::sparse::Blocks blocks_of(bool used, uint32_t rows, uint32_t columns, int32_t order) {
+  if (!used) return {1, 1, order};
+  return {rows != 0 ? rows : 1, columns != 0 ? columns : 1, order};
+}
+
+}  // namespace
+
 extern "C" {
 
 tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc) {
   return guarded("tuff_spmm", [&] {
     const tuff_spmm_desc wanted = read_structure(desc, "desc");
     tuff::require_reserved(wanted.reserved);
+    tuff::require_reserved(wanted.reserved2, "desc->reserved2");
     const auto target = acquire_stream(stream);
     const Operand offsets(target, wanted.offsets, "offsets"), indices(target, wanted.indices, "indices"),
         values(target, wanted.values, "values"), b(target, wanted.b, "b"), c(target, wanted.c, "c");
@@ -40,7 +52,8 @@ tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc) {
                         wanted.stride_values,
                         wanted.stride_b,
                         wanted.stride_c,
-                        wanted.batch_count};
+                        wanted.batch_count,
+                        blocks_of(true, wanted.block_rows, wanted.block_columns, wanted.block_order)};
     // Dense rows.
     if (args.ldb == 0) args.ldb = tuff::sparse::dense_b(args).columns;
     if (args.ldc == 0) args.ldc = tuff::sparse::dense_c(args).columns;
@@ -58,11 +71,15 @@ tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_de
         from_values(target, wanted.from_values, "from_values"), to_rows(target, wanted.to_rows, "to_rows"),
         to_columns(target, wanted.to_columns, "to_columns"), to_values(target, wanted.to_values, "to_values"),
         count(target, wanted.count, "count");
+    const tuff::sparse::Blocks from = blocks_of(wanted.from_format == TUFF_SPARSE_BSR, wanted.from_block_rows,
+                                                wanted.from_block_columns, wanted.from_block_order),
+                               to = blocks_of(wanted.to_format == TUFF_SPARSE_BSR, wanted.to_block_rows,
+                                              wanted.to_block_columns, wanted.to_block_order);
     target->run(tuff::operations::sparse_convert({wanted.dtype, wanted.index_type, wanted.from_format, wanted.to_format,
                                                   wanted.rows, wanted.columns, wanted.nnz, wanted.capacity, from_rows,
                                                   from_columns, from_values, to_rows, to_columns, to_values,
                                                   wanted.from_ld != 0 ? wanted.from_ld : wanted.columns,
-                                                  wanted.to_ld != 0 ? wanted.to_ld : wanted.columns, count}));
+                                                  wanted.to_ld != 0 ? wanted.to_ld : wanted.columns, count, from, to}));
   });
 }
 

@@ -261,11 +261,11 @@ struct Released<tuff_softmax_backward_desc> {
 };
 template <>
 struct Released<tuff_spmm_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {160};  // 0.9.0
+  static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.9.0
 };
 template <>
 struct Released<tuff_sparse_convert_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
+  static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.9.0
 };
 template <>
 struct Released<tuff_sddmm_desc> {

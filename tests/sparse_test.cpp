@@ -549,7 +549,7 @@ TEST_P(SparseOnce, WrongConversions) {
   };
   using Desc = tuff_sparse_convert_desc;
   EXPECT_OK(with([](Desc&) {}));
-  EXPECT_FAILS(with([](Desc& d) { d.from_format = 4; }), kArgument, f, "from_format");
+  EXPECT_FAILS(with([](Desc& d) { d.from_format = 5; }), kArgument, f, "from_format");
   EXPECT_FAILS(with([](Desc& d) { d.to_format = -1; }), kArgument, f, "to_format");
   EXPECT_FAILS(with([](Desc& d) { d.dtype = TUFF_BOOL; }), kUnsupported, f, "dtype");
   EXPECT_FAILS(with([](Desc& d) { d.index_type = TUFF_U64; }), kUnsupported, f, "index_type");

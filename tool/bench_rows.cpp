@@ -582,6 +582,28 @@ Grid grid_of(const tuff::Context& context, uint64_t n) {
   return grid;
 }
 
+// The same grid with four unknowns for each point: blocks of 4 x 4.
+void add_sparse_blocks_row(std::vector<Row>& all, uint64_t n) {
+  const uint64_t points = n * n, entries = 5 * points;
+  const auto prepare = [=](const tuff::Context& context) {
+    const auto grid = std::make_shared<Grid>(grid_of(context, n));
+    const auto values = std::make_shared<tuff::Buffer>(context.alloc<float>(16 * entries)),
+               x = std::make_shared<tuff::Buffer>(context.alloc<float>(4 * points)),
+               y = std::make_shared<tuff::Buffer>(context.alloc<float>(4 * points));
+    return [=, &context] {
+      tuff_spmm_desc desc{};
+      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.rows = desc.columns = 4 * points, desc.nnz = entries;
+      desc.block_rows = desc.block_columns = 4;
+      desc.n = desc.batch_count = 1, desc.alpha = 1, desc.offsets = grid->offsets.handle();
+      desc.indices = grid->indices.handle(), desc.values = values->handle();
+      desc.b = x->handle(), desc.c = y->handle();
+      context.spmm(desc);
+    };
+  };
+  all.push_back({"spmm", "spmm", fmt::format("{} points, 5 blocks of 4 x 4 each", format_count(points)), Unit::bytes,
+                 Limit::copy, static_cast<double>(68 * entries + 36 * points), prepare});
+}
+
 void add_sparse_rows(std::vector<Row>& all, uint64_t n) {
   const uint64_t points = n * n, entries = 5 * points;
   const std::string shape = fmt::format("{} points, 5 entries each", format_count(points));
@@ -827,6 +849,7 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
   }
   add_linalg_rows(all, large ? 4096 : 512);
   add_sparse_rows(all, large ? 4096 : 512);
+  add_sparse_blocks_row(all, large ? 2048 : 256);
   all.push_back(unary_row("relu", tuff::Unary::relu, values));
   all.push_back(unary_row("exp", tuff::Unary::exp, values));
   all.push_back(unary_row("tanh", tuff::Unary::tanh, values));

@@ -61,6 +61,26 @@ void add_sparse_cases(std::vector<Case>& cases) {
                                       context.spmm(desc);
                                     }),
                          bound));
+  // The same by blocks of 4 x 5, from the matrix in CSR.
+  cases.push_back(within(exact_case("spmm", "200x150, in blocks of 4x5, by 150x3", {kAll, kColumns * kN}, kRows * kN,
+                                    [](const tuff::Context& context, const Buffers& in, const auto& out) {
+                                      const Matrix csr = from_dense(context, in[0], TUFF_SPARSE_CSR);
+                                      const Matrix a = matrix_of(context, TUFF_SPARSE_CSR);
+                                      tuff_sparse_convert_desc blocks = conversion(TUFF_SPARSE_CSR, TUFF_SPARSE_BSR);
+                                      blocks.to_block_rows = 4, blocks.to_block_columns = 5;
+                                      blocks.capacity = kAll / 20;
+                                      set_source(blocks, csr), set_result(blocks, a);
+                                      context.sparse_convert(blocks);
+                                      tuff_spmm_desc desc{};
+                                      desc.dtype = TUFF_F32, desc.index_type = TUFF_I32;
+                                      desc.rows = kRows, desc.columns = kColumns, desc.nnz = kAll / 20, desc.n = kN;
+                                      desc.alpha = 1, desc.batch_count = 1, desc.block_rows = 4;
+                                      desc.block_columns = 5, desc.offsets = a.rows.handle();
+                                      desc.indices = a.columns.handle(), desc.values = a.values.handle();
+                                      desc.b = in[1].handle(), desc.c = out.handle();
+                                      context.spmm(desc);
+                                    }),
+                         bound));
   // At the places of a fifth of the elements: sums of kN products of at most 300 * 300.
   cases.push_back(
       within(exact_case("sddmm", "200x3 by 3x150 at a fifth of the places", {kAll, kRows * kN, kColumns * kN}, kAll,

@@ -2732,6 +2732,10 @@ TUFF_API tuff_status tuff_softmax_backward(tuff_stream stream, const tuff_softma
  *   TUFF_SPARSE_CSC    columns is columns + 1 offsets: column j has the entries columns[j] to columns[j + 1] - 1 of rows
  *                      and values. These are the buffers of the transposed matrix in CSR
  *   TUFF_SPARSE_DENSE  values is a dense row-major matrix, with a leading dimension
+ *   TUFF_SPARSE_BSR    CSR of dense blocks, all of block_rows x block_columns elements, which divide the matrix's rows and
+ *                      columns: rows is rows / block_rows + 1 offsets, columns has the column of blocks of each block,
+ *                      and values block_rows * block_columns elements of each, one block after another. What counts
+ *                      entries counts blocks here. Blocks of the same place are summed
  *
  * Indices and offsets are all TUFF_I32 or all TUFF_I64. The contents of buffers are not checked by the call, because they
  * are on the device, and no content reads or writes anything outside the operands: an entry with an index out of range
@@ -2749,8 +2753,13 @@ enum {
   TUFF_SPARSE_COO = 0,
   TUFF_SPARSE_CSR = 1,
   TUFF_SPARSE_CSC = 2,
-  TUFF_SPARSE_DENSE = 3
+  TUFF_SPARSE_DENSE = 3,
+  TUFF_SPARSE_BSR = 4
 };
+
+/* The order of the elements in a block of TUFF_SPARSE_BSR. Since 0.9.0. */
+typedef int32_t tuff_block_order;
+enum { TUFF_BLOCK_ORDER_INVALID = -1, TUFF_BLOCK_ORDER_ROW_MAJOR = 0, TUFF_BLOCK_ORDER_COLUMN_MAJOR = 1 };
 
 /* Options of tuff_spmm(). Since 0.9.0. */
 typedef struct tuff_spmm_desc {
@@ -2773,18 +2782,26 @@ typedef struct tuff_spmm_desc {
   uint64_t stride_b;      /* 0: one B for all */
   uint64_t stride_c;      /* at least one C if batch_count > 1 */
   uint64_t batch_count;
+  uint32_t block_rows, block_columns; /* of TUFF_SPARSE_BSR; 0: 1. Blocks of 1 x 1 are CSR */
+  int32_t block_order;    /* TUFF_BLOCK_ORDER_* */
+  int32_t reserved2;      /* zero */
 } tuff_spmm_desc;
 
-/* Multiplies a sparse matrix in CSR with dense ones: C = alpha * op(A) * B + beta * C, or C = alpha * B * op(A) +
+/* Multiplies a sparse matrix in CSR or BSR with dense ones: C = alpha * op(A) * B + beta * C, or C = alpha * B * op(A) +
  * beta * C. A matrix in CSC is the transpose of the one in CSR with the same buffers.
+ *
+ * With blocks, rows and columns are still those of the matrix's elements. nnz is the number of blocks, offsets has
+ * rows / block_rows + 1 numbers, indices nnz columns of blocks, and values nnz * block_rows * block_columns elements for
+ * each matrix of the batch. An element of B is read once for several rows of a block, and an index once for the block.
  *
  * Work is divided by rows and entries together (Merrill and Garland's merge path), so that a long row, and many empty
  * ones, cost what they have. f16 and bf16 are summed in f32 and rounded once. If beta is 0, C is not read; if alpha is 0,
  * A and B are not read. A^T * B and B * A sort the entries by column in every call, which takes several times as long as
  * the product itself: programs that repeat it convert the matrix once, by tuff_sparse_convert() to TUFF_SPARSE_CSC.
- * Errors: INVALID_ARGUMENT if C overlaps another operand. UNSUPPORTED on a device for 2^32 - 1 or more rows of the
- * product, for an n of 2^31 or more, where entries are sorted for 2^31 or more entries, rows or columns, and for a
- * product that takes more than 2^16 dispatches. */
+ * Errors: INVALID_ARGUMENT if C overlaps another operand, and for blocks that do not divide rows and columns. UNSUPPORTED
+ * on a device for 2^32 - 1 or more rows of the product, for an n of 2^31 or more, where entries are sorted for 2^31 or
+ * more entries, rows or columns, for blocks of more than 1024 rows or columns, and for a product that takes more than
+ * 2^16 dispatches. */
 TUFF_API tuff_status tuff_spmm(tuff_stream stream, const tuff_spmm_desc* desc);
 
 /* Options of tuff_sparse_convert(). Since 0.9.0. */
@@ -2796,12 +2813,15 @@ typedef struct tuff_sparse_convert_desc {
   int32_t to_format;        /* TUFF_SPARSE_* */
   int32_t reserved;         /* zero */
   uint64_t rows, columns;   /* of the matrix */
-  uint64_t nnz;             /* entries of the source; ignored for TUFF_SPARSE_DENSE */
-  uint64_t capacity;        /* entries that the result's buffers hold; ignored for TUFF_SPARSE_DENSE */
+  uint64_t nnz;             /* entries (TUFF_SPARSE_BSR: blocks) of the source; ignored for TUFF_SPARSE_DENSE */
+  uint64_t capacity;        /* entries (TUFF_SPARSE_BSR: blocks) that the result's buffers hold; ignored for _DENSE */
   tuff_buffer from_rows, from_columns, from_values; /* as the format says; TUFF_NULL_HANDLE where it has none */
   tuff_buffer to_rows, to_columns, to_values;
   uint64_t from_ld, to_ld;  /* of dense matrices; 0: columns */
   tuff_buffer count;        /* TUFF_I64, one: the entries of the whole result; TUFF_NULL_HANDLE: not wanted */
+  uint32_t from_block_rows, from_block_columns; /* of TUFF_SPARSE_BSR; 0: 1. Otherwise ignored */
+  uint32_t to_block_rows, to_block_columns;     /* the same */
+  int32_t from_block_order, to_block_order; /* TUFF_BLOCK_ORDER_* */
 } tuff_sparse_convert_desc;
 
 /* Converts a matrix from one format to another, or to the same. The result is sorted: by row and then column, in CSC by
@@ -2812,8 +2832,13 @@ typedef struct tuff_sparse_convert_desc {
  * which the first `capacity` entries are written; nnz of the source, or rows * columns of a dense one, is always enough.
  * If there are fewer, the indices of the remaining entries are -1 and their values 0, so that `capacity` may be passed
  * as the nnz of later calls.
- * Errors: INVALID_ARGUMENT if operands of the result overlap others. UNSUPPORTED on a device for 2^31 or more entries,
- * elements, rows or columns, and for a capacity of 2^31 - 1 or more. */
+ *
+ * To TUFF_SPARSE_BSR there is a block wherever the source has an entry, and the block's other elements are 0; the entries
+ * of each place are summed as above. capacity and count are numbers of blocks. From TUFF_SPARSE_BSR all elements of the
+ * blocks are entries, also zeros: nnz * from_block_rows * from_block_columns is always enough.
+ * Errors: INVALID_ARGUMENT if operands of the result overlap others, and for blocks that do not divide rows and columns.
+ * UNSUPPORTED on a device for 2^31 or more entries, elements (also of blocks), rows or columns, and for a capacity of
+ * 2^31 - 1 or more. */
 TUFF_API tuff_status tuff_sparse_convert(tuff_stream stream, const tuff_sparse_convert_desc* desc);
 
 /* Options of tuff_sddmm(). Since 0.9.0. */

@@ -6,14 +6,16 @@ namespace tuff {
 namespace {
 
 const char* name_of_format(int32_t format) {
-  constexpr const char* kNames[] = {"coo", "csr", "csc", "dense"};
+  constexpr const char* kNames[] = {"coo", "csr", "csc", "dense", "bsr"};
   return kNames[format];
 }
 
 CallText describe(const SpmmArgs& args) {
-  return {fmt::format("{} {}x{}{} {} entries {} {}{}", dtype_name(args.dtype), args.rows, args.columns,
-                      args.transposed() ? " transposed" : "", args.nnz, args.on_right() ? "right n" : "n", args.n,
-                      args.batch_count != 1 ? fmt::format(" batch {}", args.batch_count) : ""),
+  const std::string entries =
+      args.blocks.elements() == 1 ? "entries" : fmt::format("blocks of {}x{}", args.blocks.rows, args.blocks.columns);
+  return {fmt::format("{} {}x{}{} {} {} {} {}{}", dtype_name(args.dtype), args.rows, args.columns,
+                      args.transposed() ? " transposed" : "", args.nnz, entries, args.on_right() ? "right n" : "n",
+                      args.n, args.batch_count != 1 ? fmt::format(" batch {}", args.batch_count) : ""),
           args.dtype};
 }
 CallText describe(const SparseConvertArgs& args) {

@@ -11,6 +11,19 @@ namespace tuff {
 
 class Recorder;
 
+namespace sparse {
+// The dense blocks of a matrix in BSR. Of other formats the extents are 1.
+struct Blocks {
+  uint64_t rows = 1, columns = 1;
+  int32_t order = TUFF_BLOCK_ORDER_ROW_MAJOR;
+
+  uint64_t elements() const { return rows * columns; }  // of one block
+  // Elements of a block from one row, or column, to the next.
+  uint64_t row_stride() const { return order == TUFF_BLOCK_ORDER_ROW_MAJOR ? columns : 1; }
+  uint64_t column_stride() const { return order == TUFF_BLOCK_ORDER_ROW_MAJOR ? 1 : rows; }
+};
+}  // namespace sparse
+
 // C = alpha * op(A) * B + beta * C, or C = alpha * B * op(A) + beta * C on the right.
 struct SpmmArgs {
   int32_t dtype, index_type, transpose, side;
@@ -22,12 +35,16 @@ struct SpmmArgs {
   uint64_t ldb, ldc;
   uint64_t stride_values, stride_b, stride_c;
   uint64_t batch_count;
+  sparse::Blocks blocks = {};
 
   // op(A), which is transposed once more where it is on the right: C^T = op(A)^T * B^T.
   bool on_right() const { return side == TUFF_SIDE_RIGHT; }
   bool transposed() const { return transpose != TUFF_NO_TRANS; }
   uint64_t op_rows() const { return transposed() ? columns : rows; }
   uint64_t op_columns() const { return transposed() ? rows : columns; }
+  // Lines of blocks, which are lines of elements in CSR.
+  uint64_t block_rows() const { return rows / blocks.rows; }
+  uint64_t block_columns() const { return columns / blocks.columns; }
   // The product as one of a matrix on the left: whether its entries must be sorted, its rows, and the extent of the
   // sums.
   bool sorts() const { return transposed() != on_right(); }
@@ -42,6 +59,7 @@ struct SparseConvertArgs {
   const Buffer *to_rows, *to_columns, *to_values;
   uint64_t from_ld, to_ld;
   const Buffer* count;
+  sparse::Blocks from_blocks = {}, to_blocks = {};
 };
 
 // values[e] = alpha * scales[e] * (A op(B))[i, j] + beta * values[e] for entry e at (i, j).

@@ -61,7 +61,16 @@ void check_ld(uint64_t ld, uint64_t columns, const char* name) {
 }
 
 void check_format(int32_t format, const char* name) {
-  require(format >= TUFF_SPARSE_COO && format <= TUFF_SPARSE_DENSE, "{} is {}, needs a TUFF_SPARSE_*", name, format);
+  require(format >= TUFF_SPARSE_COO && format <= TUFF_SPARSE_BSR, "{} is {}, needs a TUFF_SPARSE_*", name, format);
+}
+
+// `prefix` is that of the fields' names.
+void check_blocks(const sparse::Blocks& blocks, uint64_t rows, uint64_t columns, const char* prefix) {
+  require(blocks.order == TUFF_BLOCK_ORDER_ROW_MAJOR || blocks.order == TUFF_BLOCK_ORDER_COLUMN_MAJOR,
+          "{}block_order is {}, needs a TUFF_BLOCK_ORDER_*", prefix, blocks.order);
+  require(rows % blocks.rows == 0, "{}block_rows is {}, must divide rows, which is {}", prefix, blocks.rows, rows);
+  require(columns % blocks.columns == 0, "{}block_columns is {}, must divide columns, which is {}", prefix,
+          blocks.columns, columns);
 }
 
 }  // namespace
@@ -80,7 +89,8 @@ void check_spmm(const SpmmArgs& args) {
   check_transpose(args.transpose, "transpose");
   require(args.side == TUFF_SIDE_LEFT || args.side == TUFF_SIDE_RIGHT, "side is {}, must be TUFF_SIDE_LEFT or _RIGHT",
           args.side);
-  check_extent(args.columns, "columns", args.index_type);
+  check_blocks(args.blocks, args.rows, args.columns, "");
+  check_extent(args.block_columns(), args.blocks.columns == 1 ? "columns" : "columns / block_columns", args.index_type);
   check_extent(args.nnz, "nnz", args.index_type, kMaxOffset);
   const sparse::Dense b = sparse::dense_b(args), c = sparse::dense_c(args);
   check_ld(args.ldb, b.columns, "ldb");
@@ -90,14 +100,15 @@ void check_spmm(const SpmmArgs& args) {
   require(args.batch_count == 1 || args.stride_c >= c.one(), "stride_c is {}, must be at least {}", args.stride_c,
           c.one());
   const auto detail = [&] {
-    return fmt::format("rows={} columns={} nnz={} n={} ldb={} ldc={} batch_count={}", args.rows, args.columns, args.nnz,
-                       args.n, args.ldb, args.ldc, args.batch_count);
+    return fmt::format("rows={} columns={} nnz={} blocks={}x{} n={} ldb={} ldc={} batch_count={}", args.rows,
+                       args.columns, args.nnz, args.blocks.rows, args.blocks.columns, args.n, args.ldb, args.ldc,
+                       args.batch_count);
   };
   const Used used_c = use(args.c, "c", results, args.dtype, detail);
   if (args.nnz == 0) return;
-  const uint64_t offsets = checked_add(args.rows, 1, "rows");
-  const uint64_t values =
-      checked_add(checked_mul(args.batch_count - 1, args.stride_values, "stride_values"), args.nnz, "stride_values");
+  const uint64_t offsets = checked_add(args.block_rows(), 1, "rows");
+  const uint64_t values = checked_add(checked_mul(args.batch_count - 1, args.stride_values, "stride_values"),
+                                      checked_mul(args.nnz, args.blocks.elements(), "nnz"), "stride_values");
   check_apart(used_c, {use(args.offsets, "offsets", offsets, args.index_type, detail),
                        use(args.indices, "indices", args.nnz, args.index_type, detail),
                        use(args.values, "values", values, args.dtype, detail),
@@ -149,18 +160,27 @@ void check_sparse_convert(const SparseConvertArgs& args) {
   check_format(args.to_format, "to_format");
   check_extent(args.rows, "rows", args.index_type);
   check_extent(args.columns, "columns", args.index_type);
+  check_blocks(args.from_blocks, args.rows, args.columns, "from_");
+  check_blocks(args.to_blocks, args.rows, args.columns, "to_");
   const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
-  const uint64_t most = from_dense ? checked_mul(args.rows, args.columns, "rows") : args.nnz;
-  check_extent(most, from_dense ? "rows * columns" : "nnz", args.index_type, kMaxOffset);
+  const uint64_t most = from_dense ? checked_mul(args.rows, args.columns, "rows")
+                                   : checked_mul(args.nnz, args.from_blocks.elements(), "nnz");
+  const bool from_blocks = args.from_blocks.elements() != 1;
+  check_extent(most,
+               from_dense    ? "rows * columns"
+               : from_blocks ? "nnz, in elements,"
+                             : "nnz",
+               args.index_type, kMaxOffset);
   if (!to_dense) check_extent(args.capacity, "capacity", args.index_type, kMaxOffset);
   const auto detail = [&] {
     return fmt::format("rows={} columns={} nnz={} capacity={}", args.rows, args.columns, args.nnz, args.capacity);
   };
   // The buffers of a matrix, by its format.
-  const auto matrix = [&](int32_t format, const Buffer* rows, const Buffer* columns, const Buffer* values,
-                          const char* const names[3], uint64_t entries, uint64_t ld, const char* ld_name,
-                          Used used[3]) {
-    const uint64_t all_rows = checked_add(args.rows, 1, "rows"), all_columns = checked_add(args.columns, 1, "columns");
+  const auto matrix = [&](int32_t format, const sparse::Blocks& blocks, const Buffer* rows, const Buffer* columns,
+                          const Buffer* values, const char* const names[3], uint64_t entries, uint64_t ld,
+                          const char* ld_name, Used used[3]) {
+    const uint64_t all_rows = checked_add(args.rows / blocks.rows, 1, "rows"),
+                   all_columns = checked_add(args.columns, 1, "columns");
     if (format == TUFF_SPARSE_DENSE) {
       check_ld(ld, args.columns, ld_name);
       require(rows == nullptr && columns == nullptr, "{} and {} must be TUFF_NULL_HANDLE for a dense matrix", names[0],
@@ -170,16 +190,18 @@ void check_sparse_convert(const SparseConvertArgs& args) {
       used[2] = use(values, names[2], elements, args.dtype, detail);
       return;
     }
-    used[0] = use(rows, names[0], format == TUFF_SPARSE_CSR ? all_rows : entries, args.index_type, detail);
+    const bool by_rows = format == TUFF_SPARSE_CSR || format == TUFF_SPARSE_BSR;
+    used[0] = use(rows, names[0], by_rows ? all_rows : entries, args.index_type, detail);
     used[1] = use(columns, names[1], format == TUFF_SPARSE_CSC ? all_columns : entries, args.index_type, detail);
-    used[2] = use(values, names[2], entries, args.dtype, detail);
+    used[2] = use(values, names[2], checked_mul(entries, blocks.elements(), names[2]), args.dtype, detail);
   };
   constexpr const char* kFrom[3] = {"from_rows", "from_columns", "from_values"};
   constexpr const char* kTo[3] = {"to_rows", "to_columns", "to_values"};
   Used from[3], to[3];
-  matrix(args.from_format, args.from_rows, args.from_columns, args.from_values, kFrom, args.nnz, args.from_ld,
-         "from_ld", from);
-  matrix(args.to_format, args.to_rows, args.to_columns, args.to_values, kTo, args.capacity, args.to_ld, "to_ld", to);
+  matrix(args.from_format, args.from_blocks, args.from_rows, args.from_columns, args.from_values, kFrom, args.nnz,
+         args.from_ld, "from_ld", from);
+  matrix(args.to_format, args.to_blocks, args.to_rows, args.to_columns, args.to_values, kTo, args.capacity, args.to_ld,
+         "to_ld", to);
   Used count{"count", nullptr, 0};
   if (args.count != nullptr) count = use(args.count, "count", 1, TUFF_I64, detail);
   check_apart(to[0], {from[0], from[1], from[2]});

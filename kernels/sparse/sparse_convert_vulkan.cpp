@@ -8,7 +8,8 @@
 //   offsets   each line of the result looks up how many places come before it
 //
 // A dense matrix has an entry for each element, in order, and flags where it is not zero. A dense result is looked up
-// in a result in CSR, in scratch memory.
+// in a result in CSR, in scratch memory; one in BSR is made from COO. The elements of a source in BSR are entries
+// (sparse_bsr_vulkan.cpp).
 #include <algorithm>
 
 #include "kernels/common/check.hpp"
@@ -23,9 +24,15 @@ using namespace sparse;
 
 constexpr const char* kLabel = "sparse_convert";
 
+// The result is made from another one, in scratch memory: a dense one from CSR, one in BSR from COO.
+bool by_scratch(const SparseConvertArgs& args) {
+  return args.to_format == TUFF_SPARSE_DENSE || args.to_format == TUFF_SPARSE_BSR;
+}
+
 uint64_t dense_span(const SparseConvertArgs& args, uint64_t ld) { return Dense{args.rows, args.columns, ld, 0}.one(); }
 
-// The result as a matrix in CSR, COO or CSC; a dense one is made from CSR, whose buffers are in scratch memory.
+// The result as a matrix in CSR, COO or CSC; a dense one is made from CSR and one in BSR from COO, whose buffers are in
+// scratch memory.
 Result result_of(const SparseConvertArgs& args) {
   const auto buffer = [](const Buffer* given) { return given != nullptr ? *given : Buffer{}; };
   const bool csc = args.to_format == TUFF_SPARSE_CSC, dense = args.from_format == TUFF_SPARSE_DENSE;
@@ -34,12 +41,15 @@ Result result_of(const SparseConvertArgs& args) {
   r.dtype = args.dtype;
   r.from_dense = dense;
   r.majors = csc ? args.columns : args.rows, r.minors = csc ? args.rows : args.columns;
-  r.entries = dense ? args.rows * args.columns : r.majors == 0 || r.minors == 0 ? 0 : args.nnz;
-  r.count = args.count, r.source = args.from_values;
+  r.entries = dense                            ? args.rows * args.columns
+              : r.majors == 0 || r.minors == 0 ? 0
+                                               : args.nnz * args.from_blocks.elements();
+  r.count = args.to_format == TUFF_SPARSE_BSR ? nullptr : args.count, r.source = args.from_values;
   r.source_span = dense ? dense_span(args, args.from_ld) : 0;
   r.major_stride = csc ? 1 : args.from_ld, r.minor_stride = csc ? args.from_ld : 1;
-  if (args.to_format == TUFF_SPARSE_DENSE) {
+  if (by_scratch(args)) {
     r.index_bytes = 4, r.capacity = r.entries;
+    r.places = args.to_format == TUFF_SPARSE_BSR && args.capacity == 0;  // blocks are only counted
     return r;
   }
   r.index_bytes = dtype_size(args.index_type), r.capacity = args.capacity;
@@ -52,8 +62,9 @@ Result result_of(const SparseConvertArgs& args) {
 // The lists of entries in scratch memory, of 32 bits for each.
 struct Lists {
   bool ordered;  // the source's lines are the result's minor numbers: one sort is enough
-  uint64_t list, second;
+  uint64_t list, second, blocks;
   uint64_t major_at, minor_at, keys_at, order_at, picked_at, place_at;
+  uint64_t block_rows_at, block_columns_at;  // of a source in BSR
 };
 
 Lists place_lists(const SparseConvertArgs& args, const Result& r, ScratchLayout& layout) {
@@ -64,6 +75,8 @@ Lists place_lists(const SparseConvertArgs& args, const Result& r, ScratchLayout&
   lists.major_at = layout.add(lists.list), lists.minor_at = layout.add(lists.list);
   lists.keys_at = layout.add(lists.list), lists.order_at = layout.add(lists.list);
   lists.picked_at = layout.add(lists.second), lists.place_at = layout.add(lists.second);
+  lists.blocks = args.from_format == TUFF_SPARSE_BSR && r.entries != 0 ? args.nnz * 4 : 0;
+  lists.block_rows_at = layout.add(lists.blocks), lists.block_columns_at = layout.add(lists.blocks);
   return lists;
 }
 
@@ -79,23 +92,27 @@ void record_sorts(Recorder& recorder, const SparseConvertArgs& args, const Lists
   const uint64_t majors = csc ? args.columns : args.rows, minors = csc ? args.rows : args.columns;
   const Buffer& rows_to = csc ? minor : major;
   const Buffer& columns_to = csc ? major : minor;
+  const Blocks& blocks = args.from_blocks;
   const Entries source{kLabel,
                        dtype_size(args.index_type),
                        args.from_format != TUFF_SPARSE_COO,
                        columns ? args.from_columns : args.from_rows,
                        columns ? args.from_rows : args.from_columns,
-                       columns ? args.columns : args.rows,
-                       columns ? args.rows : args.columns,
-                       entries};
-  record_keys(recorder, source, columns ? Keys{&columns_to, &rows_to} : Keys{&rows_to, &columns_to});
+                       (columns ? args.columns : args.rows) / blocks.rows,
+                       (columns ? args.rows : args.columns) / blocks.columns,
+                       args.nnz};
+  if (args.from_format == TUFF_SPARSE_BSR) {
+    const Buffer block_rows = part_of(memory, lists.block_rows_at, lists.blocks),
+                 block_columns = part_of(memory, lists.block_columns_at, lists.blocks);
+    record_expand(recorder, blocks, source, {&block_rows, &block_columns}, {&rows_to, &columns_to});
+  } else {
+    record_keys(recorder, source, columns ? Keys{&columns_to, &rows_to} : Keys{&rows_to, &columns_to});
+  }
   if (lists.ordered) {
     record_order(recorder, major, entries, majors, keys, order);
     return;
   }
-  record_order(recorder, minor, entries, minors, keys, place);  // the sorted minor numbers are not needed
-  record_pick(recorder, kLabel, major, place, entries, picked);
-  record_order(recorder, picked, entries, majors, keys, major);  // the major numbers are not needed any more
-  record_pick(recorder, kLabel, place, major, entries, order);
+  record_sorted(recorder, kLabel, major, minor, majors, minors, entries, {&keys, &order, &picked, &place});
 }
 
 void record_dense(Recorder& recorder, const SparseConvertArgs& args, const Result& r) {
@@ -119,18 +136,33 @@ void record_dense(Recorder& recorder, const SparseConvertArgs& args, const Resul
   recorder.dispatch(kernel, dispatch);
 }
 
+// The result in BSR, from `coo`.
+BlocksResult blocks_of(const SparseConvertArgs& args, const Result& coo) {
+  return {args.dtype,     dtype_size(args.index_type),
+          args.rows,      args.columns,
+          coo.capacity,   coo.major,
+          coo.minor,      coo.values,
+          args.to_blocks, args.capacity,
+          args.to_rows,   args.to_columns,
+          args.to_values, args.count};
+}
+
 void record(Recorder& recorder, const SparseConvertArgs& args) {
   Result result = result_of(args);
-  const bool to_dense = args.to_format == TUFF_SPARSE_DENSE, some = result.entries != 0;
+  const bool in_scratch = by_scratch(args), some = result.entries != 0, to_blocks = args.to_format == TUFF_SPARSE_BSR;
   ScratchLayout layout;
   const ResultCut cut = cut_result(recorder, result, layout);
   const Lists lists = place_lists(args, result, layout);
-  const uint64_t offsets = to_dense && some ? (args.rows + 1) * 4 : 0, minor = to_dense ? result.capacity * 4 : 0,
-                 values = to_dense ? result.capacity * dtype_size(args.dtype) : 0;
-  const uint64_t offsets_at = layout.add(offsets), minor_at = layout.add(minor), values_at = layout.add(values);
+  const BlocksCut blocks = to_blocks ? cut_blocks(recorder, blocks_of(args, result), layout) : BlocksCut{};
+  const uint64_t minor = in_scratch ? result.capacity * 4 : 0,
+                 lines = to_blocks            ? minor
+                         : in_scratch && some ? (args.rows + 1) * 4
+                                              : 0,
+                 values = in_scratch ? result.capacity * dtype_size(args.dtype) : 0;
+  const uint64_t lines_at = layout.add(lines), minor_at = layout.add(minor), values_at = layout.add(values);
   const Buffer memory = recorder.scratch(std::max<uint64_t>(layout.bytes(), 256), Scratch::outermost);
-  if (to_dense) {
-    result.offsets = part_of(memory, offsets_at, offsets);
+  if (in_scratch) {
+    (to_blocks ? result.major : result.offsets) = part_of(memory, lines_at, lines);
     result.minor = part_of(memory, minor_at, minor);
     result.values = part_of(memory, values_at, values);
   }
@@ -138,7 +170,8 @@ void record(Recorder& recorder, const SparseConvertArgs& args) {
                by_place = part_of(memory, lists.minor_at, lists.list);
   if (!result.from_dense && some) record_sorts(recorder, args, lists, memory, result.entries);
   record_result(recorder, result, cut, memory, {&keys, &order, &by_place});
-  if (to_dense) record_dense(recorder, args, result);
+  if (args.to_format == TUFF_SPARSE_DENSE) record_dense(recorder, args, result);
+  if (to_blocks) record_blocks(recorder, blocks_of(args, result), blocks, memory);
 }
 
 }  // namespace
@@ -148,7 +181,13 @@ void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args) {
   const bool dense = args.from_format == TUFF_SPARSE_DENSE || args.to_format == TUFF_SPARSE_DENSE;
   require_numbers(args.rows, "rows"), require_numbers(args.columns, "columns");
   if (dense) require_numbers(args.rows * args.columns, "rows * columns");
-  if (args.from_format != TUFF_SPARSE_DENSE) require_numbers(args.nnz, "nnz");
+  if (args.from_format != TUFF_SPARSE_DENSE) {
+    require_numbers(args.nnz, "nnz");
+    require_numbers(args.nnz * args.from_blocks.elements(), "nnz, in elements,");
+  }
+  if (args.to_format == TUFF_SPARSE_BSR && args.capacity != 0) {
+    require_numbers(checked_mul(args.capacity, args.to_blocks.elements(), "capacity"), "capacity, in elements,");
+  }
   if (args.to_format != TUFF_SPARSE_DENSE && args.capacity >= kMost) {
     fail(TUFF_ERROR_UNSUPPORTED, "capacity is {}: at most 2^31 - 2 on a device", args.capacity);
   }

@@ -6,7 +6,8 @@
 //
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
 //# TUFF_LAST : 0|1 : 1: there is one chunk
-//# TUFF_WIDTH : 1..8 : columns of a block, as in sparse_merge.comp
+//# TUFF_WIDTH : 1..16 : columns of a block, as in sparse_merge.comp; with TUFF_TALL, sums of a lane of sparse_blocks.comp
+//# TUFF_TALL : 0..4 : rows of a lane of sparse_blocks.comp, whose rows are those of blocks; 0: of sparse_merge.comp
 #define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/common/types.glsl"
 
@@ -35,9 +36,18 @@ void main() {
   if (lane >= push.lanes) return;
   const uint chunk = lane / push.columns, x = lane - chunk * push.columns;
   const uint block = push.first + x / TUFF_WIDTH, matrix = block / push.matrix_blocks;
+#if TUFF_TALL
+  const uint across = TUFF_WIDTH / TUFF_TALL, column_tiles = (push.n + across - 1u) / across;
+  const uint tile = block - matrix * push.matrix_blocks, row_tile = tile / column_tiles;
+  const uint column = (tile - row_tile * column_tiles) * across + x % across;
+  const uint below = row_tile * TUFF_TALL + x % TUFF_WIDTH / across;  // the row in the row of blocks
+  const bool is = column < push.n && TUFF_INDEX(below) < NUMBER(10);
+  const TUFF_INDEX at = matrix * NUMBER(9) + column * NUMBER(6) + below * NUMBER(5), c_row = NUMBER(5) * NUMBER(10);
+#else
   const uint column = (block - matrix * push.matrix_blocks) * TUFF_WIDTH + x % TUFF_WIDTH;
   const bool is = column < push.n;  // otherwise the last block has fewer columns
   const TUFF_INDEX at = matrix * NUMBER(9) + column * NUMBER(6), c_row = NUMBER(5);
+#endif
   const TUFF_INDEX rows = NUMBER(0);
   const uint begin = chunk * push.chunk, end = min(begin + push.chunk, push.entries);
   uint key = NONE;

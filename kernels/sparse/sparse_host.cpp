@@ -36,6 +36,17 @@ uint64_t offset_at(const Buffer* offsets, int32_t index_type, uint64_t i, uint64
 
 bool in_range(int64_t index, uint64_t extent) { return index >= 0 && static_cast<uint64_t>(index) < extent; }
 
+// Calls body(row, column, place in the block) for each element of the block at (i, j), as they are stored.
+template <typename Body>
+void each_element(const sparse::Blocks& blocks, uint64_t i, uint64_t j, const Body& body) {
+  const bool by_rows = blocks.order == TUFF_BLOCK_ORDER_ROW_MAJOR;
+  for (uint64_t at = 0; at < blocks.elements(); ++at) {
+    const uint64_t row = by_rows ? at / blocks.columns : at % blocks.rows;
+    const uint64_t column = by_rows ? at % blocks.columns : at / blocks.rows;
+    body(i * blocks.rows + row, j * blocks.columns + column, at);
+  }
+}
+
 template <typename T>
 void spmm(const SpmmArgs& args, uint64_t matrix, LastWrites& writes) {
   const uint64_t rows = args.product_rows(), n = args.n;
@@ -46,16 +57,19 @@ void spmm(const SpmmArgs& args, uint64_t matrix, LastWrites& writes) {
   if (args.nnz != 0 && args.alpha != 0) {
     const T* values = args.values->host<T>() + matrix * args.stride_values;
     const T* b = args.extent() == 0 ? nullptr : args.b->host<T>() + matrix * args.stride_b;
-    for (uint64_t i = 0; i < args.rows; ++i) {
+    const sparse::Blocks& blocks = args.blocks;
+    const auto add = [&](uint64_t i, uint64_t j, const T& value) {
+      const uint64_t row = args.sorts() ? j : i, inner = args.sorts() ? i : j;
+      for (uint64_t k = 0; k < n; ++k) sums[row * n + k] += double{value} * double{b[place(inner, k, args.ldb)]};
+    };
+    for (uint64_t i = 0; i < args.block_rows(); ++i) {
       const uint64_t end = offset_at(args.offsets, args.index_type, i + 1, args.nnz);
       for (uint64_t e = offset_at(args.offsets, args.index_type, i, args.nnz); e < end; ++e) {
         const int64_t j = number_at(args.indices, args.index_type, e);
-        if (!in_range(j, args.columns)) continue;
-        const uint64_t row = args.sorts() ? static_cast<uint64_t>(j) : i;
-        const uint64_t inner = args.sorts() ? i : static_cast<uint64_t>(j);
-        for (uint64_t k = 0; k < n; ++k) {
-          sums[row * n + k] += double{values[e]} * double{b[place(inner, k, args.ldb)]};
-        }
+        if (!in_range(j, args.block_columns())) continue;
+        each_element(blocks, i, static_cast<uint64_t>(j), [&](uint64_t row, uint64_t column, uint64_t at) {
+          add(row, column, values[e * blocks.elements() + at]);
+        });
       }
     }
   }
@@ -126,6 +140,20 @@ std::vector<Entry> entries_of(const SparseConvertArgs& args) {
         {static_cast<uint64_t>(row), static_cast<uint64_t>(column), double{args.from_values->host<T>()[e]}});
   };
   if (args.nnz == 0) return entries;
+  if (args.from_format == TUFF_SPARSE_BSR) {
+    const sparse::Blocks& blocks = args.from_blocks;
+    for (uint64_t i = 0; i < args.rows / blocks.rows; ++i) {
+      const uint64_t end = offset_at(args.from_rows, args.index_type, i + 1, args.nnz);
+      for (uint64_t e = offset_at(args.from_rows, args.index_type, i, args.nnz); e < end; ++e) {
+        const int64_t j = number_at(args.from_columns, args.index_type, e);
+        if (!in_range(j, args.columns / blocks.columns)) continue;
+        each_element(blocks, i, static_cast<uint64_t>(j), [&](uint64_t row, uint64_t column, uint64_t at) {
+          add(static_cast<int64_t>(row), static_cast<int64_t>(column), e * blocks.elements() + at);
+        });
+      }
+    }
+    return entries;
+  }
   if (args.from_format == TUFF_SPARSE_COO) {
     for (uint64_t e = 0; e < args.nnz; ++e) {
       add(number_at(args.from_rows, args.index_type, e), number_at(args.from_columns, args.index_type, e), e);
@@ -143,6 +171,37 @@ std::vector<Entry> entries_of(const SparseConvertArgs& args) {
     }
   }
   return entries;
+}
+
+// The result in BSR, from entries in order of rows and columns, of which no two have the same place.
+template <typename T>
+void write_blocks(const SparseConvertArgs& args, const std::vector<Entry>& entries) {
+  const sparse::Blocks& blocks = args.to_blocks;
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<double>> found;  // by row and column of blocks
+  for (const Entry& e : entries) {
+    std::vector<double>& block = found[{e.row / blocks.rows, e.column / blocks.columns}];
+    block.resize(blocks.elements());
+    block[e.row % blocks.rows * blocks.row_stride() + e.column % blocks.columns * blocks.column_stride()] = e.value;
+  }
+  if (args.count != nullptr) args.count->host<int64_t>()[0] = static_cast<int64_t>(found.size());
+  uint64_t e = 0, line = 0;
+  for (const auto& [place, block] : found) {
+    for (; line <= place.first; ++line) set_number(args.to_rows, args.index_type, line, static_cast<int64_t>(e));
+    if (e < args.capacity) {
+      set_number(args.to_columns, args.index_type, e, static_cast<int64_t>(place.second));
+      for (uint64_t at = 0; at < block.size(); ++at) {
+        args.to_values->host<T>()[e * blocks.elements() + at] = T(block[at]);
+      }
+    }
+    ++e;
+  }
+  for (; line <= args.rows / blocks.rows; ++line) {
+    set_number(args.to_rows, args.index_type, line, static_cast<int64_t>(e));
+  }
+  for (; e < args.capacity; ++e) {
+    set_number(args.to_columns, args.index_type, e, -1);
+    std::fill_n(args.to_values->host<T>() + e * blocks.elements(), blocks.elements(), T(0.0));
+  }
 }
 
 template <typename T>
@@ -163,6 +222,10 @@ void convert(const SparseConvertArgs& args) {
     }
   }
   entries.resize(count);
+  if (args.to_format == TUFF_SPARSE_BSR) {
+    write_blocks<T>(args, entries);
+    return;
+  }
   if (args.count != nullptr) args.count->host<int64_t>()[0] = static_cast<int64_t>(count);
   if (args.to_format == TUFF_SPARSE_DENSE) {
     for (uint64_t i = 0; i < args.rows && args.columns != 0; ++i) {

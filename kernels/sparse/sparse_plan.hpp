@@ -32,8 +32,15 @@ std::array<uint32_t, 2> scalar_words(double value, int32_t dtype);
 
 StreamDevice device_of(const Recorder& recorder);
 
-// A product, or sums of the entries of rows, by the merge path (sparse_merge.comp,
-// sparse_rows.comp).
+// The blocks of a matrix in BSR as a product takes them, whose rows may be the columns of the matrix: extents, and
+// elements of a block from one row or column to the next.
+struct ProductBlocks {
+  uint64_t rows = 1, columns = 1, row_stride = 1, column_stride = 1;
+  uint64_t elements() const { return rows * columns; }
+};
+
+// A product, or sums of the entries of rows, by the merge path (sparse_merge.comp, sparse_rows.comp; with blocks,
+// sparse_blocks.comp, where rows, extent and nnz count blocks, and strides elements).
 struct Merge {
   const char* label;
   int32_t dtype;
@@ -48,18 +55,23 @@ struct Merge {
   uint64_t n, batch_count;
   uint64_t values_span, b_span, c_span;  // elements of the operands
   double alpha, beta;
+  ProductBlocks block;
+
+  bool has_blocks() const { return block.elements() != 1; }
 };
 
-// How the merge path is cut: a part is a lane's (sparse_merge.comp) or a workgroup's (sparse_rows.comp, for CPU
-// devices; sparse_tiles.comp, for few columns on GPUs).
-enum class Share : uint8_t { lanes, rows, tiles };
+// How the merge path is cut: a part is a lane's (sparse_merge.comp; sparse_blocks.comp) or a workgroup's
+// (sparse_rows.comp, for CPU devices; sparse_tiles.comp, for few columns on GPUs).
+enum class Share : uint8_t { lanes, blocks, rows, tiles };
 struct MergeCut {
   Share share;
-  uint64_t width;    // columns of a part
+  uint64_t width;    // columns of a part; of sparse_blocks.comp its sums, in `tall` rows
+  uint64_t tall;     // 0 without blocks
   uint64_t blocks;   // of these, of the whole batch
   uint64_t at_once;  // blocks of one dispatch
   uint64_t chunk, parts;
   uint64_t columns(uint64_t count) const { return count * width; }
+  bool of_lanes() const { return share == Share::lanes || share == Share::blocks; }
 };
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge);
 // Bytes of the lists of partial sums.
@@ -108,6 +120,7 @@ struct Result {
   const Buffer* count;   // null: not wanted
   const Buffer* source;  // the entries' values, or the dense matrix
   bool from_dense;
+  bool places;                                       // values are not written
   uint64_t source_span, major_stride, minor_stride;  // of the dense matrix, in elements
 };
 
@@ -128,6 +141,38 @@ ResultCut cut_result(const Recorder& recorder, const Result& result, ScratchLayo
 // Marks where an entry of the result begins, counts the marks, and writes each entry. sorted: unused if from_dense.
 void record_result(Recorder& recorder, const Result& result, const ResultCut& cut, const Buffer& memory,
                    const Sorted& sorted);
+
+// Lists of 32 bits for each entry, in which record_sorted() sorts.
+struct SortLists {
+  const Buffer *keys, *order, *picked, *place;
+};
+// Sorts entries by major and then minor number, by two stable sorts. `keys` receives the major numbers in order and
+// `order` where each entry was; `major` is used for other numbers.
+void record_sorted(Recorder& recorder, const char* label, const Buffer& major, const Buffer& minor, uint64_t majors,
+                   uint64_t minors, uint64_t entries, const SortLists& lists);
+
+// The rows and columns of all elements of blocks, from those of the blocks, `source`; both lists are written.
+void record_expand(Recorder& recorder, const Blocks& blocks, const Entries& source, const Keys& of_blocks,
+                   const Keys& of_elements);
+
+// A matrix in BSR that one in COO becomes, which is sorted and has each place once, in scratch memory with numbers of
+// 32 bits (sparse_bsr_vulkan.cpp).
+struct BlocksResult {
+  int32_t dtype;
+  uint64_t index_bytes;  // of the result
+  uint64_t rows, columns, entries;
+  Buffer entry_rows, entry_columns, entry_values;
+  Blocks blocks;
+  uint64_t capacity;
+  const Buffer *to_rows, *to_columns, *to_values, *count;
+};
+struct BlocksCut {
+  ResultCut result;
+  uint64_t list;  // bytes
+  std::array<uint64_t, 6> lists_at;
+};
+BlocksCut cut_blocks(const Recorder& recorder, const BlocksResult& result, ScratchLayout& layout);
+void record_blocks(Recorder& recorder, const BlocksResult& result, const BlocksCut& cut, const Buffer& memory);
 
 // to[i] = from[places[i]], of n numbers of 32 bits.
 void record_pick(Recorder& recorder, const char* label, const Buffer& from, const Buffer& places, uint64_t n,

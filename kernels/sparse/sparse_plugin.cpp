@@ -6,6 +6,7 @@ namespace tuff {
 
 tuff_status offer_spmm(const PluginFunction& function, const SpmmArgs& args) {
   if (args.batch_count == 0 || sparse::dense_c(args).one() == 0) return TUFF_ERROR_UNSUPPORTED;
+  if (args.blocks.elements() != 1) return TUFF_ERROR_UNSUPPORTED;  // plug-ins compute products in CSR
   auto call = new_call<tuff_spmm_desc>();
   call.dtype = args.dtype, call.index_type = args.index_type;
   call.transpose = args.transpose, call.side = args.side;

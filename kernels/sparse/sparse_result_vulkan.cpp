@@ -116,9 +116,18 @@ void record_pick(Recorder& recorder, const char* label, const Buffer& from, cons
   recorder.dispatch(kernel, dispatch);
 }
 
+void record_sorted(Recorder& recorder, const char* label, const Buffer& major, const Buffer& minor, uint64_t majors,
+                   uint64_t minors, uint64_t entries, const SortLists& lists) {
+  // The sorted minor numbers are not needed.
+  record_order(recorder, minor, entries, minors, *lists.keys, *lists.place);
+  record_pick(recorder, label, major, *lists.place, entries, *lists.picked);
+  record_order(recorder, *lists.picked, entries, majors, *lists.keys, major);  // nor the major numbers any more
+  record_pick(recorder, label, *lists.place, major, entries, *lists.order);
+}
+
 ResultCut cut_result(const Recorder& recorder, const Result& result, ScratchLayout& layout) {
   ResultCut cut{};
-  cut.sums = !result.from_dense && result.capacity != 0;
+  cut.sums = !result.from_dense && !result.places && result.capacity != 0;
   if (cut.sums) {
     cut.merge = sums_of(result);
     cut.cut = cut_merge(recorder, cut.merge);

@@ -1,16 +1,19 @@
 // Planner of products of sparse matrices with dense ones: the merge path in chunks (sparse_merge.comp; on CPU devices
-// sparse_rows.comp; on GPUs sparse_tiles.comp for few columns), then the partial sums of rows that several chunks
-// share, list by list (sparse_fold.comp; after sparse_tiles.comp by sparse_runs.comp). Where the product needs the
-// columns of a matrix in CSR as rows, its entries are sorted by column first, and read through the permutation.
+// sparse_rows.comp; on GPUs sparse_tiles.comp for few columns; with blocks sparse_blocks.comp), then the partial sums
+// of rows that several chunks share, list by list (sparse_fold.comp; after sparse_tiles.comp by sparse_runs.comp).
+// Where the product needs the columns of a matrix in CSR as rows, its entries are sorted by column first, and read
+// through the permutation.
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "kernels/common/check.hpp"
 #include "kernels/sort/sort.hpp"
 #include "kernels/sparse/sparse_plan.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
+#include "shaders/sparse_blocks.hpp"
 #include "shaders/sparse_fold.hpp"
 #include "shaders/sparse_keys.hpp"
 #include "shaders/sparse_merge.hpp"
@@ -42,10 +45,27 @@ uint64_t list_bytes(const Merge& merge) { return std::max<uint64_t>(dtype_size(m
 uint64_t first_list(const MergeCut& cut) { return 2 * cut.parts; }
 uint64_t next_list(uint64_t entries) { return entries > kMaxLast ? 2 * ceil_div(entries, kFoldChunk) : 0; }
 
-using Table = NumberTable<10>;
+using Table = NumberTable<14>;
 Table table_of(const Merge& merge) {
   return Table({merge.rows, merge.nnz, merge.extent, merge.b_row, merge.b_column, merge.c_row, merge.c_column,
-                merge.stride_values, merge.stride_b, merge.stride_c});
+                merge.stride_values, merge.stride_b, merge.stride_c, merge.block.rows, merge.block.columns,
+                merge.block.row_stride, merge.block.column_stride});
+}
+
+// Columns that the lanes of sparse_blocks.comp have, and how many parts there are beside one another in a matrix.
+uint64_t across(const MergeCut& cut) { return cut.width / std::max<uint64_t>(cut.tall, 1); }
+uint64_t matrix_blocks(const Merge& merge, const MergeCut& cut) {
+  return ceil_div(merge.n, across(cut)) * (cut.tall == 0 ? 1 : ceil_div(merge.block.rows, cut.tall));
+}
+
+// Rows of a block that a lane takes: few rows beyond the block's, and many that share the elements of B.
+uint64_t rows_of_lane(uint64_t rows) {
+  const auto cost = [rows](uint64_t tall) { return ceil_div(rows, tall) * (tall + 1); };
+  uint64_t best = 4;
+  for (uint64_t tall = 3; tall != 0; --tall) {
+    if (cost(tall) < cost(best)) best = tall;
+  }
+  return best;
 }
 
 bool is_wide(const Merge& merge, const MergeCut& cut) {
@@ -59,7 +79,7 @@ struct List {
   uint64_t entries;
 };
 
-// SparseMerge, SparseRows and SparseTiles have the same operands and parameters.
+// SparseMerge, SparseBlocks, SparseRows and SparseTiles have the same operands and parameters.
 template <typename Shader>
 void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
                     const List& list, KernelRequest kernel) {
@@ -87,19 +107,21 @@ void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut,
       .push(typename Shader::Push{.lanes = static_cast<uint32_t>(lanes),
                                   .blocks = static_cast<uint32_t>(count),
                                   .first = static_cast<uint32_t>(first),
-                                  .matrix_blocks = static_cast<uint32_t>(ceil_div(merge.n, cut.width)),
+                                  .matrix_blocks = static_cast<uint32_t>(matrix_blocks(merge, cut)),
                                   .n = static_cast<uint32_t>(merge.n),
                                   .chunk = static_cast<uint32_t>(cut.chunk),
                                   .alpha = {alpha[0], alpha[1]},
                                   .beta = {beta[0], beta[1]}})
-      .groups_linear(cut.share != Share::lanes ? lanes : ceil_div(lanes, device.workgroup), recorder.traits())
-      .work(static_cast<double>(merge.nnz * (size + merge.index_bytes) + (merge.nnz + merge.rows) * count * size),
-            2.0 * static_cast<double>(merge.nnz) * static_cast<double>(cut.columns(count)));
+      .groups_linear(cut.of_lanes() ? ceil_div(lanes, device.workgroup) : lanes, recorder.traits())
+      .work(static_cast<double>(merge.nnz) * static_cast<double>(merge.block.elements() * size + merge.index_bytes) +
+                static_cast<double>((merge.nnz + merge.rows) * count * size),
+            2.0 * static_cast<double>(merge.nnz) * static_cast<double>(merge.block.columns * cut.columns(count)));
   log(TUFF_LOG_DISPATCH, "{} {}: {} chunks of {} steps, {} blocks of {} columns, groups of {}{}", merge.label,
       dtype_name(merge.dtype), cut.parts, cut.chunk, count, cut.width, device.workgroup,
-      cut.share == Share::rows    ? " by rows"
-      : cut.share == Share::tiles ? " by tiles"
-                                  : "");
+      cut.share == Share::rows     ? " by rows"
+      : cut.share == Share::tiles  ? " by tiles"
+      : cut.share == Share::blocks ? " of blocks"
+                                   : "");
   recorder.dispatch(kernel, dispatch);
 }
 
@@ -115,6 +137,15 @@ void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut,
                                                                                .sums = sums,
                                                                                .threads = threads,
                                                                                .type = merge.dtype}));
+  }
+  if (cut.share == Share::blocks) {
+    return dispatch_parts<shaders::SparseBlocks>(
+        recorder, merge, cut, first, count, list,
+        shaders::SparseBlocks::request({.index_bytes = merge.index_bytes,
+                                        .permuted = permuted,
+                                        .tall = static_cast<int64_t>(cut.tall),
+                                        .type = merge.dtype,
+                                        .width = static_cast<int64_t>(across(cut))}));
   }
   if (cut.share == Share::lanes) {
     return dispatch_parts<shaders::SparseMerge>(recorder, merge, cut, first, count, list,
@@ -143,7 +174,8 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
   const bool last = next == nullptr;
   const uint64_t chunk = last ? list.entries : kFoldChunk, columns = cut.columns(count), size = dtype_size(merge.dtype);
   const uint64_t lanes = ceil_div(list.entries, chunk) * columns;
-  KernelRequest kernel = shaders::SparseFold::request({.last = last, .type = merge.dtype, .width = cut.width});
+  KernelRequest kernel = shaders::SparseFold::request(
+      {.last = last, .tall = static_cast<int64_t>(cut.tall), .type = merge.dtype, .width = cut.width});
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
   const Table table = table_of(merge);
   const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
@@ -159,7 +191,7 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
                                       .entries = static_cast<uint32_t>(list.entries),
                                       .chunk = static_cast<uint32_t>(chunk),
                                       .first = static_cast<uint32_t>(first),
-                                      .matrix_blocks = static_cast<uint32_t>(ceil_div(merge.n, cut.width)),
+                                      .matrix_blocks = static_cast<uint32_t>(matrix_blocks(merge, cut)),
                                       .n = static_cast<uint32_t>(merge.n),
                                       .alpha = {alpha[0], alpha[1]},
                                       .beta = {beta[0], beta[1]}})
@@ -253,21 +285,29 @@ uint64_t tile_steps(const Recorder& recorder, const Merge& merge) {
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   const StreamDevice device = device_of(recorder);
   MergeCut cut{};
-  const uint64_t tile = tile_steps(recorder, merge);
-  cut.share = can_by_rows(recorder, merge) ? Share::rows : tile != 0 ? Share::tiles : Share::lanes;
+  const uint64_t tile = merge.has_blocks() ? 0 : tile_steps(recorder, merge);
+  cut.share = merge.has_blocks()             ? Share::blocks
+              : can_by_rows(recorder, merge) ? Share::rows
+              : tile != 0                    ? Share::tiles
+                                             : Share::lanes;
   // More columns share the loads of an entry; fewer keep a GPU's neighbouring lanes on neighbouring elements.
   cut.width = cut.share == Share::tiles ? 1 : merge.n == 1 || (!device.cpu && merge.n < 64) ? 1 : merge.n < 4 ? 2 : 4;
-  cut.blocks = checked_mul(ceil_div(merge.n, cut.width), merge.batch_count, "n");
+  if (cut.share == Share::blocks) cut.tall = rows_of_lane(merge.block.rows), cut.width *= cut.tall;
+  cut.blocks = checked_mul(matrix_blocks(merge, cut), merge.batch_count, "n");
   if (cut.blocks > kMost)
     fail(TUFF_ERROR_UNSUPPORTED, "{} columns of {} matrices are too many", merge.n, merge.batch_count);
   const uint64_t steps = checked_add(merge.rows, merge.nnz, "nnz");
   const uint64_t wanted =
       device.cpu ? 8 * device.cores * (cut.share == Share::rows ? 1 : device.workgroup) : uint64_t{1} << 18;
   const uint64_t parts = std::max<uint64_t>(wanted / cut.blocks, 1), chunk = ceil_div(steps, parts);
-  cut.chunk = cut.share == Share::tiles  ? tile
-              : cut.share == Share::rows ? std::clamp(chunk, kShortestShare, kLongestShare)
-              : device.cpu               ? std::clamp(chunk, kShortest, kLongest)
-                                         : std::clamp(chunk, kShortestGpu, kLongestGpu);
+  // A step of a block is as long as the block has columns.
+  const auto steps_of = [&](uint64_t entries) { return std::max<uint64_t>(entries / (merge.block.columns + 1), 1); };
+  cut.chunk = cut.share == Share::tiles    ? tile
+              : cut.share == Share::blocks ? std::clamp(chunk, steps_of(device.cpu ? kShortest : kShortestGpu),
+                                                        steps_of(device.cpu ? kLongest : kLongestGpu))
+              : cut.share == Share::rows   ? std::clamp(chunk, kShortestShare, kLongestShare)
+              : device.cpu                 ? std::clamp(chunk, kShortest, kLongest)
+                                           : std::clamp(chunk, kShortestGpu, kLongestGpu);
   cut.parts = ceil_div(steps, cut.chunk);
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
   const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);
@@ -394,6 +434,9 @@ namespace {
 
 using namespace sparse;
 
+// Rows and columns of a block, which a lane takes in one step: longer loops would be too long for a CPU device.
+constexpr uint64_t kLargestBlock = 1024;
+
 Merge merge_of(const SpmmArgs& args) {
   const Dense b = dense_b(args), c = dense_c(args);
   Merge merge{};
@@ -418,8 +461,21 @@ Merge merge_of(const SpmmArgs& args) {
   return merge;
 }
 
+// The product of blocks, of which there are some.
+void set_blocks(Merge& merge, const SpmmArgs& args) {
+  const Blocks& blocks = args.blocks;
+  merge.block = {blocks.rows, blocks.columns, blocks.row_stride(), blocks.column_stride()};
+  if (args.sorts()) {
+    std::swap(merge.block.rows, merge.block.columns);
+    std::swap(merge.block.row_stride, merge.block.column_stride);
+  }
+  merge.rows /= merge.block.rows, merge.extent /= merge.block.columns;
+  merge.values_span = (args.batch_count - 1) * args.stride_values + args.nnz * blocks.elements();
+}
+
 void record(Recorder& recorder, const SpmmArgs& args) {
   Merge merge = merge_of(args);
+  if (args.blocks.elements() != 1 && merge.nnz != 0) set_blocks(merge, args);
   const MergeCut cut = cut_merge(recorder, merge);
   const bool sorts = args.sorts() && merge.nnz != 0;
   const uint64_t nnz = merge.nnz;
@@ -430,17 +486,17 @@ void record(Recorder& recorder, const SpmmArgs& args) {
     record_merge(recorder, merge, cut, part_of(memory, memory_at, layout.bytes()));
     return;
   }
-  const uint64_t list = nnz * 4, offset_bytes = (args.columns + 1) * 4;
+  const uint64_t lines = args.block_columns(), list = nnz * 4, offset_bytes = (lines + 1) * 4;
   const uint64_t rows_at = layout.add(list), columns_at = layout.add(list), sorted_at = layout.add(list),
                  order_at = layout.add(list), offsets_at = layout.add(offset_bytes);
   const Buffer memory = recorder.scratch(layout.bytes(), Scratch::outermost);
   const Buffer rows = part_of(memory, rows_at, list), columns = part_of(memory, columns_at, list),
                sorted = part_of(memory, sorted_at, list), order = part_of(memory, order_at, list),
                offsets = part_of(memory, offsets_at, offset_bytes);
-  record_keys(recorder, {"spmm", merge.index_bytes, true, args.offsets, args.indices, args.rows, args.columns, nnz},
+  record_keys(recorder, {"spmm", merge.index_bytes, true, args.offsets, args.indices, args.block_rows(), lines, nnz},
               {&rows, &columns});
-  record_order(recorder, columns, nnz, args.columns, sorted, order);
-  record_offsets(recorder, {"spmm", &sorted, nullptr, &offsets, 4, nnz, args.columns, 0, false});
+  record_order(recorder, columns, nnz, lines, sorted, order);
+  record_offsets(recorder, {"spmm", &sorted, nullptr, &offsets, 4, nnz, lines, 0, false});
   merge.index_bytes = 4;
   merge.offsets = &offsets, merge.indices = &rows, merge.permutation = &order;
   record_merge(recorder, merge, cut, part_of(memory, memory_at, rows_at));
@@ -455,6 +511,10 @@ void record_spmm(Recorder& recorder, const SpmmArgs& args) {
     fail(TUFF_ERROR_UNSUPPORTED, "the product has {} rows: at most 2^32 - 2 on a device", args.product_rows());
   }
   if (args.n > kMost) fail(TUFF_ERROR_UNSUPPORTED, "n is {}: at most 2^31 - 1 on a device", args.n);
+  if (std::max(args.blocks.rows, args.blocks.columns) > kLargestBlock) {
+    fail(TUFF_ERROR_UNSUPPORTED, "blocks of {} x {} elements: at most {} rows and columns on a device",
+         args.blocks.rows, args.blocks.columns, kLargestBlock);
+  }
   if (args.sorts()) {
     require_numbers(args.nnz, "nnz"), require_numbers(args.rows, "rows"), require_numbers(args.columns, "columns");
   }

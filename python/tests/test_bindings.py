@@ -193,6 +193,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         made.shape[0] = 4
         return raw.tuff_quantize(h, made)
 
+    def blocks(order):
+        desc = dict(dtype=raw.F32, index_type=raw.I32, rows=2, columns=2, n=1, alpha=1.0, batch_count=1, c=c)
+        return raw.tuff_spmm(h, raw.SpmmDesc(block_rows=2, block_columns=2, block_order=order, **desc))
+
     def optimizer(algorithm):
         one, x, g = (ctypes.c_uint64 * 1)(4), (ctypes.c_uint64 * 1)(a), (ctypes.c_uint64 * 1)(b)
         desc = raw.OptimizerDesc(dtype=raw.F32, algorithm=algorithm, count=1, sizes=one, parameters=x, gradients=g, rate=0.1)
@@ -245,6 +249,7 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_quant_format": (raw.QUANT_U8, lambda x: quantize(format=x)),
         "tuff_quant_granularity": (raw.QUANT_PER_TENSOR, lambda x: quantize(granularity=x)),
         "tuff_sparse_format": (raw.SPARSE_COO, convert),
+        "tuff_block_order": (raw.BLOCK_ORDER_COLUMN_MAJOR, blocks),
         "tuff_optimizer": (raw.OPTIMIZER_SGD, optimizer),
         "tuff_norm_kind": (raw.NORM_RMS, norm_backward),
         "tuff_op_kind": (raw.OP_BUFFER, lambda x: operation(kind=x)),

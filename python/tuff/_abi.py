@@ -355,6 +355,12 @@ SPARSE_COO = 0
 SPARSE_CSR = 1
 SPARSE_CSC = 2
 SPARSE_DENSE = 3
+SPARSE_BSR = 4
+
+# tuff_block_order
+BLOCK_ORDER_INVALID = -1
+BLOCK_ORDER_ROW_MAJOR = 0
+BLOCK_ORDER_COLUMN_MAJOR = 1
 
 # tuff_expr_flags
 EXPR_SCALAR = 1
@@ -1825,6 +1831,10 @@ class SpmmDesc(Structure):
         ("stride_b", c_uint64),
         ("stride_c", c_uint64),
         ("batch_count", c_uint64),
+        ("block_rows", c_uint32),
+        ("block_columns", c_uint32),
+        ("block_order", c_int32),
+        ("reserved2", c_int32),
     ]
 
 
@@ -1851,6 +1861,12 @@ class SparseConvertDesc(Structure):
         ("from_ld", c_uint64),
         ("to_ld", c_uint64),
         ("count", c_uint64),
+        ("from_block_rows", c_uint32),
+        ("from_block_columns", c_uint32),
+        ("to_block_rows", c_uint32),
+        ("to_block_columns", c_uint32),
+        ("from_block_order", c_int32),
+        ("to_block_order", c_int32),
     ]
 
 

@@ -1,5 +1,5 @@
-"""Sparse matrices, with the names of scipy.sparse: csr_array, csc_array and coo_array of float32, float64, float16 or
-bfloat16, with indices of int32 or int64.
+"""Sparse matrices, with the names of scipy.sparse: csr_array, csc_array, coo_array and bsr_array of float32, float64,
+float16 or bfloat16, with indices of int32 or int64.
 
     a = tuff.sparse.from_scipy(scipy_matrix)      # or from_dense(array), or coo_array((data, (row, col)), shape)
     y = a @ x                                     # x: a vector, a matrix, or a stack of matrices on the same context
@@ -32,7 +32,7 @@ from ._storage import SparseStorage, as_dtype
 if TYPE_CHECKING:
     Shape = Tuple[int, int]
 
-__all__ = ["TriangularSolver", "coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse", "sampled_product", "spsolve_triangular"]
+__all__ = ["TriangularSolver", "bsr_array", "coo_array", "csc_array", "csr_array", "eye", "from_dense", "from_scipy", "issparse", "sampled_product", "spsolve_triangular"]
 
 _INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -146,6 +146,19 @@ class _Matrix(SparseStorage):
     def tocoo(self) -> coo_array:
         """The matrix in COO, sorted by row and column and without duplicates, which are summed; itself if it is in COO."""
         return self if isinstance(self, coo_array) else self._converted("coo")
+
+    def tobsr(self, blocksize: Tuple[int, int], *, order: str = "C") -> bsr_array:
+        """The matrix in BSR: with a block of this shape, which divides the matrix's, wherever there is an entry, sorted and
+        without duplicates, which are summed. order says in which order a block's elements are stored, "C" by rows or "F" by
+        columns; data has the shape (blocks, *blocksize) or that with the last two axes exchanged. Waits for the device to
+        count the blocks."""
+        size, order = _block_size(blocksize, self._shape), _block_order(order)
+        if isinstance(self, bsr_array) and (self.blocksize, self.order) == (size, order):
+            return self
+        if self.data.size == 0:
+            return _to_blocks(self, size, order, 0)[0]
+        count = int(_to_blocks(self, size, order, 0)[1].numpy()[0])
+        return _to_blocks(self, size, order, count)[0]
 
     def sum_duplicates(self) -> _Matrix:
         """A new matrix of the same format whose entries are sorted, with those of the same place summed."""
@@ -389,18 +402,140 @@ class coo_array(_Matrix):
         return coo_array._made(self.data, self.col, self.row, self._shape[::-1], self._count)
 
 
-_FORMATS: Dict[str, int] = {"coo": raw.SPARSE_COO, "csr": raw.SPARSE_CSR, "csc": raw.SPARSE_CSC, "dense": raw.SPARSE_DENSE}
+def _block_order(order: object) -> str:
+    if order not in ("C", "F"):
+        raise ValueError(f"order is {order!r}, needs 'C' or 'F'")
+    return order
+
+
+def _block_size(blocksize: object, shape: Shape) -> Shape:
+    if not isinstance(blocksize, (tuple, list)) or len(blocksize) != 2:
+        raise ValueError(f"blocksize is {blocksize!r}, needs (rows, columns)")
+    size = tuple(whole(x, f"blocksize[{i}]", 1, 2**32 - 1) for i, x in enumerate(blocksize))
+    if shape[0] % size[0] or shape[1] % size[1]:
+        raise ValueError(f"blocks of {size} do not divide shape {shape}")
+    return size
+
+
+class bsr_array(_Matrix):
+    """A matrix in BSR, CSR of dense blocks: indices are the columns of blocks, and row i of blocks has those from indptr[i]
+    to indptr[i + 1]. data has the shape (blocks, rows of a block, columns of a block), or with order "F", where the elements
+    of a block are stored by columns, (blocks, columns of a block, rows of a block)."""
+
+    __slots__ = ("indices", "indptr", "order")
+    format = "bsr"
+
+    indices: Array
+    indptr: Array
+    order: str
+
+    def __init__(self, arrays: Sequence[object], shape: object, *, order: str = "C", context: Optional[Context] = None) -> None:
+        """arrays: (data, indices, indptr), on a device or anything that NumPy accepts."""
+        if not isinstance(arrays, (tuple, list)) or len(arrays) != 3:
+            raise TypeError("the first argument is (data, indices, indptr); .tobsr(blocksize) converts other matrices")
+        for value in arrays:
+            context = value.context if context is None and isinstance(value, Array) else context
+        data = _uploaded(arrays[0], "data", context)
+        indices, indptr = (_uploaded_indices(v, n, data.context) for v, n in zip(arrays[1:], ("indices", "indptr")))
+        self._set(data, indices, indptr, _shape_of(shape), _block_order(order))
+
+    def _set(self, data: Array, indices: Array, indptr: Array, shape: Shape, order: str) -> None:
+        if data.ndim != 3:
+            raise ValueError(f"data has shape {data.shape}, needs three axes: blocks, and the rows and columns of a block")
+        if not _is_value_type(data.dtype):
+            raise TypeError(f"data is {data.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+        _check_indices(indptr, "indptr")
+        _check_indices(indices, "indices", indptr.dtype)
+        if indices.size != data.shape[0]:
+            raise ValueError(f"indices has {indices.size} elements, and data {data.shape[0]} blocks")
+        size = _block_size(data.shape[1:] if order == "C" else data.shape[:0:-1], shape)
+        if indptr.size != shape[0] // size[0] + 1:
+            raise ValueError(f"indptr has {indptr.size} elements, needs {shape[0] // size[0] + 1} for shape {shape} and blocks of {size}")
+        for x in (indices, indptr):
+            if x.context is not data.context:
+                raise ValueError("data, indices and indptr are of different contexts")
+        self.data, self.indices, self.indptr, self._shape, self.order, self._count = data, indices, indptr, shape, order, None
+
+    @classmethod
+    def _made(cls, data: Array, indices: Array, indptr: Array, shape: Shape, order: str) -> bsr_array:
+        result = cls.__new__(cls)
+        result._set(data, indices, indptr, shape, order)
+        return result
+
+    @property
+    def blocksize(self) -> Shape:
+        """The rows and columns of a block."""
+        return self.data.shape[1:] if self.order == "C" else self.data.shape[:0:-1]
+
+    @property
+    def nnz(self) -> int:
+        """The number of elements in blocks, from the offsets, for which it waits."""
+        if self._count is None:
+            ends = concat([self.indptr[:1], self.indptr[self.indptr.size - 1 :]]).numpy()
+            self._count = (int(ends[1]) - int(ends[0])) * math.prod(self.blocksize)
+        return self._count
+
+    def _with(self, data: Array) -> bsr_array:
+        return bsr_array._made(data, self.indices, self.indptr, self._shape, self.order)
+
+    def sum_duplicates(self) -> bsr_array:
+        """A new matrix whose blocks are sorted, with those of the same place summed."""
+        return _to_blocks(self, self.blocksize, self.order, self.data.shape[0])[0]
+
+    @property
+    def T(self) -> bsr_array:
+        """The transposed matrix, of transposed blocks, which are sorted by column for it."""
+        return _to_blocks(self.tocsc().T, self.blocksize[::-1], self.order, self.data.shape[0])[0]
+
+
+_FORMATS: Dict[str, int] = {
+    "coo": raw.SPARSE_COO,
+    "csr": raw.SPARSE_CSR,
+    "csc": raw.SPARSE_CSC,
+    "dense": raw.SPARSE_DENSE,
+    "bsr": raw.SPARSE_BSR,
+}
+_ORDERS: Dict[str, int] = {"C": raw.BLOCK_ORDER_ROW_MAJOR, "F": raw.BLOCK_ORDER_COLUMN_MAJOR}
 
 
 def _arrays_of(matrix: Union[_Matrix, Array]) -> Tuple[Optional[Array], Optional[Array], Array]:
     """Rows, columns and values, as tuff_sparse_convert() takes them."""
-    if isinstance(matrix, csr_array):
+    if isinstance(matrix, (csr_array, bsr_array)):
         return matrix.indptr, matrix.indices, matrix.data
     if isinstance(matrix, csc_array):
         return matrix.indices, matrix.indptr, matrix.data
     if isinstance(matrix, coo_array):
         return matrix.row, matrix.col, matrix.data
     return None, None, matrix
+
+
+def _source_desc(matrix: Union[_Matrix, Array], form: str, index: np.dtype, capacity: int) -> raw.SparseConvertDesc:
+    rows, columns, values = _arrays_of(matrix)
+    source = "dense" if isinstance(matrix, Array) else matrix.format
+    desc = raw.SparseConvertDesc(dtype=dtype_of(values), from_format=_FORMATS[source], to_format=_FORMATS[form])
+    desc.index_type = raw.I64 if index == np.int64 else raw.I32
+    desc.rows, desc.columns = matrix.shape
+    desc.nnz, desc.capacity = values.size, capacity
+    desc.from_rows, desc.from_columns, desc.from_values = _handle(rows), _handle(columns), _handle(values)
+    if isinstance(matrix, bsr_array):
+        desc.nnz = values.shape[0]
+        desc.from_block_rows, desc.from_block_columns = matrix.blocksize
+        desc.from_block_order = _ORDERS[matrix.order]
+    return desc
+
+
+def _to_blocks(matrix: _Matrix, size: Shape, order: str, capacity: int) -> Tuple[bsr_array, Array]:
+    """A matrix in BSR with room for `capacity` blocks, and how many there are."""
+    context, index = matrix.context, _arrays_of(matrix)[1].dtype
+    desc = _source_desc(matrix, "bsr", index, capacity)
+    desc.to_block_rows, desc.to_block_columns = size
+    desc.to_block_order = _ORDERS[order]
+    indptr, indices = context.empty((matrix.shape[0] // size[0] + 1,), index), context.empty((capacity,), index)
+    values = context.empty((capacity, *(size if order == "C" else size[::-1])), matrix.dtype)
+    count = context.empty((1,), np.int64)
+    desc.to_rows, desc.to_columns, desc.to_values, desc.count = _handle(indptr), _handle(indices), _handle(values), _handle(count)
+    check(raw.tuff_sparse_convert(context.stream_handle, desc))
+    return bsr_array._made(values, indices, indptr, matrix.shape, order), count
 
 
 def _convert(
@@ -413,11 +548,7 @@ def _convert(
         index = np.dtype(np.int32) if from_rows is None else from_rows.dtype
     if capacity is None:
         capacity = values.size
-    source = "dense" if isinstance(matrix, Array) else matrix.format
-    desc = raw.SparseConvertDesc(dtype=dtype_of(values), from_format=_FORMATS[source], to_format=_FORMATS[form])
-    desc.index_type = raw.I64 if index == np.int64 else raw.I32
-    desc.rows, desc.columns, desc.nnz, desc.capacity = rows, columns, values.size, capacity
-    desc.from_rows, desc.from_columns, desc.from_values = _handle(from_rows), _handle(from_columns), _handle(values)
+    desc = _source_desc(matrix, form, index, capacity)
     if form == "dense":
         result = context.empty((rows, columns), values.dtype)
         desc.to_values = _handle(result)
@@ -458,7 +589,10 @@ def _product(a: _Matrix, x: object, right: bool) -> Array:
     desc.transpose = raw.TRANS if transposed else raw.NO_TRANS
     desc.side = raw.SIDE_RIGHT if right else raw.SIDE_LEFT
     desc.rows, desc.columns = (columns, rows) if transposed else (rows, columns)
-    desc.nnz, desc.offsets, desc.indices, desc.values = a.data.size, _handle(a.indptr), _handle(a.indices), _handle(a.data)
+    desc.nnz, desc.offsets, desc.indices, desc.values = a.indices.size, _handle(a.indptr), _handle(a.indices), _handle(a.data)
+    if isinstance(a, bsr_array):
+        desc.block_rows, desc.block_columns = a.blocksize
+        desc.block_order = _ORDERS[a.order]
     if x.ndim == 1:
         n, shape, batch = 1, (outer,), 1
     elif right:
@@ -584,6 +718,7 @@ def sampled_product(places: _Matrix, a: Array, b: Array, *, transposed: bool = F
     wanted = ((places.shape[0], k), (places.shape[1], k) if transposed else (k, places.shape[1]))
     if (a.shape, b.shape) != wanted:
         raise ValueError(f"a and b have shapes {a.shape} and {b.shape}, need {wanted[0]} and {wanted[1]} for places of {places.shape}")
+    places = places.tocsr() if isinstance(places, bsr_array) else places
     rows, columns = places.shape
     if isinstance(places, csc_array):  # the buffers are those of the transposed places in CSR, and the product is transposed
         a, b, rows, columns, transposed = b if transposed else b.T, a, columns, rows, True
@@ -655,11 +790,11 @@ def from_dense(a: Array, format: str = "csr", *, index_dtype: object = np.int32)
 
 
 def from_scipy(matrix: object, *, context: Optional[Context] = None, dtype: object = None) -> _Matrix:
-    """Uploads a matrix of scipy.sparse in CSR, CSC or COO, or anything with the same attributes. Values of float64 and of
+    """Uploads a matrix of scipy.sparse in CSR, CSC, COO or BSR, or anything with the same attributes. Values of float64 and of
     integers become float32 unless dtype says otherwise."""
     form = getattr(matrix, "format", None)
-    if form not in ("csr", "csc", "coo"):
-        raise TypeError(f"matrix is {type(matrix).__name__}, needs one of SciPy's in CSR, CSC or COO: .tocsr() converts others")
+    if form not in ("csr", "csc", "coo", "bsr"):
+        raise TypeError(f"matrix is {type(matrix).__name__}, needs one of SciPy's in CSR, CSC, COO or BSR: .tocsr() converts others")
     data = np.asarray(matrix.data)
     if dtype is None:
         dtype = data.dtype if _is_value_type(data.dtype) and data.dtype != np.float64 else np.float32
@@ -667,6 +802,9 @@ def from_scipy(matrix: object, *, context: Optional[Context] = None, dtype: obje
     values = context.array(data, dtype)
 
     names = ("row", "col") if form == "coo" else ("indices", "indptr")
+    if form == "bsr":
+        indices, indptr = (_uploaded_indices(np.asarray(getattr(matrix, name)), name, context) for name in ("indices", "indptr"))
+        return bsr_array._made(values, indices, indptr, _shape_of(tuple(matrix.shape)), "C")
     made = {"coo": coo_array, "csr": csr_array, "csc": csc_array}[form]
     numbers = (_uploaded_indices(np.asarray(getattr(matrix, name)), name, context) for name in names)
     return made._made(values, *numbers, _shape_of(tuple(matrix.shape)))

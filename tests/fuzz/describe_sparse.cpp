@@ -2,6 +2,8 @@
 // agree to the bit. Offsets ascend, as they must; indices may be out of range.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -30,10 +32,28 @@ uint64_t draw_extent(Draft& d, uint64_t usual) {
   return std::min<uint64_t>(d.extent(draw_size(d.shape, usual), 0, usual), 3000);
 }
 
+// The blocks of a matrix in BSR, or of another one: 1 x 1.
+struct Blocks {
+  uint64_t rows = 1, columns = 1;
+  uint64_t elements() const { return rows * columns; }
+  // The nearest extents that they divide.
+  uint64_t whole_rows(uint64_t count) const { return count - count % rows; }
+  uint64_t whole_columns(uint64_t count) const { return count - count % columns; }
+};
+Blocks draw_blocks(Draft& d, bool is, const std::string& prefix) {
+  if (!is) return {};
+  const auto extent = [&] { return d.shape.one_in(6) ? 16 : d.shape.between(1, 6); };
+  const Blocks blocks{extent(), extent()};
+  d.set(prefix + "block_rows", blocks.rows), d.set(prefix + "block_columns", blocks.columns);
+  d.set(prefix + "block_order", d.shape.of<int32_t>({TUFF_BLOCK_ORDER_ROW_MAJOR, TUFF_BLOCK_ORDER_COLUMN_MAJOR}));
+  return blocks;
+}
+
 void draw_spmm(Draft& d) {
   const int32_t dtype = draw_type(d), index_type = draw_index(d);
   const bool transposed = d.shape.one_in(3), right = d.shape.one_in(3), padded = d.shape.one_in(2);
-  const uint64_t rows = draw_extent(d, 40), columns = draw_extent(d, 40);
+  const Blocks blocks = draw_blocks(d, d.shape.one_in(3), "");
+  const uint64_t rows = blocks.whole_rows(draw_extent(d, 40)), columns = blocks.whole_columns(draw_extent(d, 40));
   const uint64_t nnz = d.extent(d.shape.one_in(8) ? 0 : d.shape.between(1, 200), 0, 200);
   const uint64_t n = d.shape.one_in(3) ? 1 : std::min<uint64_t>(draw_extent(d, 9), 300);
   const uint64_t batch = d.shape.one_in(2) ? 1 : d.extent(d.shape.one_in(12) ? 0 : d.shape.between(1, 4), 0, 4);
@@ -48,35 +68,43 @@ void draw_spmm(Draft& d) {
                          : draw_dense(d, "ldb", from, n, batch, padded, d.shape.one_in(3));
   const Stored c =
       right ? draw_dense(d, "ldc", n, from, batch, padded, false) : draw_dense(d, "ldc", to, n, batch, padded, false);
-  const uint64_t stride_values = batch > 1 && d.shape.one_in(2) ? nnz + (padded ? d.loose().below(6) : 0) : 0;
+  const uint64_t elements = nnz * blocks.elements();
+  const uint64_t stride_values = batch > 1 && d.shape.one_in(2) ? elements + (padded ? d.loose().below(6) : 0) : 0;
   d.set("stride_values", stride_values), d.set("stride_b", b.stride), d.set("stride_c", c.stride);
   const uint64_t results = footprint(c.axes(batch));
   const bool reads = results != 0 && nnz != 0;
-  Operand& offsets = d.input("offsets", index_type, reads ? rows + 1 : 0, Fill::offsets, static_cast<double>(nnz));
+  Operand& offsets =
+      d.input("offsets", index_type, reads ? rows / blocks.rows + 1 : 0, Fill::offsets, static_cast<double>(nnz));
   offsets.keep_values = true;
-  d.input("indices", index_type, reads ? nnz : 0, Fill::indices, static_cast<double>(columns));
-  d.input("values", dtype, reads ? (batch - 1) * stride_values + nnz : 0);
+  d.input("indices", index_type, reads ? nnz : 0, Fill::indices, static_cast<double>(columns / blocks.columns));
+  d.input("values", dtype, reads ? (batch - 1) * stride_values + elements : 0);
   d.input("b", dtype, reads ? footprint(b.axes(batch)) : 0);
   Operand& output = d.output("c", dtype, results);
   output.axes = c.axes(batch);
   if (beta != 0) output.read = true;
-  d.suits = [&d, reads, beta, nnz] {
+  d.suits = [&d, reads, beta, terms = nnz * std::max(blocks.rows, blocks.columns)] {
     const Seen& old = d.of("c").seen;
     if (beta != 0 && !(old.integral && old.most < 64)) return false;
     if (!reads) return true;
     const Seen &a = d.of("values").seen, &x = d.of("b").seen;
     return ascends(d.of("offsets")) && a.integral && x.integral &&
-           2 * static_cast<double>(nnz) * a.most * x.most + 64 < kExact;
+           2 * static_cast<double>(terms) * a.most * x.most + 64 < kExact;
   };
 }
 
 void draw_sparse_convert(Draft& d) {
   const int32_t dtype = draw_type(d), index_type = draw_index(d);
-  const auto format = [&] { return static_cast<int32_t>(d.shape.between(TUFF_SPARSE_COO, TUFF_SPARSE_DENSE)); };
+  const auto format = [&] { return static_cast<int32_t>(d.shape.between(TUFF_SPARSE_COO, TUFF_SPARSE_BSR)); };
   const int32_t from = format(), to = format();
   const bool from_dense = from == TUFF_SPARSE_DENSE, to_dense = to == TUFF_SPARSE_DENSE, padded = d.shape.one_in(2);
-  const uint64_t rows = std::min<uint64_t>(draw_extent(d, 30), 900),
-                 columns = std::min<uint64_t>(draw_extent(d, 30), 900);
+  const Blocks from_blocks = draw_blocks(d, from == TUFF_SPARSE_BSR, "from_"),
+               to_blocks = draw_blocks(d, to == TUFF_SPARSE_BSR, "to_");
+  const auto shared_extent = [&](uint64_t first, uint64_t second) {
+    const uint64_t one = std::lcm(first, second);
+    return std::min<uint64_t>(draw_extent(d, 30), 900) / one * one;
+  };
+  const uint64_t rows = shared_extent(from_blocks.rows, to_blocks.rows),
+                 columns = shared_extent(from_blocks.columns, to_blocks.columns);
   const uint64_t nnz = d.extent(d.shape.one_in(8) ? 0 : d.shape.between(1, 200), 0, 200);
   const uint64_t capacity = d.extent(d.shape.one_in(4) ? d.shape.below(20) : nnz + d.shape.below(9), 0, 300);
   d.set("dtype", dtype), d.set("index_type", index_type), d.set("from_format", from), d.set("to_format", to);
@@ -85,23 +113,29 @@ void draw_sparse_convert(Draft& d) {
   const Stored dense_to = draw_dense(d, "to_ld", rows, columns, 1, padded && to_dense, false);
   // Offsets, or indices of `extent`.
   const auto numbers = [&](const char* name, int32_t lines, uint64_t extent) {
-    const bool offsets = from == lines;
+    const bool offsets = from == lines || (from == TUFF_SPARSE_BSR && lines == TUFF_SPARSE_CSR);
     Operand& operand = d.input(name, index_type, offsets ? extent + 1 : nnz, offsets ? Fill::offsets : Fill::indices,
                                static_cast<double>(offsets ? nnz : extent));
     operand.keep_values = offsets;
   };
-  if (!from_dense) numbers("from_rows", TUFF_SPARSE_CSR, rows), numbers("from_columns", TUFF_SPARSE_CSC, columns);
-  d.input("from_values", dtype, from_dense ? footprint(dense_from.axes(1)) : nnz, Fill::integers, 2);
+  if (!from_dense) {
+    numbers("from_rows", TUFF_SPARSE_CSR, rows / from_blocks.rows);
+    numbers("from_columns", TUFF_SPARSE_CSC, columns / from_blocks.columns);
+  }
+  d.input("from_values", dtype, from_dense ? footprint(dense_from.axes(1)) : nnz * from_blocks.elements(),
+          Fill::integers, 2);
   if (!to_dense) {
-    d.output("to_rows", index_type, to == TUFF_SPARSE_CSR ? rows + 1 : capacity);
+    const bool by_rows = to == TUFF_SPARSE_CSR || to == TUFF_SPARSE_BSR;
+    d.output("to_rows", index_type, by_rows ? rows / to_blocks.rows + 1 : capacity);
     d.output("to_columns", index_type, to == TUFF_SPARSE_CSC ? columns + 1 : capacity);
   }
-  Operand& values = d.output("to_values", dtype, to_dense ? footprint(dense_to.axes(1)) : capacity);
+  Operand& values =
+      d.output("to_values", dtype, to_dense ? footprint(dense_to.axes(1)) : capacity * to_blocks.elements());
   if (to_dense) values.axes = dense_to.axes(1);
   if (d.free.one_in(2)) d.output("count", TUFF_I64, 1);
   d.suits = [&d, from, nnz] {
     const Seen& seen = d.of("from_values").seen;
-    if (from == TUFF_SPARSE_CSR && !ascends(d.of("from_rows"))) return false;
+    if ((from == TUFF_SPARSE_CSR || from == TUFF_SPARSE_BSR) && !ascends(d.of("from_rows"))) return false;
     if (from == TUFF_SPARSE_CSC && !ascends(d.of("from_columns"))) return false;
     return seen.integral && seen.most * static_cast<double>(std::max<uint64_t>(nnz, 1)) < kExact;
   };

@@ -56,12 +56,15 @@ GROUPS = {
     ("lu_solve", "transpose"): ("tuff_transpose",),
     ("spmm", "side"): ("tuff_side",),
     ("spmm", "transpose"): ("tuff_transpose",),
-    ("sddmm", "place_format"): ("tuff_sparse_format", "TUFF_SPARSE_CSC", "TUFF_SPARSE_DENSE"),
+    ("spmm", "block_order"): ("tuff_block_order",),
+    ("sddmm", "place_format"): ("tuff_sparse_format", "TUFF_SPARSE_CSC", "TUFF_SPARSE_DENSE", "TUFF_SPARSE_BSR"),
     ("sddmm", "transpose"): ("tuff_transpose",),
     ("sparse_triangular_solve", "triangle"): ("tuff_triangle",),
     ("sparse_triangular_solve", "transpose"): ("tuff_transpose",),
     ("sparse_convert", "from_format"): ("tuff_sparse_format",),
     ("sparse_convert", "to_format"): ("tuff_sparse_format",),
+    ("sparse_convert", "from_block_order"): ("tuff_block_order",),
+    ("sparse_convert", "to_block_order"): ("tuff_block_order",),
 }
 # Sections of tuff.h with the functions that compute, and the functions in them that compute nothing.
 SECTIONS = ("Operations", "Normalisations", "Shapes and types", "Pooling", "Resizing", "Positions", "Fourier transforms", "Recurrent networks", "Training", "Linear algebra", "Sparse matrices", "Quantisation", "Expressions")

@@ -9,7 +9,8 @@ from case import TYPES, Case, Draw, Handle, operand, oracle
 from elements import U32, U64, Near, gamma
 
 TYPES_TAKEN = ("f32", "f16", "bf16", "f64")
-FORMS = ("coo", "csr", "csc", "dense")
+FORMS = ("coo", "csr", "csc", "dense", "bsr")
+BLOCKS = ((1, 1), (2, 3), (5, 1), (1, 4), (4, 4), (3, 16))
 INDICES = ("i32", "i64")
 
 
@@ -52,18 +53,39 @@ def _dense(rows: int, columns: int, row, column, values) -> tuple[np.ndarray, np
             scipy.sparse.coo_array((np.ones(good.sum()), place), (rows, columns)).toarray())  # fmt: skip
 
 
+def _elements(row, column, blocks, order: int):
+    """The rows and columns of the elements of blocks, in the order in which they are stored."""
+    r, c = blocks
+    k = np.arange(r * c)
+    i, j = (k % r, k // r) if order else (k // c, k % c)
+    return (row[:, None] * r + i).ravel(), (column[:, None] * c + j).ravel()
+
+
+def _as_blocks(matrix, count, blocks, order: int):
+    """Where blocks have entries, in order, and their values as they are stored."""
+    (rows, columns), (r, c) = matrix.shape, blocks
+    parts = matrix.reshape(rows // r, r, columns // c, c).transpose(0, 2, 1, 3)
+    present = np.nonzero((count != 0).reshape(rows // r, r, columns // c, c).any(axis=(1, 3)))
+    values = parts[present]
+    return present, (values.transpose(0, 2, 1) if order else values).reshape(-1)
+
+
 @oracle("spmm", ["tuff_spmm"], TYPES_TAKEN, ("left", "right"))
 def spmm(draw: Draw, kind: str, form: str) -> Case:
     t, right, index = TYPES[kind], form == "right", draw.option(INDICES)
     transpose = draw.option([0, 1, 2])
-    rows, columns = draw.size(90, 0.02), draw.size(90, 0.02)
+    lines, across = draw.size(90, 0.02), draw.size(90, 0.02)
+    blocks = draw.pick(BLOCKS) if draw.flip(0.4) else (1, 1)
+    order = draw.option([0, 1])
+    rows, columns = lines * blocks[0], across * blocks[1]
     n, batch = draw.pick((1, 1, draw.size(20, 0.02))), draw.size(3, 0.02)
     alpha, beta = draw.option([1.0, -0.5, 2.0]), draw.option([0.0, 1.0, -1.5])
-    offsets, indices = _entries(draw, rows, columns)
+    offsets, indices = _entries(draw, lines, across)
     nnz = len(indices)
+    elements = nnz * blocks[0] * blocks[1]
     by_values = draw.flip(0.5) and batch > 1
-    stride_values = nnz + draw.gap() if by_values else 0
-    values = draw.data.uniform(-1, 1, (batch, nnz))
+    stride_values = elements + draw.gap() if by_values else 0
+    values = draw.data.uniform(-1, 1, (batch, elements))
     if not by_values:
         values = np.broadcast_to(values[:1], values.shape)
     of_rows, of_columns = (columns, rows) if transpose else (rows, columns)  # of op(A)
@@ -87,15 +109,16 @@ def spmm(draw: Draw, kind: str, form: str) -> Case:
               "columns": columns, "nnz": nnz, "n": n, "alpha": alpha, "beta": beta, "stride_values": stride_values,
               "ldb": 0 if strides_b[1] == shape_b[2] else strides_b[1], "ldc": 0 if strides_c[1] == shape_c[2] else strides_c[1],
               "stride_b": strides_b[0], "stride_c": strides_c[0], "batch_count": batch,
+              "block_rows": blocks[0], "block_columns": blocks[1], "block_order": order,
               **{name: Handle(name) for name in operands}}  # fmt: skip
     stored = {name: o.values for name, o in operands.items()}
-    row = np.repeat(np.arange(rows), np.diff(offsets))
+    row, column = _elements(np.repeat(np.arange(lines), np.diff(offsets)), indices, blocks, order)
 
     def reference() -> dict:
         value, size, terms = np.zeros(shape_c), np.zeros(shape_c), np.zeros(shape_c)
         for i in range(batch):
-            a, _ = _dense(rows, columns, row, indices, stored["values"][i])
-            magnitude, count = _dense(rows, columns, row, indices, np.abs(stored["values"][i]))
+            a, _ = _dense(rows, columns, row, column, stored["values"][i])
+            magnitude, count = _dense(rows, columns, row, column, np.abs(stored["values"][i]))
             if transpose:
                 a, magnitude, count = a.T, magnitude.T, count.T
             x = stored["b"][i]
@@ -115,16 +138,20 @@ def spmm(draw: Draw, kind: str, form: str) -> Case:
 @oracle("sparse_convert", ["tuff_sparse_convert"], TYPES_TAKEN, FORMS)
 def sparse_convert(draw: Draw, kind: str, form: str) -> Case:
     t, index, to = TYPES[kind], draw.option(INDICES), draw.option(FORMS)
-    rows, columns = draw.size(70, 0.03), draw.size(70, 0.03)
-    lines, extent = (columns, rows) if form == "csc" else (rows, columns)
+    from_blocks, to_blocks = (draw.pick(BLOCKS) if of == "bsr" else (1, 1) for of in (form, to))
+    from_order, to_order = draw.option([0, 1]), draw.option([0, 1])
+    rows, columns = (draw.size(max(70 // lcm, 2), 0.03) * lcm for lcm in np.lcm(from_blocks, to_blocks).tolist())
+    lines, extent = (columns, rows) if form == "csc" else (rows // from_blocks[0], columns // from_blocks[1])
     offsets, minor = _entries(draw, lines, extent)
     major = np.repeat(np.arange(lines), np.diff(offsets))
     if form == "coo" and len(minor):
         order = draw.data.permutation(len(minor))
         major, minor = major[order], minor[order]
-    row, column = (minor, major) if form == "csc" else (major, minor)
+    row, column = given_row, given_column = (minor, major) if form == "csc" else (major, minor)
+    if form == "bsr":
+        row, column = _elements(row, column, from_blocks, from_order)
     # Integers, whose sums are exact in every type.
-    values = draw.data.integers(-1 if kind == "bf16" else -3, 2, len(minor)).astype(np.float64)
+    values = draw.data.integers(-1 if kind == "bf16" else -3, 2, len(row)).astype(np.float64)
     good = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
     matrix, count = _dense(rows, columns, row, column, values)
     if form == "dense":
@@ -137,6 +164,9 @@ def sparse_convert(draw: Draw, kind: str, form: str) -> Case:
     if to == "csc":
         order = np.lexsort(present)
         present = (present[0][order], present[1][order])
+    listed_values = matrix[present]
+    if to == "bsr":
+        present, listed_values = _as_blocks(matrix, count, to_blocks, to_order)
     found = len(present[0])
     capacity = draw.pick((found, found + draw.size(9), max(found - 2, 0)))
     kept = min(found, capacity)
@@ -154,24 +184,29 @@ def sparse_convert(draw: Draw, kind: str, form: str) -> Case:
     if form == "dense":
         operands["from_values"] = operand(draw, t, matrix, (from_ld, 1))
     else:
-        operands["from_rows"] = operand(draw, i, offsets if form == "csr" else row)
-        operands["from_columns"] = operand(draw, i, offsets if form == "csc" else column)
+        operands["from_rows"] = operand(draw, i, offsets if form in ("csr", "bsr") else given_row)
+        operands["from_columns"] = operand(draw, i, offsets if form == "csc" else given_column)
         operands["from_values"] = operand(draw, t, values)
     expected = {}
     if to == "dense":
         operands["to_values"] = operand(draw, t, (rows, columns), (to_ld, 1), output=True)
         expected["to_values"] = Near(matrix)
     else:
-        expected["to_rows"] = Near(offsets_of(present[0], rows) if to == "csr" else listed(present[0], -1))
+        expected["to_rows"] = Near(offsets_of(present[0], rows // to_blocks[0]) if to in ("csr", "bsr") else listed(present[0], -1))
         expected["to_columns"] = Near(offsets_of(present[1], columns) if to == "csc" else listed(present[1], -1))
-        expected["to_values"] = Near(listed(matrix[present], 0))
+        block = to_blocks[0] * to_blocks[1]
+        filled = np.zeros(capacity * block)
+        filled[: kept * block] = listed_values[: kept * block]
+        expected["to_values"] = Near(filled)
         for name, of in (("to_rows", i), ("to_columns", i), ("to_values", t)):
             operands[name] = operand(draw, of, np.shape(expected[name].value), output=True)
     if draw.maybe(0.6):
         operands["count"] = operand(draw, TYPES["i64"], (1,), output=True)
         expected["count"] = Near(np.array([found]))
     fields = {"dtype": t.code, "index_type": i.code, "from_format": FORMS.index(form), "to_format": FORMS.index(to),
-              "rows": rows, "columns": columns, "nnz": len(values), "capacity": capacity,
+              "rows": rows, "columns": columns, "nnz": len(values) // (from_blocks[0] * from_blocks[1]), "capacity": capacity,
+              "from_block_rows": from_blocks[0], "from_block_columns": from_blocks[1], "from_block_order": from_order,
+              "to_block_rows": to_blocks[0], "to_block_columns": to_blocks[1], "to_block_order": to_order,
               "from_ld": 0 if from_ld == columns else from_ld, "to_ld": 0 if to_ld == columns else to_ld,
               **{name: Handle(name) for name in operands}}  # fmt: skip
     return Case("tuff_sparse_convert", fields, operands, {"scipy": lambda: expected})

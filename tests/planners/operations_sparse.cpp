@@ -1,5 +1,6 @@
 // Draws the arguments of the operations of sparse matrices.
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/sparse/sparse.hpp"
 #include "planners/draw.hpp"
@@ -29,6 +30,18 @@ const tuff::Buffer* read_partly(Call& call, const char* name, uint64_t elements,
 
 }  // namespace
 
+// Blocks of BSR, and sizes that they divide.
+tuff::sparse::Blocks draw_blocks(Call& call, bool is) {
+  if (!is) return {};
+  Numbers& n = call.numbers;
+  const auto extent = [&] { return n.coin(4) ? n.below(1'100) + 1 : n.below(9) + 1; };
+  const tuff::sparse::Blocks blocks{extent(), extent(), static_cast<int32_t>(n.below(2))};
+  call.tell("block_rows", blocks.rows), call.tell("block_columns", blocks.columns);
+  call.tell("block_order", blocks.order);
+  return blocks;
+}
+uint64_t divided(uint64_t size, uint64_t block) { return size - size % block; }
+
 void draw_spmm(Call& call) {
   Numbers& n = call.numbers;
   tuff::SpmmArgs& args = call.keep(tuff::SpmmArgs{});
@@ -36,6 +49,8 @@ void draw_spmm(Call& call) {
   args.transpose = static_cast<int32_t>(n.below(3)), args.side = static_cast<int32_t>(n.below(2));
   args.rows = call.size(), args.columns = draw_numbered(call, args.index_type);
   args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.blocks = draw_blocks(call, n.coin(3));
+  args.rows = divided(args.rows, args.blocks.rows), args.columns = divided(args.columns, args.blocks.columns);
   args.n = n.coin(3) ? 1 : call.size(), args.batch_count = n.coin() ? 1 : call.size();
   args.alpha = n.coin(6) ? 0 : 1.5, args.beta = n.coin() ? 0 : -1;
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("transpose", args.transpose);
@@ -50,7 +65,8 @@ void draw_spmm(Call& call) {
       args.on_right() ? span(args.n, args.op_rows(), args.ldb) : span(args.op_columns(), args.n, args.ldb);
   const uint64_t one_c =
       args.on_right() ? span(args.n, args.op_columns(), args.ldc) : span(args.op_rows(), args.n, args.ldc);
-  args.stride_b = n.coin(3) ? 0 : one_b, args.stride_values = n.coin() ? 0 : args.nnz;
+  const uint64_t elements = times(args.nnz, args.blocks.elements());
+  args.stride_b = n.coin(3) ? 0 : one_b, args.stride_values = n.coin() ? 0 : elements;
   args.stride_c = plus(one_c, padded ? n.below(30) : 0);
   const auto all = [&](uint64_t one, uint64_t stride) { return span(args.batch_count, one, stride); };
   const uint64_t results = all(one_c, args.stride_c);
@@ -58,9 +74,9 @@ void draw_spmm(Call& call) {
   // Nothing is added where alpha is 0, or a sum has no terms.
   const bool unused = args.alpha == 0 || args.rows == 0 || args.columns == 0;
   const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
-  args.offsets = read_partly(call, "offsets", reads ? plus(args.rows, 1) : 0, index, unused);
+  args.offsets = read_partly(call, "offsets", reads ? plus(args.block_rows(), 1) : 0, index, unused);
   args.indices = read_partly(call, "indices", reads ? args.nnz : 0, index, unused);
-  args.values = read_partly(call, "values", reads ? all(args.nnz, args.stride_values) : 0, size, unused);
+  args.values = read_partly(call, "values", reads ? all(elements, args.stride_values) : 0, size, unused);
   args.b = read_partly(call, "b", reads ? all(one_b, args.stride_b) : 0, size, unused);
   args.c = call.output("c", results, size);
   set(call, tuff::operations::spmm, args);
@@ -70,7 +86,7 @@ void draw_sparse_convert(Call& call) {
   Numbers& n = call.numbers;
   tuff::SparseConvertArgs& args = call.keep(tuff::SparseConvertArgs{});
   args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
-  args.from_format = static_cast<int32_t>(n.below(4)), args.to_format = static_cast<int32_t>(n.below(4));
+  args.from_format = static_cast<int32_t>(n.below(5)), args.to_format = static_cast<int32_t>(n.below(5));
   const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
   args.rows = draw_numbered(call, args.index_type), args.columns = draw_numbered(call, args.index_type);
   if (from_dense && args.index_type == TUFF_I32 && times(args.rows, args.columns) > kMost32) {
@@ -78,6 +94,15 @@ void draw_sparse_convert(Call& call) {
   }
   args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
   args.capacity = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
+  args.from_blocks = draw_blocks(call, args.from_format == TUFF_SPARSE_BSR);
+  args.to_blocks = draw_blocks(call, args.to_format == TUFF_SPARSE_BSR);
+  args.rows = divided(args.rows, std::lcm(args.from_blocks.rows, args.to_blocks.rows));
+  args.columns = divided(args.columns, std::lcm(args.from_blocks.columns, args.to_blocks.columns));
+  if (args.index_type == TUFF_I32) args.nnz = std::min(args.nnz, kMost32 / args.from_blocks.elements());
+  // Entries are in scratch memory, whatever the operands' sizes are.
+  if (args.from_format == TUFF_SPARSE_BSR && args.nnz <= kMost32) {
+    args.nnz = std::min(args.nnz, (uint64_t{1} << 25) / args.from_blocks.elements());
+  }
   args.from_ld = plus(args.columns, n.coin(3) ? n.below(20) : 0);
   args.to_ld = plus(args.columns, n.coin(3) ? n.below(20) : 0);
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("from", args.from_format);
@@ -85,24 +110,28 @@ void draw_sparse_convert(Call& call) {
   call.tell("nnz", args.nnz), call.tell("capacity", args.capacity);
   const uint64_t index = dtype_size(args.index_type), size = dtype_size(args.dtype);
   // A matrix without rows or columns has no entries that are read; nor are values if none of the result is wanted.
-  const uint64_t entries = from_dense ? span(args.rows, args.columns, args.from_ld) : args.nnz;
+  const uint64_t entries =
+      from_dense ? span(args.rows, args.columns, args.from_ld) : times(args.nnz, args.from_blocks.elements());
   const bool nothing = args.rows == 0 || args.columns == 0;
   const bool no_result = !to_dense && args.capacity == 0;
   const auto input = [&](const char* name, int32_t lines, uint64_t extent) -> const tuff::Buffer* {
     if (from_dense) return nullptr;
-    const bool offsets = args.from_format == lines;
+    const bool offsets = args.from_format == lines || (args.from_format == TUFF_SPARSE_BSR && lines == TUFF_SPARSE_CSR);
     return read_partly(call, name, offsets ? plus(extent, 1) : args.nnz, index, nothing || args.nnz == 0);
   };
-  args.from_rows = input("from_rows", TUFF_SPARSE_CSR, args.rows);
+  args.from_rows = input("from_rows", TUFF_SPARSE_CSR, args.rows / args.from_blocks.rows);
   args.from_columns = input("from_columns", TUFF_SPARSE_CSC, args.columns);
   args.from_values = read_partly(call, "from_values", entries, size, nothing || no_result);
   const auto output = [&](const char* name, int32_t lines, uint64_t extent) -> const tuff::Buffer* {
     if (to_dense) return nullptr;
-    return call.output(name, args.to_format == lines ? plus(extent, 1) : args.capacity, index);
+    const bool offsets = args.to_format == lines || (args.to_format == TUFF_SPARSE_BSR && lines == TUFF_SPARSE_CSR);
+    return call.output(name, offsets ? plus(extent, 1) : args.capacity, index);
   };
-  args.to_rows = output("to_rows", TUFF_SPARSE_CSR, args.rows);
+  args.to_rows = output("to_rows", TUFF_SPARSE_CSR, args.rows / args.to_blocks.rows);
   args.to_columns = output("to_columns", TUFF_SPARSE_CSC, args.columns);
-  args.to_values = call.output("to_values", to_dense ? span(args.rows, args.columns, args.to_ld) : args.capacity, size);
+  args.to_values = call.output(
+      "to_values",
+      to_dense ? span(args.rows, args.columns, args.to_ld) : times(args.capacity, args.to_blocks.elements()), size);
   if (n.coin()) args.count = call.output("count", 1, 8);
   set(call, tuff::operations::sparse_convert, args);
 }
