@@ -155,12 +155,15 @@ std::vector<QuantisedCase> cases() {
        .lse = true},
   };
   std::vector<QuantisedCase> all;
-  for (const AttentionShape& shape : shapes) {
+  for (size_t i = 0; i < shapes.size(); ++i) {
     for (const Stored stored : {Stored::e4m3, Stored::e5m2, Stored::q4_0, Stored::q8_0}) {
-      all.push_back({shape, stored, stored});
+      if (i < 3) all.push_back({shapes[i], stored, stored});
     }
-    all.push_back({shape, Stored::e4m3, Stored::e5m2, Scales::keys});
-    all.push_back({shape, Stored::q8_0, Stored::q4_0});
+    // With both scales, devices take three of bias, mask, log-sum-exp and lengths.
+    all.push_back({shapes[i], Stored::e4m3, shapes[i].mask ? Stored::q8_0 : Stored::e5m2,
+                   shapes[i].mask ? Scales::none : Scales::keys});
+    all.push_back({shapes[i], Stored::q8_0, Stored::q4_0});
+    if (i >= 3) all.push_back({shapes[i], Stored::q4_0, Stored::e5m2});
   }
   for (const Scales scales : {Scales::one, Scales::heads, Scales::keys}) {
     all.push_back({shapes[0], Stored::e4m3, Stored::e4m3, scales});
@@ -439,6 +442,24 @@ TEST_P(AttentionQuantisedDescriptor, HiddenScalesDoNotCount) {
     ASSERT_OK(tuff_attention_ex(context(), &d));
     const std::vector<float> got = out_.read();
     for (uint64_t i = 0; i < rows * 64; ++i) ASSERT_NEAR(got[i], 1, 0x1p-20f) << i;
+  }
+}
+
+// A dispatch has too few operands for all options with both scales; the host has no such limit.
+TEST_P(AttentionQuantisedDescriptor, DevicesTakeFiveOptionsWithScales) {
+  tuff_attention_desc d = float8();
+  const TypedTensor ones(context(), TUFF_U8, Bytes(320, 0x38)), lengths(context(), TUFF_I32, Bytes{3, 0, 0, 0});
+  const Tensor scales(context(), std::vector<float>{1}), lse(context(), 6);
+  d.k = d.v = ones, d.k_scales = d.v_scales = scales, d.bias = in_, d.bias_type = TUFF_F32;
+  d.q_lengths = d.kv_lengths = lengths;
+  ASSERT_OK(tuff_attention_ex(context(), &d));
+  for (const float got : out_.read()) ASSERT_NEAR(got, 1, 0x1p-20f);
+  d.lse = lse;
+  if (vulkan()) {
+    expect_refused(d, kUnsupported, "v_scales");
+    lse.expect_poisoned();
+  } else {
+    EXPECT_OK(tuff_attention_ex(context(), &d));
   }
 }
 

@@ -83,6 +83,11 @@ struct Call {
   void operands(Recorder& recorder, Dispatch& dispatch, const Buffer* scratch, uint64_t scratch_bytes,
                 Access access) const;
   void push(Dispatch& dispatch, const Progress& progress) const;
+  // Blocks of keys and values are bound as texels, where the device reads these faster.
+  void bind_blocks(KernelRequest& kernel) const {
+    if (in_blocks(args.k_stored.as)) kernel.texels(1, 2);
+    if (in_blocks(args.v_stored.as)) kernel.texels(2, 2);
+  }
   // Whether q, k, v and o can all be read and written `piece` elements at a time.
   bool in_pieces_of(uint64_t piece) const;
   // The number of keys up to the last one that some row sees.

@@ -280,7 +280,8 @@ void main() {
     }
     subgroupMemoryBarrierShared();
     subgroupBarrier();
-    const bool guarded = BIAS != 0 || MASK != 0 || hides;
+    // With numbers that are dequantised in both, Mesa compiles the two loops below for twice as long.
+    const bool guarded = BIAS != 0 || MASK != 0 || (QUANTISED && TUFF_EXACT_ARITHMETIC != 0) || hides;
 #define ACCUMULATE(SEEN)                                                                                               \
   [[unroll]] for (uint u = 0; u < UNROLL; ++u) {                                                                       \
     float w[ROWS];                                                                                                     \
@@ -297,9 +298,11 @@ void main() {
 // A masked key's weight is 0, but 0 * NaN would carry its value into rows that may not see it.
 #define WEIGHTED_SEEN(w, v) ((w) != 0.0 ? (v) : vec4(0))
     // Loops instead of branches: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
+#if !QUANTISED || !TUFF_EXACT_ARITHMETIC
     [[dont_unroll]] for (bool once = !guarded; once; once = false) {
       ACCUMULATE(ALL_SEEN)
     }
+#endif
     [[dont_unroll]] for (bool once = guarded; once; once = false) {
       ACCUMULATE(WEIGHTED_SEEN)
     }

@@ -128,6 +128,7 @@ KernelRequest split_kernel(const DeviceTraits& traits, const Layout& layout, con
                                                            .unroll = kUnroll,
                                                            .width = layout.width});
   kernel.wide(call.wide);
+  call.bind_blocks(kernel);
   return kernel;
 }
 

@@ -29,20 +29,11 @@ float value_factor(uint key) { return TUFF_AT(ValueScales, value_scale_base + TU
 float value_factor(uint key) { return 1.0; }
 #endif
 
-vec4 four_of_f8(const int format, uint word) {
-  const uvec4 bytes = tuff_bytes(word);
-  vec4 numbers;
-  [[unroll]] for (uint e = 0; e < 4; ++e) {
-    numbers[e] = format == F8_E4M3 ? TUFF_LOADED(TUFF_F8_E4M3, bytes[e]) : TUFF_LOADED(TUFF_F8_E5M2, bytes[e]);
-  }
-  return numbers;
-}
-
 // The numbers of a word that is stored, `at` being the place of the first of them.
 vec4 four_of_word(const int format, uint word, uint at, float scale) {
   if (format == Q8_0) return four_of_q8(word, scale);
   if (format == Q4_0) return four_of_q4(word, at % 32 / 16 * 4, scale);
-  return four_of_f8(format, word) * scale;
+  return (format == F8_E4M3 ? TUFF_UNPACKED(TUFF_F8_E4M3, word) : TUFF_UNPACKED(TUFF_F8_E5M2, word)) * scale;
 }
 
 // For Name and name, Key and key or Value and value, in `slot`:
@@ -52,17 +43,22 @@ vec4 four_of_word(const int format, uint word, uint at, float scale) {
 //                             multiple of eight, as are bases and strides
 //   name_of_eight(half, raw, at)  the first or second four of them
 //
-// Blocks begin at even bytes with an f16 scale.
+// Blocks begin at even bytes with an f16 scale. They are read in 16-bit words, as texels if the device has these.
+#if TUFF_TEXELS
+#define WORD_OF(words, i) TUFF_TEXEL(words, i).x
+#else
+#define WORD_OF(words, i) uint(TUFF_AT(words, i))
+#endif
 #define STORED_IN_BLOCKS(Name, name, slot, FORMAT)                                                                     \
-  TUFF_READ(slot, Name##Words, uint16_t, 2)                                                                            \
+  TUFF_READ_TEXELS(slot, Name##Words, uint16_t, 2)                                                                     \
   TUFF_INDEX name##_block(TUFF_INDEX at) { return at / 32u * (FORMAT == Q8_0 ? 17u : 9u); }                            \
   float name##_block_scale(TUFF_INDEX at) {                                                                            \
-    return unpackHalf2x16(uint(TUFF_AT(Name##Words, name##_block(at)))).x;                                             \
+    return unpackHalf2x16(WORD_OF(Name##Words, name##_block(at))).x;                                                   \
   }                                                                                                                    \
   uint name##_word(TUFF_INDEX at) {                                                                                    \
     const uint number = uint(at % 32u);                                                                                \
     const TUFF_INDEX word = name##_block(at) + 1u + (FORMAT == Q8_0 ? number : number % 16u) / 2u;                     \
-    return uint(TUFF_AT(Name##Words, word)) | uint(TUFF_AT(Name##Words, word + 1u)) << 16;                             \
+    return WORD_OF(Name##Words, word) | WORD_OF(Name##Words, word + 1u) << 16;                                         \
   }                                                                                                                    \
   vec4 name##_four(TUFF_INDEX at, int left, uint key) {                                                                \
     return four_of_word(FORMAT, name##_word(at), uint(at % 32u), name##_block_scale(at));                              \

@@ -32,12 +32,8 @@ struct Variant {
     return traits.subgroup_shuffle && traits.subgroup_size % lanes == 0 && invocations() % traits.subgroup_size == 0;
   }
   uint64_t shared_bytes(const DeviceTraits& traits) const {
-    return shaders::AttentionTile::shared_bytes({.columns = columns,
-                                                 .depth = kDepth,
-                                                 .keys = keys,
-                                                 .lanes = lanes,
-                                                 .rows = rows,
-                                                 .shuffle = shuffles(traits)});
+    return shaders::AttentionTile::shared_bytes(
+        {.columns = columns, .depth = kDepth, .keys = keys, .lanes = lanes, .rows = rows, .shuffle = shuffles(traits)});
   }
 
   static constexpr uint32_t kDepth = 16;  // elements of head_dim staged at once
@@ -205,6 +201,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t ma
   KernelRequest kernel = variant.shared ? tile_kernel(traits, variant, call, ranges, vec)
                                         : subgroup_kernel(traits, variant, call, ranges, vec);
   kernel.wide(call.wide);
+  call.bind_blocks(kernel);
 
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} groups={} at_once={} vec={} extended={} "

@@ -28,12 +28,14 @@ std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64
 }
 
 // Draws the soft cap, bias, mask, windows and lengths; returns the cap.
-double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv) {
+double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
+                    bool masks = true) {
   Draw& draw = d.shape;
   double softcap = 0;
   if (draw.one_in(4)) d.real("softcap", softcap = draw.of({2.0, 30.0}));
   for (const char* name : {"bias", "mask"}) {
     if (!draw.one_in(4)) continue;
+    if (name[0] == 'm' && !masks) continue;
     const bool bias = name[0] == 'b', wide = bias && draw.one_in(2);
     uint64_t strides[3] = {draw.one_in(2) ? 0 : heads * seq_q * seq_kv, draw.one_in(2) ? 0 : seq_q * seq_kv,
                            draw.one_in(3) ? 0 : seq_kv};
@@ -126,8 +128,12 @@ void draw_attention(Draft& d) {
   d.output("o", dtype, footprint(o)).axes = o;
   double softcap = 0;
   if (desc && batch != 0) {
-    softcap = draw_options(d, dtype, batch, heads, seq_q, seq_kv);
-    if (draw.one_in(3)) d.output("lse", TUFF_F32, batch * heads * seq_q);
+    // Devices take five of the scales and these.
+    const bool scaled = std::any_of(d.operands.begin(), d.operands.end(), [](const Operand& operand) {
+      return std::string_view(operand.name).ends_with("scales");
+    });
+    softcap = draw_options(d, dtype, batch, heads, seq_q, seq_kv, !scaled);
+    if (draw.one_in(3) && !scaled) d.output("lse", TUFF_F32, batch * heads * seq_q);
   }
   // The error of a score: gamma of its sum, plus what tanh and the bias add. The error of a weight: e^(2 d) - 1 and an
   // exp of 4 ULP, rescaled at most once for each key. Then the sums over the keys, and the quotient.

@@ -307,7 +307,8 @@ def attention(draw: Draw, kind: str, form: str) -> Case:
     for name in ("q_lengths", "kv_lengths", "lse"):
         if name in operands:
             desc[name] = Handle(name)
-    return Case("tuff_attention_ex", desc, operands, references)
+    refusals = ("at most five of them",) if "k_scales" in desc or "v_scales" in desc else ()
+    return Case("tuff_attention_ex", desc, operands, references, refusals=refusals)
 
 
 @oracle("attention_backward", ["tuff_attention_backward"], forms=("heads first", "rows first", "cache"))
