@@ -8,6 +8,7 @@
 #include "kernels/elementwise/elementwise.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/random/variates.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -184,6 +185,25 @@ tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc) {
     target->run(tuff::operations::random(
         {wanted.dtype, wanted.distribution, output, wanted.n, wanted.seed, wanted.sequence, wanted.offset, wanted.low,
          wanted.high, wanted.mean, wanted.deviation, wanted.scale, wanted.probability, wanted.least, wanted.most}));
+  });
+}
+
+tuff_status tuff_variates(tuff_stream stream, const tuff_variates_desc* desc) {
+  return guarded("tuff_variates", [&] {
+    const tuff_variates_desc wanted = read_structure(desc, "desc");
+    tuff::require_reserved(wanted.reserved);
+    const auto target = acquire_stream(stream);
+    const Operand output(target, wanted.output, "output"), first(target, wanted.first, "first"),
+        second(target, wanted.second, "second"), third(target, wanted.third, "third");
+    target->run(tuff::operations::variates({wanted.dtype,
+                                            wanted.distribution,
+                                            output,
+                                            wanted.n,
+                                            wanted.seed,
+                                            wanted.sequence,
+                                            wanted.offset,
+                                            {first, second, third},
+                                            {wanted.first_value, wanted.second_value, wanted.third_value}}));
   });
 }
 

@@ -120,6 +120,10 @@ struct Released<tuff_random_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {120};  // 0.9.0
 };
 template <>
+struct Released<tuff_variates_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
+};
+template <>
 struct Released<tuff_dropout_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {72};  // 0.9.0
 };

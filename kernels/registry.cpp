@@ -27,6 +27,7 @@
 #include "kernels/quant/quant.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/random/variates.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/resize/resize.hpp"
 #include "kernels/rnn/native/rnn_persistent.hpp"
@@ -64,6 +65,7 @@ const OperationInfo* const kOperations[] = {
     &operations::softmax.info(),
     &operations::random.info(),
     &operations::dropout.info(),
+    &operations::variates.info(),
     &operations::unary.info(),
     &operations::binary.info(),
     &operations::permute.info(),

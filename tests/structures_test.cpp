@@ -364,6 +364,10 @@ TEST_P(StructuresOfOperations, Elements) {
   expect_taken(NAMED(tuff_random), random);
   expect_reserved_refused(NAMED(tuff_random), random);
   expect_taken(NAMED(tuff_dropout), operation(tuff_dropout_desc{}));
+  auto variates = operation(tuff_variates_desc{});
+  variates.distribution = TUFF_VARIATES_GAMMA;
+  expect_taken(NAMED(tuff_variates), variates);
+  expect_reserved_refused(NAMED(tuff_variates), variates);
 }
 
 TEST_P(StructuresOfOperations, Shapes) {

@@ -878,6 +878,13 @@ std::vector<Row> bench_rows(bool large, uint64_t values) {
                              desc.output = b[0].handle(), desc.n = values;
                              context.random(desc);
                            }));
+  all.push_back(memory_row("random gamma", "variates", fmt::format("{} values", format_count(values)), 4 * values,
+                           {values}, [=](const tuff::Context& context, Buffers& b) {
+                             tuff_variates_desc desc{};
+                             desc.dtype = TUFF_F32, desc.distribution = TUFF_VARIATES_GAMMA, desc.first_value = 2.5;
+                             desc.output = b[0].handle(), desc.n = values;
+                             context.variates(desc);
+                           }));
   all.push_back(memory_row("dropout", "dropout", fmt::format("{} values", format_count(values)), 8 * values,
                            {values, values}, [=](const tuff::Context& context, Buffers& b) {
                              tuff_dropout_desc desc{};

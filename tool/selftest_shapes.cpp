@@ -264,6 +264,13 @@ void add_random_cases(std::vector<Case>& cases) {
         desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
         context.random(desc);
       });
+  add(cases, "variates", "gamma, 10001 values", 1, 10'001,
+      [](const tuff::Context& context, const Buffers&, const auto& out) {
+        tuff_variates_desc desc{};
+        desc.dtype = TUFF_F32, desc.distribution = TUFF_VARIATES_GAMMA, desc.first_value = 0.75;
+        desc.output = out.handle(), desc.n = 10'001, desc.seed = 5;
+        context.variates(desc);
+      });
   // The product of an element with 4 / 3, correctly rounded.
   add(cases, "dropout", "10001 values", 10'001, 10'001,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {

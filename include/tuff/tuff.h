@@ -294,6 +294,20 @@ enum {
   TUFF_RANDOM_EXPONENTIAL = 6 /* scale * e, with e exponential of mean 1 */
 };
 
+/* Distributions of tuff_variates(). Since 0.9.0. */
+typedef int32_t tuff_variates_distribution;
+enum {
+  TUFF_VARIATES_INVALID = -1,
+  TUFF_VARIATES_GAMMA = 1,          /* f32. first: the shape, 0 ... (f32); the scale is 1 */
+  TUFF_VARIATES_LOG_GAMMA = 2,      /* f32. The logarithm of GAMMA, which may be far below the smallest f32 */
+  TUFF_VARIATES_VONMISES = 3,       /* f32, -pi ... pi. first: the concentration, 0 ... (f32); the mode is 0 */
+  TUFF_VARIATES_POISSON = 4,        /* i32. first: the rate, 0 ... 2^31 - 2^20 (f32) */
+  TUFF_VARIATES_BINOMIAL = 5,       /* i32. first: the trials, 0 ... (i32); second: their probability, 0 ... 1 (f32) */
+  TUFF_VARIATES_HYPERGEOMETRIC = 6, /* i32: the good ones among those drawn. first: how many are good; second: how many
+                                       are bad; third: how many are drawn, 0 ... good + bad (i32); good + bad < 2^31 */
+  TUFF_VARIATES_ZIPF = 7            /* i32, 1 ...: k with probability k^-a / zeta(a). first: a, above 1 (f32) */
+};
+
 /* How quantised numbers are stored. The first four are integers of 8 and 4 bits, which come with scales and, if wanted,
  * zero points in buffers of their own. Two 4-bit numbers are a byte, the first one in its low half (as in ONNX). The
  * others are ggml's blocks, as they lie in a GGUF file: each has its scales within it. Since 0.9.0. */
@@ -1612,6 +1626,36 @@ typedef struct tuff_random_desc {
  * f32.
  * Errors: INVALID_ARGUMENT for parameters that are not finite in f32; UNSUPPORTED for other types. Since 0.9.0. */
 TUFF_API tuff_status tuff_random(tuff_stream stream, const tuff_random_desc* desc);
+
+/* Options of tuff_variates(). Since 0.9.0. */
+typedef struct tuff_variates_desc {
+  uint32_t struct_size;
+  int32_t dtype;        /* that of the distribution: TUFF_F32 or TUFF_I32 */
+  int32_t distribution; /* TUFF_VARIATES_*, which say what the parameters are */
+  int32_t reserved;     /* zero */
+  tuff_buffer output;
+  uint64_t n;
+  uint64_t seed; /* with sequence: chooses one of 2^128 sequences of random numbers */
+  uint64_t sequence;
+  uint64_t offset; /* the output is elements offset ... offset + n - 1 of the sequence; offset + n <= 2^56 */
+  tuff_buffer first, second, third; /* [n]: a parameter of each element; TUFF_NULL_HANDLE: the number below for all */
+  double first_value, second_value, third_value; /* read where the buffer is TUFF_NULL_HANDLE; rounded to f32, or whole */
+} tuff_variates_desc;
+/* Fills a buffer with random numbers whose parameters may differ: output[i] = element offset + i of a sequence, of the
+ * distribution with parameters first[i], second[i], third[i], for i < n. A number depends on its parameters, seed,
+ * sequence and place alone: the same arguments give the same bits on every device and on the host. Its random words are
+ * Philox4x32-10 of the counters (2^62 + 2^56 b + place, sequence), b < 64, which tuff_random() does not use: the same
+ * seed and sequence may serve both. output may be exactly one of the buffers.
+ * A parameter outside its range, and NaN, gives NaN, or -1 for counts. GAMMA by Marsaglia and Tsang's method: numbers
+ * below the smallest normal f32 are 0. POISSON and BINOMIAL by waiting times for means below 10, otherwise by Hörmann's
+ * PTRS and BTRS. HYPERGEOMETRIC by an urn for up to 9 draws, otherwise by Stadlober's ratio of uniforms. VONMISES by Best
+ * and Fisher's method, ZIPF by Devroye's: numbers beyond 2^31 - 1 become 2^31 - 1, and those beyond 2^24 have 24 random
+ * bits. Formulas are of f32: probabilities are within some 10^-6 of themselves. Of 128 attempts (GAMMA: 64) the last one
+ * is taken if all are rejected, which has a probability below 2^-50.
+ * Errors: INVALID_ARGUMENT for values that are not finite in f32, or no integers of i32, where these are wanted, for a
+ * buffer of a parameter that the distribution does not have, and for operands that overlap otherwise; UNSUPPORTED for
+ * other types. Since 0.9.0. */
+TUFF_API tuff_status tuff_variates(tuff_stream stream, const tuff_variates_desc* desc);
 
 /* Options of tuff_dropout(). Since 0.9.0. */
 typedef struct tuff_dropout_desc {

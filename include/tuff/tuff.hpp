@@ -1115,6 +1115,7 @@ class Operations {
   Outcome binary(tuff_binary_desc desc) const { return with_size(tuff_binary_ex, desc); }
   Outcome softmax(tuff_softmax_desc desc) const { return with_size(tuff_softmax_ex, desc); }
   Outcome random(tuff_random_desc desc) const { return with_size(tuff_random, desc); }
+  Outcome variates(tuff_variates_desc desc) const { return with_size(tuff_variates, desc); }
   Outcome dropout(tuff_dropout_desc desc) const { return with_size(tuff_dropout, desc); }
   Outcome layer_norm(tuff_layer_norm_desc desc) const { return with_size(tuff_layer_norm_ex, desc); }
   Outcome rms_norm(tuff_rms_norm_desc desc) const { return with_size(tuff_rms_norm_ex, desc); }

@@ -13,6 +13,7 @@
 //# TUFF_WHOLE : 0|1 : 1: the output begins with a block and is aligned for four elements, which are stored together
 //# TUFF_RUN : 0.. : blocks that a lane processes one after another; 0: push.run says
 #include "kernels/common/types.glsl"
+#include "kernels/random/formulas.glsl"
 #include "kernels/random/philox.glsl"
 
 layout(local_size_x_id = 0) in;
@@ -53,58 +54,6 @@ TUFF_WRITE(0, Y, ELEMENT, BYTES)
 #define NORMAL 5
 
 uvec4 philox(uvec4 c) { return tuff_philox(c, uvec2(push.key[0], push.key[1])); }
-
-// -ln((2 w + 1) / 2^33) from the fraction's first 24 bits, m 2^e with m in [sqrt(1/2), sqrt(2)):
-// ln m = f - f^2 / 2 + f^3 P(f), f = m - 1. P is within 8e-10 of the relative error, by a weighted least-squares fit
-// at Chebyshev nodes; ln 2 is split in two, the first of which has 10 bits.
-float minus_log(uint w) {
-  const int msb = findMSB(w);  // -1 for 0
-  const uint m = (msb >= 23 ? w >> (msb - 23) : (2 * w + 1) << (22 - msb)) & 0x7fffffu;
-  const bool upper = m > 0x3504f3u;  // beyond sqrt(2)
-  precise float f = uintBitsToFloat(m | (upper ? 0x3f000000u : 0x3f800000u)) - 1.0;
-  const float exponent = float(msb - 32 + (upper ? 1 : 0));
-  precise float z = f * f;
-  precise float p = 0.06915368;
-  p = p * f + -0.11789808;
-  p = p * f + 0.11872976;
-  p = p * f + -0.12384348;
-  p = p * f + 0.14218658;
-  p = p * f + -0.16669251;
-  p = p * f + 0.20002227;
-  p = p * f + -0.24999987;
-  p = p * f + 0.3333331;
-  precise float y = f * z * p;
-  y = y + exponent * -2.12194440e-4;
-  y = y - 0.5 * z;
-  return -(exponent * 0.693359375 + (f + y));
-}
-
-// By Newton's method from an estimate by the bits, because devices do not round square roots alike.
-float root(float x) {
-  precise float y = uintBitsToFloat(0x5f3759dfu - (floatBitsToUint(x) >> 1));
-  y = y * (1.5 - 0.5 * x * y * y);
-  y = y * (1.5 - 0.5 * x * y * y);
-  y = y * (1.5 - 0.5 * x * y * y);
-  return x * y;
-}
-
-// Cosine and sine of (w + 1/2) / 2^32 turns, in steps of 2^-26: Taylor-like polynomials of the angle's distance from
-// the nearest quarter, fitted as above (relative errors below 5e-12 before rounding).
-vec2 direction(uint w) {
-  const uint quadrant = (w + 0x20000000u) >> 30;
-  const int rest = int(w - (quadrant << 30)) >> 6;
-  precise float t = float(2 * rest + 1) * 4.68133798e-08;
-  precise float z = t * t;
-  precise float s = t + t * z * (((2.7183077691006474e-06 * z - 0.0001983933470910415) * z + 0.008333329111337662) * z -
-                                 0.1666666716337204);
-  precise float c = (1.0 - 0.5 * z) +
-                    z * z * (((-2.7210202802052663e-07 * z + 2.4799519451335073e-05) * z - 0.0013888883404433727) * z +
-                             0.0416666679084301);
-  vec2 way = (quadrant & 1u) != 0 ? vec2(s, c) : vec2(c, s);
-  if (quadrant == 1 || quadrant == 2) way.x = -way.x;
-  if ((quadrant & 2u) != 0) way.y = -way.y;
-  return way;
-}
 
 // Box and Muller 1958.
 vec2 normals(uint radius, uint angle) {

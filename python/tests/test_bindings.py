@@ -243,6 +243,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
             raw.RANDOM_NORMAL,
             lambda x: raw.tuff_random(h, raw.RandomDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
         ),
+        "tuff_variates_distribution": (
+            raw.VARIATES_GAMMA,
+            lambda x: raw.tuff_variates(h, raw.VariatesDesc(dtype=raw.F32, distribution=x, output=a, n=4)),
+        ),
         "tuff_rnn_cell": (raw.RNN_CELL_TANH, lambda x: recurrent(cell=x)),
         "tuff_rnn_direction": (raw.RNN_DIRECTION_REVERSE, lambda x: recurrent(direction=x)),
         "tuff_rnn_gates": (raw.RNN_GATES_ONNX, lambda x: recurrent(gate_order=x)),

@@ -202,3 +202,143 @@ def test_bytes_and_children(ctx):
     assert seeds != [(one.seed, one.sequence) for one in tuff.Generator(ctx, 7, sequence=1).spawn(3)]
     both = np.stack([one.standard_normal(N).numpy() for one in children[:2]])
     assert abs((both[0] * both[1]).mean()) < 5 / np.sqrt(N)
+
+
+VARIATES = {
+    "standard_gamma": ((0.5,), stats.gamma(0.5)),
+    "standard_gamma of a large shape": ((1e6,), stats.gamma(1e6)),
+    "gamma": ((2.5, 3.0), stats.gamma(2.5, scale=3)),
+    "gamma of shape 1": ((1.0, 2.0), stats.expon(scale=2)),
+    "chisquare": ((3.0,), stats.chi2(3)),
+    "f": ((5.0, 7.0), stats.f(5, 7)),
+    "standard_t": ((3.0,), stats.t(3)),
+    "noncentral_chisquare": ((3.0, 4.0), stats.ncx2(3, 4)),
+    "noncentral_f": ((5.0, 7.0, 3.0), stats.ncf(5, 7, 3)),
+    "beta": ((2.0, 5.0), stats.beta(2, 5)),
+    "beta of small parameters": ((0.3, 0.05), stats.beta(0.3, 0.05)),
+    "beta of unlike parameters": ((0.5, 40.0), stats.beta(0.5, 40)),
+    "vonmises": ((0.0, 4.0), stats.vonmises(4)),
+    "vonmises of a small kappa": ((0.0, 0.01), stats.vonmises(0.01)),
+    "vonmises of a large kappa": ((0.0, 1e8), stats.norm(0, 1e-4)),
+}
+
+
+@pytest.mark.parametrize("name", VARIATES)
+def test_variates_follow_their_distribution(ctx, name):
+    parameters, distribution = VARIATES[name]
+    x = getattr(tuff.Generator(ctx, 20261126), name.split(" ")[0])(*parameters, size=N)
+    assert x.shape == (N,) and x.dtype == np.float32
+    # Of a beta number near 1, f32 keeps few digits of what is left: those are compared as they are rounded.
+    near = 0.01 if name == "beta of small parameters" else 0.0
+    x = x.numpy()
+    assert _distance(np.where(x > 1 - 1e-6, 1.0, x) if near else x, distribution.cdf) < FAR + (
+        distribution.sf(1 - 1e-6) if near else 0
+    )
+
+
+COUNTS = {
+    "poisson": ((0.7,), stats.poisson(0.7)),
+    "poisson below 10": ((9.99,), stats.poisson(9.99)),
+    "poisson of 10": ((10.0,), stats.poisson(10)),
+    "poisson of many": ((1e9,), stats.poisson(1e9)),
+    "binomial": ((20, 0.3), stats.binom(20, float(np.float32(0.3)))),
+    "binomial of a large p": ((60, 0.75), stats.binom(60, 0.75)),
+    "binomial of a small p": ((10**6, 2.0**-20), stats.binom(10**6, 2.0**-20)),
+    "binomial of many": ((2**31 - 1, 0.5), stats.binom(2**31 - 1, 0.5)),
+    "negative_binomial": ((2.5, 0.25), stats.nbinom(2.5, 0.25)),
+    "hypergeometric": ((15, 25, 8), stats.hypergeom(40, 15, 8)),
+    "hypergeometric by ratios": ((300, 100, 250), stats.hypergeom(400, 300, 250)),
+    "hypergeometric of few": ((11, 10**5, 50), stats.hypergeom(100011, 11, 50)),
+    "hypergeometric of few good ones": ((5, 1000, 300), stats.hypergeom(1005, 5, 300)),
+    "zipf": ((2.5,), stats.zipf(2.5)),
+    "zipf of a large a": ((9.0,), stats.zipf(9)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_follow_their_distribution(ctx, name):
+    parameters, distribution = COUNTS[name]
+    x = getattr(tuff.Generator(ctx, 20261126), name.split(" ")[0])(*parameters, size=N)
+    assert x.shape == (N,) and x.dtype == np.int64
+    statistic, most = _agrees_with(x.numpy(), distribution)
+    assert statistic < most
+
+
+def test_a_small_shape_keeps_its_logarithm(ctx):
+    # Gamma numbers of shape 1e-3 are mostly below the smallest f32. P(ln x < t) is exp(shape t) / gamma(shape + 1) there.
+    rng = tuff.Generator(ctx, 3)
+    x = rng.beta(1e-3, 1e-3, N).numpy()
+    assert np.isfinite(x).all() and abs((x > 0.5).mean() - 0.5) < 2.5 / np.sqrt(N) and ((x < 1e-6) | (x > 1 - 1e-6)).mean() > 0.9
+    x = rng.dirichlet([1e-3, 1e-3, 1e-3], N).numpy()
+    assert np.allclose(x.sum(1), 1, atol=1e-6) and np.abs(x.mean(0) - 1 / 3).max() < 5 * 0.5 / np.sqrt(N)
+
+
+def test_variates_are_the_same_on_both_backends():
+    draws = []
+    for backend in ("host", "vulkan") if tuff.device_count() else ("host",):
+        with tuff.Context(backend=backend) as ctx:
+            rng = tuff.Generator(ctx, 7)
+            draws.append([
+                rng.standard_gamma([0.3, 1.0, 40.0], (500, 3)).numpy(),
+                rng.poisson(ctx.array(np.linspace(0, 40, 1000))).numpy(),
+                rng.binomial([3, 100, 10**9], 0.4, (500, 3)).numpy(),
+                rng.hypergeometric(100, [50, 5000], 60, (500, 2)).numpy(),
+                rng.zipf([1.5, 4.0], (500, 2)).numpy(),
+                rng.multivariate_hypergeometric([10, 20, 30], 25, 300).numpy(),
+            ])  # fmt: skip
+    for other in draws[1:]:
+        for a, b in zip(draws[0], other):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_parameters_of_variates(ctx):
+    rng = tuff.Generator(ctx, 8)
+    assert rng.poisson().shape == () and rng.poisson(3.0, (2, 0)).shape == (2, 0)
+    lam = ctx.array(np.array([0.0, np.nan, -1.0, 3e9, 1000.0]))
+    x = rng.poisson(lam, (9, 5)).numpy()
+    assert (x[:, 0] == 0).all() and (x[:, 1:4] == -1).all() and (x[:, 4] > 700).all()
+    assert np.isnan(rng.standard_gamma(ctx.array(np.array([-1.0])), 3).numpy()).all()
+    assert (rng.standard_gamma(0.0, 3).numpy() == 0).all() and (rng.gamma(2.0, 0.0, 3).numpy() == 0).all()
+    x = rng.binomial(ctx.array(np.array([[5], [2**31 - 1]])), [0.0, 1.0]).numpy()
+    assert x.tolist() == [[0, 5], [0, 2**31 - 1]]
+    x = rng.beta(ctx.array(np.array([0.5, 100.0])), 2.0, (N // 10, 2)).numpy()
+    assert np.allclose(x.mean(0), [0.2, 100 / 102], atol=5 * 0.3 / np.sqrt(N / 10))
+    x = rng.vonmises([3.0, -3.0], 1e4, (100, 2)).numpy()
+    assert (np.abs(x) <= np.float32(np.pi)).all() and np.abs(np.cos(x - [3.0, -3.0]) - 1).max() < 1e-2
+    out = ctx.zeros((3, 5))
+    assert rng.standard_gamma(5.0, out=out) is out and (out.numpy() > 0).all()
+    rng.standard_gamma(5.0, out=out[:, ::2].T)
+    x = rng.multivariate_hypergeometric(np.array([3, 0, 7]), 10, (2, 2)).numpy()
+    assert (x == [3, 0, 7]).all() and x.shape == (2, 2, 3)
+    x = rng.multivariate_hypergeometric([10, 20, 70], 30, N, "count").numpy()
+    assert (x.sum(1) == 30).all() and np.abs(x.mean(0) - [3, 6, 21]).max() < 5 * 2.1 / np.sqrt(N)
+
+
+def test_wrong_parameters_of_variates_say_so_and_draw_nothing(ctx):
+    rng = tuff.Generator(ctx, 9)
+    for call, words in (
+        (lambda: rng.gamma(-1), "shape is -1, needs numbers that are not negative"),
+        (lambda: rng.gamma(1, float("nan")), "scale is nan"),
+        (lambda: rng.chisquare(0), "df is 0"),
+        (lambda: rng.beta(1, [1, 0]), r"b is \[1, 0\]"),
+        (lambda: rng.dirichlet([]), r"alpha has the shape \(0,\)"),
+        (lambda: rng.dirichlet(3.0), r"alpha has the shape \(\)"),
+        (lambda: rng.poisson(2**31), r"lam is 2147483648, needs numbers from 0 to 2\^31 - 2\^20"),
+        (lambda: rng.binomial(2**31, 0.5), r"n is 2147483648, needs integers from 0 to 2\^31 - 1"),
+        (lambda: rng.binomial(2.5, 0.5), "n is 2.5"),
+        (lambda: rng.binomial(3, 1.5), "p is 1.5"),
+        (lambda: rng.hypergeometric(3, 4, 8), "ngood is 3.0, nbad is 4.0, nsample is 8.0"),
+        (lambda: rng.multivariate_hypergeometric([3, 4], 8), "nsample is 8, needs at most 7"),
+        (lambda: rng.multivariate_hypergeometric([], 0), "colors"),
+        (lambda: rng.multivariate_hypergeometric([1], 1, method="no"), "method is 'no'"),
+        (lambda: rng.zipf(1), "a is 1, needs numbers above 1"),
+        (lambda: rng.negative_binomial(0, 0.5), "n is 0"),
+        (lambda: rng.vonmises(0, -1), "kappa is -1"),
+        (lambda: rng.standard_gamma(1, 3, out=ctx.zeros(4)), r"out has shape \(4,\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+    assert rng.offset == 0
+    ahead = tuff.Generator(ctx, 9, offset=2**56)
+    with pytest.raises(tuff.TuffError, match="offset is 72057594037927936"):
+        ahead.poisson(3.0, 5)

@@ -199,6 +199,16 @@ RANDOM_UNIFORM = 4
 RANDOM_NORMAL = 5
 RANDOM_EXPONENTIAL = 6
 
+# tuff_variates_distribution
+VARIATES_INVALID = -1
+VARIATES_GAMMA = 1
+VARIATES_LOG_GAMMA = 2
+VARIATES_VONMISES = 3
+VARIATES_POISSON = 4
+VARIATES_BINOMIAL = 5
+VARIATES_HYPERGEOMETRIC = 6
+VARIATES_ZIPF = 7
+
 # tuff_quant_format
 QUANT_INVALID = -1
 QUANT_I8 = 1
@@ -1039,6 +1049,28 @@ class RandomDesc(Structure):
         ("probability", c_double),
         ("least", c_int64),
         ("most", c_int64),
+    ]
+
+
+class VariatesDesc(Structure):
+    """tuff_variates_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("distribution", c_int32),
+        ("reserved", c_int32),
+        ("output", c_uint64),
+        ("n", c_uint64),
+        ("seed", c_uint64),
+        ("sequence", c_uint64),
+        ("offset", c_uint64),
+        ("first", c_uint64),
+        ("second", c_uint64),
+        ("third", c_uint64),
+        ("first_value", c_double),
+        ("second_value", c_double),
+        ("third_value", c_double),
     ]
 
 
@@ -2391,6 +2423,7 @@ FUNCTIONS = {
     "tuff_softmax": (c_int32, [c_uint64, c_int32, c_uint64, c_uint64, POINTER(c_uint64), c_uint32, c_uint32]),
     "tuff_softmax_ex": (c_int32, [c_uint64, POINTER(SoftmaxDesc)]),
     "tuff_random": (c_int32, [c_uint64, POINTER(RandomDesc)]),
+    "tuff_variates": (c_int32, [c_uint64, POINTER(VariatesDesc)]),
     "tuff_dropout": (c_int32, [c_uint64, POINTER(DropoutDesc)]),
     # Normalisations
     "tuff_layer_norm": (

@@ -1,18 +1,23 @@
-"""Distributions that tuff.Generator makes of uniform, exponential and normal numbers, each by one formula."""
+"""Distributions of tuff.Generator: formulas of uniform, exponential and normal numbers, and those of tuff_variates()."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Callable, Dict, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import linalg, raw
-from ._checked import choice, real, wholes
+from ._checked import I32, choice, real, whole, wholes
 from ._einsum import einsum
+from ._error import check
 from ._expression import expr
+from ._layout import Strided, dense
+from ._operands import dtype_of
+from ._protocol import stack
 from ._storage import Storage
 from ._types import is_complex
+from ._views import broadcast_to
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -29,6 +34,9 @@ NOT_NEGATIVE: _Condition = (lambda x: x >= 0, "numbers that are not negative")
 PROBABILITY: _Condition = (lambda x: (x >= 0) & (x <= 1), "numbers from 0 to 1")
 CHANCE: _Condition = (lambda x: (x > 0) & (x <= 1), "numbers above 0, at most 1")
 SHARE: _Condition = (lambda x: (x >= 0) & (x < 1), "numbers from 0, below 1")
+ABOVE_ONE: _Condition = (lambda x: x > 1, "numbers above 1")
+RATE: _Condition = (lambda x: (x >= 0) & (x <= 2**31 - 2**20), "numbers from 0 to 2^31 - 2^20")
+COUNT: _Condition = (lambda x: (x >= 0) & (x < 2**31) & (x == np.floor(x)), "integers from 0 to 2^31 - 1")
 
 
 class Parameters:
@@ -39,13 +47,15 @@ class Parameters:
         self.context = context
         self.values: Dict[str, Union[float, Array]] = {}
         shapes = []
-        for name, (value, (holds, words)) in given.items():
+        for name, (value, condition) in given.items():
+            holds, words = condition
+            kind = np.int32 if condition is COUNT else np.float32
             if isinstance(value, Storage):
                 if value.context is not context:
                     raise ValueError(f"{name} is of another context")
                 if is_complex(value.dtype):
                     raise TypeError(f"{name} is of {value.dtype}, needs real numbers")
-                self.values[name] = value if value.dtype == np.float32 else value.astype(np.float32)
+                self.values[name] = value if value.dtype == kind else value.astype(kind)
                 shapes.append(value.shape)
                 continue
             found = np.asarray(value)
@@ -55,7 +65,7 @@ class Parameters:
             if not holds(found).all():
                 raise ValueError(f"{name} is {value}, needs {words}")
             shapes.append(found.shape)
-            self.values[name] = float(found) if found.ndim == 0 else context.array(found, np.float32)
+            self.values[name] = float(found) if found.ndim == 0 else context.array(found, kind)
         together = np.broadcast_shapes(*shapes)
         self.shape: Tuple[int, ...] = together if size is None else wholes(size, "size")
         padded = (1,) * (len(self.shape) - len(together)) + together
@@ -153,6 +163,165 @@ class Distributions:
         # v is moved to the middle of its step: its logarithm is finite.
         found = "t = v + 2.98023224e-8; q = -expm1(u * log1p(-p)); "
         return self._of(f"{found}t >= p || t >= q ? 1 : t > q * q ? 2 : max(1, floor(1 + log(t) / log(q)))", given, "uv", np.int64)
+
+    def _variates(self, distribution: int, given: Parameters, dtype: object = np.int32, out: Optional[Array] = None) -> Array:
+        """Numbers of tuff_variates() with these parameters, in their order."""
+        result = self._context.empty(given.shape, dtype) if out is None else out
+        fields, kept = {}, []
+        for field, value in zip(("first", "second", "third"), given.values.values()):
+            if isinstance(value, Storage):
+                kept.append(dense(broadcast_to(value, given.shape)))
+                fields[field] = kept[-1].buffer.handle
+            else:
+                fields[f"{field}_value"] = value
+        desc = raw.VariatesDesc(
+            dtype=dtype_of(result),
+            distribution=distribution,
+            output=result.buffer.handle,
+            n=result.size,
+            seed=self.seed,
+            sequence=self.sequence,
+            offset=self.offset,
+            **fields,
+        )
+        check(raw.tuff_variates(self._context.stream_handle, desc))
+        self.offset += (result.size + 3) // 4 * 4
+        return result
+
+    def _counts(self, distribution: int, given: Parameters) -> Array:
+        return self._variates(distribution, given).astype(np.int64)
+
+    def _gamma(self, shape: Union[float, Array], size: Tuple[int, ...], distribution: int = raw.VARIATES_GAMMA) -> Array:
+        """Gamma numbers of a shape that has been checked."""
+        return self._variates(distribution, Parameters(self._context, size, shape=(shape, NOT_NEGATIVE)), np.float32)
+
+    def standard_gamma(self, shape: Parameter, size: Size = None, dtype: object = np.float32, out: Optional[Array] = None) -> Array:
+        """Gamma numbers of a shape and scale 1, the same on every device. Numbers below 1.2e-38 are 0."""
+        given = Parameters(self._context, self._size(size, out), shape=(shape, NOT_NEGATIVE))
+        if out is not None and out.context is not self._context:
+            raise ValueError("out is of another context")
+        if out is not None and (isinstance(out, Strided) or out.dtype != np.float32):
+            out[...] = self._variates(raw.VARIATES_GAMMA, given, np.float32)
+            return out
+        drawn = self._variates(raw.VARIATES_GAMMA, given, np.float32, out)
+        return drawn if out is not None or np.dtype(dtype) == np.float32 else drawn.astype(dtype)
+
+    def gamma(self, shape: Parameter, scale: Parameter = 1.0, size: Size = None) -> Array:
+        """Gamma numbers of a shape and a scale: of density x^(shape - 1) exp(-x / scale)."""
+        given = Parameters(self._context, size, shape=(shape, NOT_NEGATIVE), scale=(scale, NOT_NEGATIVE))
+        return self._gamma(given.values["shape"], given.shape) * given.values["scale"]
+
+    def chisquare(self, df: Parameter, size: Size = None) -> Array:
+        """Sums of squares of df standard normal numbers, df above 0, also between integers."""
+        given = Parameters(self._context, size, df=(df, ABOVE_ZERO))
+        return self._gamma(given.values["df"] * 0.5, given.shape) * 2.0
+
+    def f(self, dfnum: Parameter, dfden: Parameter, size: Size = None) -> Array:
+        """Ratios of two chi-squared numbers, each divided by its degrees of freedom."""
+        given = Parameters(self._context, size, dfnum=(dfnum, ABOVE_ZERO), dfden=(dfden, ABOVE_ZERO))
+        x, y = (self._gamma(one * 0.5, given.shape) for one in given.values.values())
+        return expr("x / dfnum * (dfden / y)", x=x, y=y, **given.values)
+
+    def standard_t(self, df: Parameter, size: Size = None) -> Array:
+        """Numbers of Student's t distribution with df degrees of freedom."""
+        given = Parameters(self._context, size, df=(df, ABOVE_ZERO))
+        y = self._gamma(given.values["df"] * 0.5, given.shape)
+        return expr("z * sqrt(0.5 * df / y)", z=self.standard_normal(given.shape), y=y, **given.values)
+
+    def noncentral_chisquare(self, df: Parameter, nonc: Parameter, size: Size = None) -> Array:
+        """Chi-squared numbers of df + 2 k degrees of freedom, where k is Poisson of mean nonc / 2."""
+        given = Parameters(self._context, size, df=(df, ABOVE_ZERO), nonc=(nonc, NOT_NEGATIVE))
+        k = self._variates(raw.VARIATES_POISSON, Parameters(self._context, given.shape, nonc=(given.values["nonc"] * 0.5, RATE)))
+        shape = expr("0.5 * df + f32(k)", dtype=np.float32, k=k, df=given.values["df"])
+        return self._gamma(shape, given.shape) * 2.0
+
+    def noncentral_f(self, dfnum: Parameter, dfden: Parameter, nonc: Parameter, size: Size = None) -> Array:
+        """Ratios of a noncentral chi-squared number to a chi-squared one, each divided by its degrees of freedom."""
+        given = Parameters(
+            self._context, size, dfnum=(dfnum, ABOVE_ZERO), dfden=(dfden, ABOVE_ZERO), nonc=(nonc, NOT_NEGATIVE)
+        )
+        top, bottom = given.values["dfnum"], given.values["dfden"]
+        x = self.noncentral_chisquare(top, given.values["nonc"], given.shape)
+        return expr("x / top * (bottom / (2 * y))", x=x, y=self._gamma(bottom * 0.5, given.shape), top=top, bottom=bottom)
+
+    def beta(self, a: Parameter, b: Parameter, size: Size = None) -> Array:
+        """Numbers from 0 to 1 of density x^(a - 1) (1 - x)^(b - 1): x / (x + y) of two gamma numbers, of their logarithms where
+        a or b is below 1 and both may be 0."""
+        given = Parameters(self._context, size, a=(a, ABOVE_ZERO), b=(b, ABOVE_ZERO))
+        numbers = not any(isinstance(one, Storage) for one in given.values.values())
+        formulas = {raw.VARIATES_GAMMA: "x / (x + y)", raw.VARIATES_LOG_GAMMA: "1 / (1 + exp(y - x))"}
+        if numbers:  # one of the two is enough
+            del formulas[raw.VARIATES_LOG_GAMMA if min(given.values.values()) >= 1 else raw.VARIATES_GAMMA]
+        found = []
+        for distribution, formula in formulas.items():
+            x, y = (self._gamma(one, given.shape, distribution) for one in given.values.values())
+            found.append(expr(formula, x=x, y=y))
+        return found[0] if numbers else expr("min(a, b) >= 1 ? x : y", dtype=np.float32, x=found[0], y=found[1], **given.values)
+
+    def dirichlet(self, alpha: Parameter, size: Size = None) -> Array:
+        """Vectors of numbers from 0 to 1 whose sum is 1, (*size, k), with k weights alpha: the softmax of logarithms of gamma
+        numbers."""
+        given = Parameters(self._context, None, alpha=(alpha, ABOVE_ZERO))
+        if len(given.shape) != 1 or given.shape[0] == 0:
+            raise ValueError(f"alpha has the shape {given.shape}, needs one axis and a number")
+        shape = (*(() if size is None else wholes(size, "size")), *given.shape)
+        return self._gamma(given.values["alpha"], shape, raw.VARIATES_LOG_GAMMA).softmax(-1)
+
+    def vonmises(self, mu: Parameter, kappa: Parameter, size: Size = None) -> Array:
+        """Angles from -pi to pi of density exp(kappa cos(x - mu))."""
+        given = Parameters(self._context, size, mu=(mu, ANY), kappa=(kappa, NOT_NEGATIVE))
+        around = Parameters(self._context, given.shape, kappa=(given.values["kappa"], NOT_NEGATIVE))
+        x = self._variates(raw.VARIATES_VONMISES, around, np.float32)
+        return expr("t = x + mu; t - 2 * pi * floor((t + pi) / (2 * pi))", x=x, mu=given.values["mu"])
+
+    def poisson(self, lam: Parameter = 1.0, size: Size = None) -> Array:
+        """How many events occur where lam are expected, up to 2^31 - 2^20, as int64; the same on every device. -1 where an array
+        of the device holds a lam out of range, as of every method that counts."""
+        return self._counts(raw.VARIATES_POISSON, Parameters(self._context, size, lam=(lam, RATE)))
+
+    def binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many of n trials, below 2^31, succeed with probability p each, as int64; the same on every device."""
+        return self._counts(raw.VARIATES_BINOMIAL, Parameters(self._context, size, n=(n, COUNT), p=(p, PROBABILITY)))
+
+    def negative_binomial(self, n: Parameter, p: Parameter, size: Size = None) -> Array:
+        """How many failures precede success number n, as int64: Poisson numbers whose mean is (1 - p) / p times a gamma number of
+        shape n. -1 where that is beyond 2^31 - 2^20."""
+        given = Parameters(self._context, size, n=(n, ABOVE_ZERO), p=(p, CHANCE))
+        rate = expr("g * ((1 - p) / p)", g=self._gamma(given.values["n"], given.shape), p=given.values["p"])
+        return self._counts(raw.VARIATES_POISSON, Parameters(self._context, given.shape, rate=(rate, RATE)))
+
+    def hypergeometric(self, ngood: Parameter, nbad: Parameter, nsample: Parameter, size: Size = None) -> Array:
+        """How many of nsample that are drawn without replacement from ngood + nbad, below 2^31, are good ones, as int64; the
+        same on every device."""
+        given = Parameters(self._context, size, ngood=(ngood, COUNT), nbad=(nbad, COUNT), nsample=(nsample, COUNT))
+        given.require(lambda ngood, nbad, nsample: nsample <= ngood + nbad <= I32, "nsample <= ngood + nbad < 2^31")
+        return self._counts(raw.VARIATES_HYPERGEOMETRIC, given)
+
+    def multivariate_hypergeometric(
+        self, colors: Sequence[int], nsample: int, size: Size = None, method: str = "marginals"
+    ) -> Array:
+        """How many of each colour are among nsample that are drawn without replacement, (*size, colours), as int64. Whatever
+        method is, the colours are drawn one after another."""
+        choice(method, "method", {"marginals": 0, "count": 0})
+        counts = [whole(int(one) if isinstance(one, np.integer) else one, "colors", 0, I32) for one in
+                  (colors.numpy() if isinstance(colors, Storage) else colors)]  # fmt: skip
+        rest = sum(counts)
+        if not counts or rest > I32:
+            raise ValueError(f"colors is {colors}, needs integers whose sum is below 2^31")
+        shape = () if size is None else wholes(size, "size")
+        left = self._context.full(shape, whole(nsample, "nsample", 0, rest), np.int32)
+        found = []
+        for count in counts[:-1]:
+            rest -= count
+            given = Parameters(self._context, shape, ngood=(count, COUNT), nbad=(rest, COUNT), nsample=(left, COUNT))
+            found.append(self._variates(raw.VARIATES_HYPERGEOMETRIC, given))
+            left = left - found[-1]
+        return stack([*found, left], -1).astype(np.int64)
+
+    def zipf(self, a: Parameter, size: Size = None) -> Array:
+        """Integers k of at least 1, with probability k^-a / zeta(a), as int64; the same on every device. Numbers beyond 2^31 - 1
+        are 2^31 - 1; of those beyond 2^24, the first 24 bits are random."""
+        return self._counts(raw.VARIATES_ZIPF, Parameters(self._context, size, a=(a, ABOVE_ONE)))
 
     def multivariate_normal(
         self,

@@ -333,6 +333,34 @@ void draw_random(Draft& d) {
   d.output("output", dtype, n).moved = true;
 }
 
+// Devices and the host compute the same bits, whatever the parameters hold.
+void draw_variates(Draft& d) {
+  Draw& draw = d.shape;
+  const int32_t distribution = static_cast<int32_t>(draw.between(TUFF_VARIATES_GAMMA, TUFF_VARIATES_ZIPF));
+  const int32_t dtype = distribution < TUFF_VARIATES_POISSON ? TUFF_F32 : TUFF_I32;
+  const bool whole = distribution == TUFF_VARIATES_HYPERGEOMETRIC, binomial = distribution == TUFF_VARIATES_BINOMIAL;
+  const uint64_t n = d.volume(draw_size(draw, draw.one_in(3) ? 1500 : 70), 1);
+  d.set("dtype", dtype), d.set("distribution", distribution), d.set("n", n);
+  Draw& free = d.free;
+  set_sequence(d, n);
+  d.set("offset", free.one_in(2) ? free.below(9) : free.below((uint64_t{1} << 56) - n));
+  const char* names[] = {"first", "second", "third"};
+  const char* values[] = {"first_value", "second_value", "third_value"};
+  const int count = whole ? 3 : binomial ? 2 : 1;
+  d.output("output", dtype, n).moved = true;
+  for (int p = 0; p < count; ++p) {
+    const bool integers = whole || (binomial && p == 0);
+    const int32_t type = integers ? TUFF_I32 : TUFF_F32;
+    if (draw.one_in(2)) {
+      d.input(names[p], type, n, free.one_in(3) ? Fill::anything : Fill::positive);
+    } else if (integers) {
+      d.real(values[p], free.of({0.0, 1.0, 7.0, 40.0, 3000.0, 1e9}));
+    } else {
+      d.real(values[p], free.of({0.0, 0.3, 1.0, 2.5, 40.0, 1e9, -1.0}));
+    }
+  }
+}
+
 // Which elements are dropped is the same everywhere. The product and its rounding are correct ones.
 void draw_dropout(Draft& d) {
   Draw& draw = d.shape;
@@ -647,6 +675,7 @@ constexpr Description kRows[] = {
     {"tuff_fft", "fft", draw_fft},
     {"tuff_dct", "fft", draw_dct},
     {"tuff_dropout", "random", draw_dropout},
+    {"tuff_variates", "random", draw_variates},
     {"tuff_cumlogsumexp", "scan", draw_logarithms},
     {"tuff_softmax", "softmax", draw_softmax},
     {"tuff_softmax_ex", "softmax", draw_softmax},

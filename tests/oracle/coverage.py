@@ -34,6 +34,7 @@ GROUPS = {
     ("attention", "causal"): ("tuff_causal",),
     ("attention_backward", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),
+    ("variates", "distribution"): ("tuff_variates_distribution",),
     ("fft", "kind"): ("tuff_fft_kind",),
     ("fft", "norm"): ("tuff_fft_norm",),
     ("dct", "kind"): ("tuff_dct_kind",),

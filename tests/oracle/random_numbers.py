@@ -15,7 +15,7 @@ LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 
 
-def _philox(block: np.ndarray, sequence: int, seed: int) -> np.ndarray:
+def philox(block: np.ndarray, sequence: int, seed: int) -> np.ndarray:
     """Four words for each block number: Salmon et al. 2011, algorithm of section 3.3."""
     c = [block & LOW, block >> HALF, np.full_like(block, sequence % 2**32), np.full_like(block, sequence >> 32)]
     k = [seed % 2**32, seed >> 32]
@@ -50,7 +50,7 @@ def random(draw: Draw, kind: str, form: str) -> Case:
 
     def reference() -> dict:
         index = np.uint64(offset) + np.arange(n, dtype=np.uint64)
-        words = _philox(index >> np.uint64(2), sequence, seed)
+        words = philox(index >> np.uint64(2), sequence, seed)
         place = (index % np.uint64(4)).astype(np.int64)[:, None]
 
         def at(column: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def random(draw: Draw, kind: str, form: str) -> Case:
 
         word = at(place)
         if distribution == INTEGERS:
-            more = _philox(index >> np.uint64(2) | np.uint64(2**63), sequence, seed)
+            more = philox(index >> np.uint64(2) | np.uint64(2**63), sequence, seed)
             lower = np.take_along_axis(more, place, axis=1)[:, 0]
             both = [int(upper) << 32 | int(w) for upper, w in zip(word, lower)]
             return {"output": Near(np.array([least + (w * (most - least + 1) >> 64) for w in both], np.int64))}
@@ -113,7 +113,7 @@ def dropout(draw: Draw, kind: str, form: str) -> Case:
     def reference() -> dict:
         index = np.uint64(offset) + np.arange(n, dtype=np.uint64)
         place = (index % np.uint64(4)).astype(np.int64)[:, None]
-        words = np.take_along_axis(_philox(index >> np.uint64(2), sequence, seed), place, axis=1)[:, 0].astype(np.int64)
+        words = np.take_along_axis(philox(index >> np.uint64(2), sequence, seed), place, axis=1)[:, 0].astype(np.int64)
         kept = words >= round(probability * 2**32)
         # 1 / (1 - p) and the product, each rounded to f32.
         factor = np.float32(1 / (1 - probability) if probability < 1 else 0)

@@ -40,6 +40,7 @@ import sparse  # noqa: E402, F401
 import quantisation  # noqa: E402, F401
 import training  # noqa: E402, F401
 import transforms  # noqa: E402, F401
+import variates  # noqa: E402, F401
 import windows  # noqa: E402, F401
 
 
@@ -201,6 +202,8 @@ def _mutants(case: Case, name: str, expected, got: np.ndarray, draw: Draw):
         return
     t, place = case.operands[name].type, np.unravel_index(draw.between(0, got.size - 1), got.shape)
     value = np.asarray(expected.value)[place]
+    if getattr(expected, "unknown", None) is not None and expected.unknown[place]:
+        return
     if not t.float or isinstance(expected, Bits):
         if t.float and np.isnan(decode(t, np.asarray([got[place]]))[0]):
             return  # any NaN will do

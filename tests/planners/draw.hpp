@@ -193,6 +193,7 @@ void draw_scan(Call& call);
 void draw_sort(Call& call);
 void draw_random(Call& call);
 void draw_dropout(Call& call);
+void draw_variates(Call& call);
 void draw_fft(Call& call);
 void draw_dct(Call& call);
 void draw_expression(Call& call);

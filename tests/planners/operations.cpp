@@ -765,6 +765,7 @@ constexpr DrawnOperation kOperations[] = {
     {"rope", 4, draw_rope},
     {"random", 2, draw_random},
     {"dropout", 1, draw_dropout},
+    {"variates", 2, draw_variates},
     {"fft", 6, draw_fft},
     {"dct", 6, draw_dct},
     {"rnn", 6, draw_rnn},

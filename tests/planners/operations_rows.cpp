@@ -10,6 +10,7 @@
 #include "kernels/norm/norm_backward.hpp"
 #include "kernels/random/dropout.hpp"
 #include "kernels/random/random.hpp"
+#include "kernels/random/variates.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/reduce/reduce_ops.hpp"
 #include "kernels/scan/scan.hpp"
@@ -109,6 +110,23 @@ void draw_dropout(Call& call) {
   args.output = call.output_or(args.input, "output", args.n, dtype_size(args.dtype));
   if (n.coin()) args.mask = call.output("mask", args.n, 1);
   set(call, tuff::operations::dropout, args);
+}
+
+void draw_variates(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::VariatesArgs& args = call.keep(tuff::VariatesArgs{});
+  args.distribution = static_cast<int32_t>(TUFF_VARIATES_GAMMA + static_cast<int32_t>(n.below(7)));
+  args.dtype = args.distribution < TUFF_VARIATES_POISSON ? TUFF_F32 : TUFF_I32;
+  args.n = call.size();
+  args.offset = n.coin() ? n.below(5) : n.next() >> 9;
+  call.tell("dtype", args.dtype), call.tell("distribution", args.distribution), call.tell("offset", args.offset);
+  args.output = call.output("output", args.n, 4);
+  const char* names[] = {"first", "second", "third"};
+  for (uint32_t p = 0; p < tuff::variates::parameters_of(args.distribution); ++p) {
+    if (n.coin()) args.parameters[p] = call.input(names[p], args.n, 4);
+    args.values[p] = 1;
+  }
+  set(call, tuff::operations::variates, args);
 }
 
 void draw_fft(Call& call) {
