@@ -9,7 +9,7 @@
 namespace tuff {
 namespace fields {
 
-inline constexpr size_t kMost = 48;
+inline constexpr size_t kMax = 48;
 
 // Initialises any member.
 struct Anything {
@@ -25,7 +25,7 @@ constexpr bool has_at_least(std::index_sequence<i...>) {
 }
 template <typename T, size_t n = 0>
 constexpr size_t count() {
-  if constexpr (n > kMost || !has_at_least<T>(std::make_index_sequence<n + 1>())) {
+  if constexpr (n > kMax || !has_at_least<T>(std::make_index_sequence<n + 1>())) {
     return n;
   } else {
     return count<T, n + 1>();
@@ -85,7 +85,7 @@ constexpr size_t count() {
 template <typename T, typename Use>
 constexpr decltype(auto) use(T& object, const Use& use) {
   constexpr size_t n = count<std::remove_cv_t<T>>();
-  static_assert(n >= 1 && n <= kMost, "an aggregate of 1 to 48 members");
+  static_assert(n >= 1 && n <= kMax, "an aggregate of 1 to 48 members");
 #define TUFF_FIELDS_CASE(N)           \
   if constexpr (n == N) {             \
     auto& [TUFF_FIELDS_##N] = object; \

@@ -27,8 +27,8 @@ class MemoryExhausted : public OnBackend {
   // status; `after` runs with memory again, and is told whether the call has failed.
   template <typename Call, typename After>
   void each_allocation(Call call, After after) {
-    constexpr uint64_t kMost = 10'000;
-    for (uint64_t n = 1; n <= kMost; ++n) {
+    constexpr uint64_t kMax = 10'000;
+    for (uint64_t n = 1; n <= kMax; ++n) {
       SCOPED_TRACE("allocation " + std::to_string(n));
       tuff_status status = TUFF_OK;
       bool failed = false;
@@ -48,7 +48,7 @@ class MemoryExhausted : public OnBackend {
         return;
       }
     }
-    FAIL() << "more than " << kMost << " allocations";
+    FAIL() << "more than " << kMax << " allocations";
   }
 };
 

@@ -295,16 +295,16 @@ class ReduceTypesOnce : public OnBackend {
 };
 
 TEST_P(ReduceTypesOnce, EndsOfTheRange) {
-  constexpr int64_t kLeast = INT64_MIN, kMost = INT64_MAX;
+  constexpr int64_t kLeast = INT64_MIN, kMax = INT64_MAX;
   EXPECT_EQ((reduce<int8_t, int8_t>(TUFF_REDUCE_SUM, TUFF_I8, {127, 1})), -128);
   EXPECT_EQ((reduce<int64_t, int8_t>(TUFF_REDUCE_SUM, TUFF_I8, std::vector<int8_t>(1000, -128), TUFF_I64)), -128'000);
   EXPECT_EQ((reduce<uint32_t, uint8_t>(TUFF_REDUCE_SUM, TUFF_U8, std::vector<uint8_t>(300, 255), TUFF_U32)), 76'500u);
   EXPECT_EQ((reduce<int64_t, uint32_t>(TUFF_REDUCE_SUM, TUFF_U32, {0xffffffffu, 0xffffffffu}, TUFF_I64)), 0x1fffffffe);
   EXPECT_EQ((reduce<int32_t, int64_t>(TUFF_REDUCE_SUM, TUFF_I64, {int64_t{1} << 40, 5}, TUFF_I32)), 5);
-  EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_SUM, TUFF_I64, {kMost, 1})), kLeast);
+  EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_SUM, TUFF_I64, {kMax, 1})), kLeast);
   EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_MAX, TUFF_I64, {kLeast, -1, kLeast + 1})), -1);
   EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_MAX, TUFF_I64, std::vector<int64_t>(70, kLeast))), kLeast);
-  EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_MIN, TUFF_I64, std::vector<int64_t>(70, kMost))), kMost);
+  EXPECT_EQ((reduce<int64_t, int64_t>(TUFF_REDUCE_MIN, TUFF_I64, std::vector<int64_t>(70, kMax))), kMax);
   EXPECT_EQ((reduce<uint64_t, uint64_t>(TUFF_REDUCE_MAX, TUFF_U64, {1, UINT64_MAX, 2})), UINT64_MAX);
   EXPECT_EQ((reduce<uint64_t, uint64_t>(TUFF_REDUCE_MIN, TUFF_U64, {UINT64_MAX, uint64_t{1} << 63})),
             uint64_t{1} << 63);

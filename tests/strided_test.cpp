@@ -10,7 +10,7 @@ namespace tuff_test::strided_test {
 namespace {
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max(), kLeast = std::numeric_limits<int64_t>::min();
 
 Bytes random_bytes(uint64_t count) {
   Random random(count);
@@ -87,7 +87,7 @@ std::vector<CopyCase> copies() {
       {{5}, {1}, {-1}},
       {{5}, {0}, {-3}},
       {{0, 4}, {4, 1}, {4, 1}},
-      {{1, 1}, {kMost, kLeast}, {kLeast, kMost}},  // strides of axes of one element do not matter
+      {{1, 1}, {kMax, kLeast}, {kLeast, kMax}},  // strides of axes of one element do not matter
       {{7, 9}, {1, 7}, {9, 1}},
       {{7, 9}, {9, 1}, {1, 7}},
       {{7, 9}, {20, 2}, {30, 3}},
@@ -304,8 +304,8 @@ TEST_P(ShapeStridedOnce, BadPads) {
   fails([](Desc& d) { d.before[0] = -9; }, kArgument, "before[0]=-9");
   fails([](Desc& d) { d.before[0] = -4, d.after[0] = -5; }, kArgument, "after[0]=-5");
   fails([](Desc& d) { d.before[0] = kLeast, d.after[0] = kLeast; }, kArgument, "before");
-  fails([](Desc& d) { d.before[0] = kMost, d.after[0] = kMost; }, kArgument, "shape");
-  fails([](Desc& d) { d.before[1] = kMost; }, kArgument, "shape");
+  fails([](Desc& d) { d.before[0] = kMax, d.after[0] = kMax; }, kArgument, "shape");
+  fails([](Desc& d) { d.before[1] = kMax; }, kArgument, "shape");
   fails([](Desc& d) { d.before[0] = 100; }, kArgument, "output");
   fails([](Desc& d) { d.shape[0] = 210, d.before[0] = -201; }, kArgument, "input");
   fails([](Desc& d) { d.shape[0] = 0, d.mode = TUFF_PAD_EDGE; }, kArgument, "shape[0]");
@@ -340,7 +340,7 @@ TEST_P(ShapeStridedOnce, BadCopies) {
   fails([](Desc& d) { d.input_strides[0] = -10; }, kArgument, "input");
   fails([](Desc& d) { d.input_first = 200; }, kArgument, "input");
   fails([](Desc& d) { d.input_first = ~uint64_t{0}; }, kArgument, "input");
-  fails([](Desc& d) { d.input_strides[0] = kMost, d.input_strides[1] = kMost; }, kArgument, "input");
+  fails([](Desc& d) { d.input_strides[0] = kMax, d.input_strides[1] = kMax; }, kArgument, "input");
   fails([](Desc& d) { d.output_strides[0] = kLeast; }, kArgument, "output");
   fails([](Desc& d) { d.output_strides[1] = 0; }, kArgument, "output_strides[1]");
   fails([](Desc& d) { d.output_strides[0] = 4; }, kArgument, "output_strides[0]");

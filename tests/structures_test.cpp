@@ -286,7 +286,7 @@ TEST_P(StructuresOfOperations, Windows) {
 TEST_P(StructuresOfOperations, Attention) {
   auto attend = operation(tuff_attention_desc{});
   attend.seq_q = attend.seq_kv = attend.head_dim = 1;
-  expect_taken(NAMED(tuff_attention_ex), attend, {96});
+  expect_taken(NAMED(tuff_attention_ex), attend, {96, 328});
   expect_reserved_refused(NAMED(tuff_attention_ex), attend);
   auto attend_backward = operation(tuff_attention_backward_desc{});
   attend_backward.seq_q = attend_backward.seq_kv = attend_backward.head_dim = 1;

@@ -21,7 +21,7 @@ namespace {
 
 using Call = tuff_attention_desc;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr uint64_t kMostRows = 64, kMostScores = 1 << 18;  // of a tile
+constexpr uint64_t kMaxRows = 64, kMaxScores = 1 << 18;  // of a tile
 
 uint64_t place(const uint64_t (&strides)[3], uint64_t batch, uint64_t head, uint64_t row) {
   return batch * strides[0] + head * strides[1] + row * strides[2];
@@ -255,7 +255,7 @@ tuff_status attention(Device& device, const Call& call) {
   const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Sequence k(call, call.k, call.k_strides, call.head_dim), v(call, call.v, call.v_strides, call.head_dim_v);
   if (!k.usable() || !v.usable()) return TUFF_ERROR_UNSUPPORTED;
-  const uint64_t rows = std::clamp<uint64_t>(kMostScores / call.seq_kv, 1, kMostRows);
+  const uint64_t rows = std::clamp<uint64_t>(kMaxScores / call.seq_kv, 1, kMaxRows);
   const uint64_t tiles = (call.seq_q + rows - 1) / rows, units = call.batch * call.heads * tiles;
   std::atomic<tuff_status> status{TUFF_OK};
 #pragma omp parallel for schedule(dynamic)

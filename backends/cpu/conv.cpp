@@ -32,7 +32,7 @@ class ConvCache {
     }
     order_.emplace_front(key, make());
     entries_.emplace(key, order_.begin());
-    if (order_.size() > kMost) {
+    if (order_.size() > kMax) {
       entries_.erase(order_.back().first);
       order_.pop_back();
     }
@@ -43,7 +43,7 @@ class ConvCache {
   dnnl::stream stream{engine};
 
  private:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMax = 256;
   using Order = std::list<std::pair<std::string, Entry>>;
   Order order_;
   std::unordered_map<std::string, Order::iterator> entries_;
@@ -201,16 +201,16 @@ uint64_t elements(const uint64_t (&shape)[5]) { return shape[0] * shape[1] * sha
 
 // oneDNN counts elements and positions along an axis in 32 bits.
 bool has_usual_sizes(const Call& call) {
-  constexpr uint64_t kMostElements = uint64_t{1} << 31, kMostPixels = 1 << 22, kMostReach = 1 << 15;
+  constexpr uint64_t kMaxElements = uint64_t{1} << 31, kMaxPixels = 1 << 22, kMaxReach = 1 << 15;
   for (uint32_t i = 0; i < 3; ++i) {
-    if (std::max(call.in_shape[2 + i], call.out_shape[2 + i]) > kMostPixels) return false;
+    if (std::max(call.in_shape[2 + i], call.out_shape[2 + i]) > kMaxPixels) return false;
     const uint64_t sizes[] = {call.stride[i], call.dilation[i], call.padding[i], call.padding_end[i],
                               call.filter_shape[2 + i]};
-    if (*std::max_element(std::begin(sizes), std::end(sizes)) > kMostReach) return false;
-    if (call.dilation[i] * (call.filter_shape[2 + i] - 1) > kMostReach) return false;
+    if (*std::max_element(std::begin(sizes), std::end(sizes)) > kMaxReach) return false;
+    if (call.dilation[i] * (call.filter_shape[2 + i] - 1) > kMaxReach) return false;
   }
-  return elements(call.in_shape) < kMostElements && elements(call.out_shape) < kMostElements &&
-         elements(call.filter_shape) < kMostElements;
+  return elements(call.in_shape) < kMaxElements && elements(call.out_shape) < kMaxElements &&
+         elements(call.filter_shape) < kMaxElements;
 }
 
 // A 1 x 1 filter on whole pixels, channels first: a product of matrices for each image, without reordering anything.

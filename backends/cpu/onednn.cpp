@@ -19,9 +19,9 @@ std::atomic<bool> ended{false};
 // computed in place and in packed copies.
 void make_static_objects() {
   constexpr dnnl_dim_t kSizes[][3] = {{8, 8, 8}, {1, 64, 64}, {64, 1, 64}, {192, 192, 192}};
-  constexpr uint64_t kMost = 192 * 192;
-  const Scratch<float> a(kMost), b(kMost), c(kMost);
-  for (const auto& scratch : {&a, &b, &c}) std::fill_n(scratch->get(), kMost, 0.0F);
+  constexpr uint64_t kMax = 192 * 192;
+  const Scratch<float> a(kMax), b(kMax), c(kMax);
+  for (const auto& scratch : {&a, &b, &c}) std::fill_n(scratch->get(), kMax, 0.0F);
   for (const auto& [m, n, k] : kSizes) {
     for (int kind = 0; kind < 12; ++kind) {
       const char ta = kind % 2 == 0 ? 'N' : 'T', tb = kind / 2 % 2 == 0 ? 'N' : 'T';

@@ -137,8 +137,8 @@ Reach reach_of(const tuff_pool_desc& call, uint64_t k) {
 
 // Windows whose taps in a row are few.
 bool has_usual_rows(const tuff_pool_desc& call) {
-  constexpr uint64_t kMostTaps = 64;
-  return call.indices == 0 && call.adaptive == 0 && call.kernel[2] <= kMostTaps;
+  constexpr uint64_t kMaxTaps = 64;
+  return call.indices == 0 && call.adaptive == 0 && call.kernel[2] <= kMaxTaps;
 }
 
 // Largest values without their indices: a row of outputs at a time, tap by tap, so that the loop is over outputs.

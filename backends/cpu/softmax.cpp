@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr uint64_t kMostColumns = 64, kMostElements = 1 << 16;  // of a strip
+constexpr uint64_t kMaxColumns = 64, kMaxElements = 1 << 16;  // of a strip
 
 // Neighbouring slices of one index before the axis: all have the same elements of the axis in turn, so that memory is
 // read along its rows. z is [axis][columns].
@@ -29,7 +29,7 @@ class Strip {
     std::fill_n(nothing_, columns_, 0);
     if (call_.mask != 0) apply_mask();
     // z may exceed f32, where it is infinite. A NaN may or may not become the maximum; the sum is NaN either way.
-    double largest[kMostColumns], sums[kMostColumns] = {};
+    double largest[kMaxColumns], sums[kMaxColumns] = {};
     std::fill_n(largest, columns_, -kInfinity);
     for_elements([&](double& z, uint64_t j) { largest[j] = z > largest[j] ? z : largest[j]; });
     for_elements([&](double& z, uint64_t j) { z -= largest[j]; });
@@ -142,7 +142,7 @@ class Strip {
   const uint64_t first_, columns_;
   uint64_t mask_first_ = 0;
   double* z_;
-  uint8_t nothing_[kMostColumns];  // 1: the mask hides the whole slice
+  uint8_t nothing_[kMaxColumns];  // 1: the mask hides the whole slice
 };
 
 }  // namespace
@@ -153,7 +153,7 @@ tuff_status softmax(Device& device, const tuff_softmax_desc& call) {
   const AxisView view(call.shape, call.rank, call.axis, 1);
   constexpr uint64_t kLongest = uint64_t{1} << 26;  // a whole slice is held in double precision, for each thread
   if (view.axis > kLongest) return TUFF_ERROR_UNSUPPORTED;
-  const uint64_t columns = std::clamp<uint64_t>(kMostElements / view.axis, 1, std::min(kMostColumns, view.inner));
+  const uint64_t columns = std::clamp<uint64_t>(kMaxElements / view.axis, 1, std::min(kMaxColumns, view.inner));
   const uint64_t strips = (view.inner + columns - 1) / columns, size = view.axis * columns;
   const Scratch<double> values(size * static_cast<uint64_t>(device.threads));
   with_float(call.dtype, [&]<typename T>(T) {

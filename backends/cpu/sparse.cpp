@@ -483,10 +483,10 @@ void solve(const Device& device, const tuff_sparse_triangular_solve_desc& call) 
 }  // namespace
 
 // More columns than this are left to Tuff: each thread has an accumulator.
-constexpr uint64_t kMostColumns = uint64_t{1} << 28;
+constexpr uint64_t kMaxColumns = uint64_t{1} << 28;
 
 tuff_status spgemm(Device& device, const tuff_spgemm_desc& call) {
-  if (call.columns > kMostColumns) return TUFF_ERROR_UNSUPPORTED;
+  if (call.columns > kMaxColumns) return TUFF_ERROR_UNSUPPORTED;
   const bool is =
       with_types(call.dtype, call.index_type, [&]<typename T, typename I>(T, I) { multiply<T, I>(device, call); });
   return is ? TUFF_OK : TUFF_ERROR_UNSUPPORTED;

@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kBlockCpu = 256, kBlockGpu = 1024;
 constexpr uint64_t kPartBytesCpu = uint64_t{64} << 20, kPartBytesGpu = uint64_t{768} << 20;
 // For a part with a single head of k and v. Longer sequences are left to the tiles.
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 // A gradient that products add up: in place if it is dense f32, otherwise in scratch memory first.
 struct Sum {
@@ -330,7 +330,7 @@ void Part::record() {
 
 bool record_products(const Call& call) {
   Plan plan(call);
-  if (plan.bytes > kMostBytes) return false;
+  if (plan.bytes > kMaxBytes) return false;
   plan.scratch = call.recorder.scratch(plan.bytes, Scratch::outer);
   plan.scratch.bytes = plan.bytes;
   const AttentionArgs& forward = call.forward;

@@ -112,7 +112,11 @@ TUFF_READ(6, Bias, TUFF_STORED(BIAS), TUFF_BYTES(BIAS))
 #if MASK
 TUFF_READ(7, Mask, uint8_t, 1)
 #endif
+// Scales may have the slot of an option that is absent.
+#define STORES_LSE (KEY_SCALES != 8 && VALUE_SCALES != 8)
+#if STORES_LSE
 TUFF_WRITE(8, LogSumExp, float, 4)
+#endif
 TUFF_READ(9, QueryLengths, int, 4)
 TUFF_READ(10, KeyLengths, int, 4)
 #else
@@ -208,6 +212,7 @@ float normalised(float sum, float total) {
 #if EXTENDED
 // Stores a row's log-sum-exp, given its maximum and its sum of weights.
 void store_log_sum_exp(uint row, float maximum, float total, float scale_log2) {
+#if STORES_LSE
   if ((SHAPE.present & 1u) == 0) return;
   const float sum = log2(total * HEADROOM_UNDONE);
   float result = saturate_finite((maximum * scale_log2 + sum) * 0.6931471805599453);
@@ -217,5 +222,6 @@ void store_log_sum_exp(uint row, float maximum, float total, float scale_log2) {
   if (tuff_isnan(total)) result = TUFF_NAN;
   const uint heads = SHAPE.heads & 0xffffu;
   TUFF_AT(LogSumExp, (TUFF_INDEX(batch_element) * heads + head) * SHAPE.seq_q + row) = result;
+#endif
 }
 #endif

@@ -14,8 +14,8 @@
 namespace tuff::expression {
 
 // Operands in buffers, and one more whose elements' places are those in the shape of the reduced axes.
-constexpr uint32_t kMost = TUFF_EXPR_MAX_BUFFERS + 1;
-using Axes = StridedAxes<kMost>;
+constexpr uint32_t kMax = TUFF_EXPR_MAX_BUFFERS + 1;
+using Axes = StridedAxes<kMax>;
 
 enum Mode : uint32_t { dense = 0, blocks = 1, repeated = 2, gathered = 3, stepped = 4, unaligned = 5 };
 
@@ -30,7 +30,7 @@ struct Task {
   const Expression& expression;
   StreamDevice device;
   uint32_t operands;
-  std::array<Operand, kMost> operand;
+  std::array<Operand, kMax> operand;
   std::array<uint32_t, 2 * TUFF_EXPR_MAX_INPUTS> scalars;  // two words each
   uint32_t scalar_words;
 };
@@ -74,6 +74,6 @@ struct Table {
 void require_device(const DeviceTraits& traits, const Expression& expression);
 
 // The operands in buffers, inputs first, as they were passed in `operands`; and the scalars.
-Task task_of(Recorder& recorder, const ExpressionArgs& args, std::array<const ExpressionOperand*, kMost>& operands);
+Task task_of(Recorder& recorder, const ExpressionArgs& args, std::array<const ExpressionOperand*, kMax>& operands);
 
 }  // namespace tuff::expression

@@ -29,7 +29,7 @@ namespace tuff {
 namespace {
 
 using expression::Axes;
-using expression::kMost;
+using expression::kMax;
 using expression::Mode;
 using expression::Operand;
 using expression::Table;
@@ -39,7 +39,7 @@ using expression::Task;
 // operand, and has the stride 0 along reduced axes.
 struct Space {
   Axes kept, reduced;
-  std::array<int64_t, kMost> first;
+  std::array<int64_t, kMax> first;
 
   uint64_t results() const { return kept.count(); }
   uint64_t length() const { return reduced.count(); }
@@ -258,13 +258,13 @@ void record_segments(const Stage& stage, const Space& space, bool rows, uint64_t
 // --- What one dispatch can address
 
 // More would keep a device for days: their operands are larger than its memory, or repeated.
-constexpr uint64_t kMostDispatches = 1u << 16;
+constexpr uint64_t kMaxDispatches = 1u << 16;
 
 // Halves the axis along which an operand beyond `most` elements reaches furthest, and calls use(axes, first) with each
 // part. So is the longest axis, where there are more than `most_indices` indices.
 template <typename Use>
-void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMost>& first,
-             const std::array<uint64_t, kMost>& most, uint64_t most_indices, const Use& use) {
+void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMax>& first,
+             const std::array<uint64_t, kMax>& most, uint64_t most_indices, const Use& use) {
   constexpr uint32_t kNone = 8;
   uint32_t cut = kNone;
   if (axes.count() > most_indices) {
@@ -285,7 +285,7 @@ void divided(const Task& task, const Axes& axes, const std::array<int64_t, kMost
   const uint64_t size = axes.sizes[cut], half = size >= 128 ? size / 2 / 64 * 64 : size / 2;
   for (const bool second : {false, true}) {
     Axes part;
-    std::array<int64_t, kMost> begin = first;
+    std::array<int64_t, kMax> begin = first;
     for (uint32_t d = 0; d < axes.rank; ++d) {
       part.append(d != cut ? axes.sizes[d] : second ? size - half : half, axes.strides[d]);
     }
@@ -303,7 +303,7 @@ template <typename Parts>
 void record_parts(const Stage& stage, const Space& space, const Parts& parts, Scratch place) {
   Task& task = stage.task;
   uint64_t total = 0;
-  parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>& first) {
+  parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMax>& first) {
     const Space part{space.kept, reduced, first};
     total += segments_of(task, part, along_reduced(task, part));
   });
@@ -311,7 +311,7 @@ void record_parts(const Stage& stage, const Space& space, const Parts& parts, Sc
   const uint64_t plane = plane_of(results * total);
   const Buffer* const partials = total > 1 ? &task.recorder.scratch(values * plane * size, place) : nullptr;
   uint64_t segment = 0;
-  parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>& first) {
+  parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMax>& first) {
     const Space part{space.kept, reduced, first};
     const bool rows = along_reduced(task, part);
     const uint64_t segments = segments_of(task, part, rows);
@@ -348,7 +348,7 @@ void record_parts(const Stage& stage, const Space& space, const Parts& parts, Sc
 // Without a place for partial results, only counts the dispatches.
 void record_space(const Stage& stage, const Space& space, std::optional<Scratch> place) {
   const Task& task = stage.task;
-  std::array<uint64_t, kMost> most_reduced{}, most_kept{};
+  std::array<uint64_t, kMax> most_reduced{}, most_kept{};
   for (uint32_t slot = 0; slot < task.operands; ++slot) {
     const uint64_t kept = space.kept.span(slot).elements;
     most_reduced[slot] = task.device.piece - std::min(kept, task.device.piece / 2);
@@ -359,17 +359,17 @@ void record_space(const Stage& stage, const Space& space, std::optional<Scratch>
   uint64_t parts_of_each = 0, dispatches = 0, most_results = task.device.piece;
   const auto count = [&](uint64_t& counted, uint64_t each) {
     counted += each;
-    if (counted > kMostDispatches) {
+    if (counted > kMaxDispatches) {
       fail(TUFF_ERROR_UNSUPPORTED, "{} results of {} elements need more than {} dispatches", space.results(),
-           space.length(), kMostDispatches);
+           space.length(), kMaxDispatches);
     }
   };
-  const auto parts = [&](const std::array<int64_t, kMost>& first, const auto& use) {
+  const auto parts = [&](const std::array<int64_t, kMax>& first, const auto& use) {
     if (space.length() == 0) return use(space.reduced, first);
     divided(task, space.reduced, first, most_reduced, task.device.piece, use);
   };
   if (space.length() != 0) {
-    parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMost>&) {
+    parts(space.first, [&](const Axes& reduced, const std::array<int64_t, kMax>&) {
       count(parts_of_each, 1);
       // Results have as many partial ones as segments, which an axis of 2^12 elements may be cut into.
       most_results = std::min(most_results, std::max<uint64_t>(most_partials / ceil_div(reduced.count(), 1u << 12), 1));
@@ -380,9 +380,9 @@ void record_space(const Stage& stage, const Space& space, std::optional<Scratch>
   }
   const auto pieces = [&](const auto& use) { divided(task, space.kept, space.first, most_kept, most_results, use); };
   pieces(
-      [&](const Axes&, const std::array<int64_t, kMost>&) { count(dispatches, std::max<uint64_t>(parts_of_each, 1)); });
+      [&](const Axes&, const std::array<int64_t, kMax>&) { count(dispatches, std::max<uint64_t>(parts_of_each, 1)); });
   if (!place.has_value()) return;
-  pieces([&](const Axes& kept, const std::array<int64_t, kMost>& first) {
+  pieces([&](const Axes& kept, const std::array<int64_t, kMax>& first) {
     record_parts(stage, {kept, space.reduced, first}, parts, *place);
   });
 }
@@ -397,7 +397,7 @@ int64_t place_stride(const ExpressionArgs& args, uint32_t axis, uint32_t reduced
 }
 
 // The axes of one group, those with distant elements outside.
-Axes ordered(const Task& task, const ExpressionArgs& args, const std::array<const ExpressionOperand*, kMost>& operands,
+Axes ordered(const Task& task, const ExpressionArgs& args, const std::array<const ExpressionOperand*, kMax>& operands,
              uint32_t reduced, bool of_reduced, bool indexed) {
   struct Axis {
     uint64_t size, distance;
@@ -434,7 +434,7 @@ void record(Recorder& recorder, const ExpressionArgs& args, std::optional<Scratc
   if (reduction.value == TUFF_U32 && reduction.op->output == reduce::Output::count && length > 0xffffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "the reduced axes have {} elements: at most 2^32 - 1 are counted", length);
   }
-  std::array<const ExpressionOperand*, kMost> operands{};
+  std::array<const ExpressionOperand*, kMax> operands{};
   Task task = expression::task_of(recorder, args, operands);
   const Stage stage{task, reduction, std::max(static_cast<double>(length) - reduction.correction, 0.0), false};
   Space space{ordered(task, args, operands, reduced, false, false), {}, {}};

@@ -35,7 +35,7 @@ void require_device(const DeviceTraits& traits, const Expression& expression) {
   }
 }
 
-Task task_of(Recorder& recorder, const ExpressionArgs& args, std::array<const ExpressionOperand*, kMost>& operands) {
+Task task_of(Recorder& recorder, const ExpressionArgs& args, std::array<const ExpressionOperand*, kMax>& operands) {
   const Expression& expression = *args.expression;
   uint64_t largest = sizeof(uint64_t);
   for (const auto* variables : {&expression.inputs(), &expression.outputs()}) {
@@ -77,7 +77,7 @@ using enum expression::Mode;
 // Part of the shape, with the element of each operand at its first index.
 struct Piece {
   Axes axes;
-  std::array<int64_t, expression::kMost> first;
+  std::array<int64_t, expression::kMax> first;
 };
 
 Mode mode_of(const Axes& axes, size_t slot, const Operand& operand, int64_t first) {
@@ -199,7 +199,7 @@ void record_expression(Recorder& recorder, const ExpressionArgs& args) {
   if (expression.reduction() != nullptr) return record_expression_reduction(recorder, args);
   expression::require_device(recorder.traits(), expression);
   if (element_count(args) == 0) return;
-  std::array<const ExpressionOperand*, expression::kMost> operands{};
+  std::array<const ExpressionOperand*, expression::kMax> operands{};
   const Task task = expression::task_of(recorder, args, operands);
   Piece whole{};
   for (uint32_t d = 0; d < args.rank; ++d) {

@@ -12,7 +12,7 @@ namespace tuff {
 namespace linalg {
 namespace {
 
-constexpr int kMostSweeps = 30;
+constexpr int kMaxSweeps = 30;
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 struct Rotation {
@@ -66,7 +66,7 @@ Doubles identity(uint64_t n) {
 // Repeats sweep(), which returns how many rotations it needed, until it is 0. Returns info.
 template <typename Sweep>
 int32_t sweeps(const Sweep& sweep) {
-  for (int i = 0; i < kMostSweeps; ++i) {
+  for (int i = 0; i < kMaxSweeps; ++i) {
     if (sweep() == 0) return 0;
   }
   return 2;

@@ -25,7 +25,7 @@ namespace {
 
 // Sweeps of a matrix that has only two parts: each diagonalises their X^T X, and only its rounding errors remain.
 constexpr uint64_t kSweepsOfTwo = 8;
-constexpr uint64_t kMostColumns = 1u << 14;
+constexpr uint64_t kMaxColumns = 1u << 14;
 
 uint64_t half_of(int32_t dtype) { return static_cast<uint64_t>(shaders::LinalgJacobi::half({.type = dtype})); }
 uint64_t most_sweeps() { return static_cast<uint64_t>(shaders::LinalgJacobi::most_sweeps({})); }
@@ -145,8 +145,8 @@ void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from
 
 // On CPU devices as few as the bound of loops allows, because barriers are slow there.
 uint32_t jacobi_threads(const Batch& batch, uint64_t columns) {
-  if (!batch.device.cpu) return columns <= 8 ? 32 : columns <= 16 ? 64 : kMostThreads;
-  return columns <= 16 ? 8 : columns <= 4096 ? 64 : kMostThreads;
+  if (!batch.device.cpu) return columns <= 8 ? 32 : columns <= 16 ? 64 : kMaxThreads;
+  return columns <= 16 ? 8 : columns <= 4096 ? 64 : kMaxThreads;
 }
 
 void Jacobi::turn(uint64_t round, uint64_t sweep) const {
@@ -186,7 +186,7 @@ void Jacobi::rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t 
   const bool wide = needs_wide(std::max(batch.span(matrix, rows, columns), batch.count * games * whole * whole));
   KernelRequest kernel =
       shaders::LinalgRotate::request({.exact_arithmetic = batch.recorder.traits().cpu, .type = batch.dtype});
-  kernel.constant(0, batch.threads(whole * whole / 16, kMostThreads)).wide(wide);
+  kernel.constant(0, batch.threads(whole * whole / 16, kMaxThreads)).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, matrix, rows, columns, Access::read_write);
   numbers(dispatch, memory.products, games * whole * whole, Access::read);
@@ -270,7 +270,7 @@ void Jacobi::arrange(const View& from, const View& to, uint64_t rows, const View
   const bool wide = needs_wide(std::max(batch.span(from, rows, columns), batch.span(to, rows, columns)));
   KernelRequest kernel = shaders::LinalgArrange::request(
       {.exact_arithmetic = batch.recorder.traits().cpu, .signs = signs != nullptr, .type = batch.dtype});
-  kernel.constant(0, batch.threads(kMostThreads, kMostThreads)).wide(wide);
+  kernel.constant(0, batch.threads(kMaxThreads, kMaxThreads)).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, from, rows, columns, Access::read);
   batch.operand(dispatch, to, rows, columns, Access::write);
@@ -392,7 +392,7 @@ void record_svd_part(const Batch& part, const Tall& tall, const View& values, ui
 
 void record_eigh(Recorder& recorder, const EighArgs& args) {
   using namespace linalg;
-  require_extent(args.n, kMostColumns, "n");
+  require_extent(args.n, kMaxColumns, "n");
   const Batch batch = batch_of(recorder, "eigh", args.dtype, args.batch_count);
   const View a = view_of(args.a, args.n, args.batch_count), vectors = view_of(args.vectors, args.n, args.batch_count);
   const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
@@ -419,7 +419,7 @@ void record_eigh(Recorder& recorder, const EighArgs& args) {
 
 void record_svd(Recorder& recorder, const SvdArgs& args) {
   using namespace linalg;
-  require_extent(args.steps(), kMostColumns, args.m < args.n ? "m" : "n");
+  require_extent(args.steps(), kMaxColumns, args.m < args.n ? "m" : "n");
   require_extent(std::max(args.m, args.n), kMaxExtent, args.m < args.n ? "n" : "m");
   const Batch batch = batch_of(recorder, "svd", args.dtype, args.batch_count);
   if (args.batch_count == 0 || args.steps() == 0) {

@@ -27,13 +27,13 @@ namespace {
 constexpr uint64_t kPanel = 16;
 // A panel in registers: the rows of an invocation, and 32-bit values for its elements with up to 512 invocations in a
 // workgroup; with more there are half as many registers.
-constexpr uint64_t kMostRows = 16;
+constexpr uint64_t kMaxRows = 16;
 constexpr uint32_t kFewThreads = 512, kValues = 64;
 // Rows from which on a panel in registers is a copy by columns. Where a row's elements are contiguous, neighbouring
 // invocations read different lines of the cache, and each takes a cycle of the only multiprocessor that works.
 constexpr uint64_t kTall = 512;
 // Rows that linalg_swap.comp exchanges in one dispatch: see kernels/common/loop_limit.hpp.
-constexpr uint64_t kMostSwaps = 32768;
+constexpr uint64_t kMaxSwaps = 32768;
 
 struct Pivots {
   const Buffer* buffer;
@@ -54,7 +54,7 @@ struct Swaps {
 void record_swap(const Batch& batch, const View& a, const Pivots& pivots, uint64_t steps, const Swaps& swaps) {
   const uint64_t columns = swaps.columns - swaps.skip_columns;
   if (columns == 0 || swaps.count == 0) return;
-  const uint32_t threads = batch.threads(columns, kMostThreads);
+  const uint32_t threads = batch.threads(columns, kMaxThreads);
   const uint64_t groups = ceil_div(columns, threads), span = batch.span(a, swaps.rows, swaps.columns);
   const bool wide = needs_wide(std::max(span, pivots.span(batch, steps)));
   KernelRequest kernel = shaders::LinalgSwap::request({.reverse = swaps.reverse, .type = batch.dtype});
@@ -83,12 +83,12 @@ void record_swap(const Batch& batch, const View& a, const Pivots& pivots, uint64
 // All exchanges of a factorisation, in order, or undone.
 void record_permutation(const Batch& batch, const View& b, const Pivots& pivots, uint64_t n, uint64_t columns,
                         bool reverse) {
-  const uint64_t parts = ceil_div(n, kMostSwaps);
+  const uint64_t parts = ceil_div(n, kMaxSwaps);
   for (uint64_t i = 0; i < parts; ++i) {
-    const uint64_t first = (reverse ? parts - 1 - i : i) * kMostSwaps;
+    const uint64_t first = (reverse ? parts - 1 - i : i) * kMaxSwaps;
     record_swap(
         batch, b, pivots, n,
-        {.rows = n, .first = first, .count = std::min(kMostSwaps, n - first), .columns = columns, .reverse = reverse});
+        {.rows = n, .first = first, .count = std::min(kMaxSwaps, n - first), .columns = columns, .reverse = reverse});
   }
 }
 
@@ -111,7 +111,7 @@ uint32_t most_held_threads(const Batch& batch) {
 
 Held hold(const Batch& batch, uint64_t rows) {
   const uint32_t most = most_held_threads(batch), few = std::min(most, kFewThreads);
-  const uint32_t whole = rows > few * (kMostRows / 2) ? most : few;
+  const uint32_t whole = rows > few * (kMaxRows / 2) ? most : few;
   const auto threads = static_cast<uint32_t>(
       std::max<uint64_t>(std::min<uint64_t>(std::bit_ceil(rows), whole), std::min(batch.device.subgroup, whole)));
   const uint64_t own = std::bit_ceil(ceil_div(rows, threads));
@@ -126,7 +126,7 @@ uint64_t iterations(const Panel& panel, uint64_t rows) {
 }
 
 Panel choose_panel(const Batch& batch, uint64_t rows, uint64_t steps) {
-  if (!batch.device.cpu && rows <= most_held_threads(batch) * kMostRows) {
+  if (!batch.device.cpu && rows <= most_held_threads(batch) * kMaxRows) {
     return {block_extent(), hold(batch, rows).threads, true};
   }
   const uint32_t most = batch.most_threads();

@@ -17,7 +17,7 @@ namespace tuff::linalg {
 // Triangles have at most this extent, and no other extent is this large: rows and columns are numbered in 32 bits, and
 // a thousand times this many elements are beyond any device's memory.
 constexpr uint64_t kMaxTriangle = 1u << 20, kMaxExtent = (1u << 30) - 1;
-constexpr uint32_t kMostThreads = 256;  // of a workgroup
+constexpr uint32_t kMaxThreads = 256;  // of a workgroup
 constexpr uint64_t kCut = 128;          // see split()
 // Extent of the triangles that linalg_cholesky.comp and linalg_solve.comp keep in shared memory.
 uint64_t block_extent();
@@ -69,7 +69,7 @@ struct Batch {
   // Invocations of a workgroup for `items` that share one: a power of two up to `most`.
   uint32_t threads(uint64_t items, uint32_t most) const;
   // The largest power of two that a workgroup can have.
-  uint32_t most_threads() const { return std::bit_floor(std::min(kMostThreads, max_along_x(recorder.traits()))); }
+  uint32_t most_threads() const { return std::bit_floor(std::min(kMaxThreads, max_along_x(recorder.traits()))); }
   // TUFF_SHARED (kernels/common/lanes.glsl): whether these are more than a subgroup.
   bool shares(uint32_t lanes) const { return lanes > device.subgroup; }
   // Records a dispatch of `groups` workgroups for each matrix, with the elements that they move and their operations

@@ -154,7 +154,7 @@ void Qr::record_panel(uint64_t first, uint64_t columns, uint64_t block) const {
 
 void Qr::record_triangle(uint64_t first, uint64_t width, const View& s, const View& t) const {
   const View taus = tau(first);
-  const uint32_t threads = batch.threads(width, kMostThreads);
+  const uint32_t threads = batch.threads(width, kMaxThreads);
   const uint64_t groups = ceil_div(width, threads);
   const bool wide = needs_wide(std::max(batch.span(s, width, width), batch.span(taus, 1, width)));
   KernelRequest kernel =

@@ -63,10 +63,10 @@ void require_device(const Recorder& recorder, int32_t dtype, uint64_t elements) 
     fail(TUFF_ERROR_UNSUPPORTED, "dtype is f64, and the device has no 64-bit arithmetic");
   }
   // Not to fail when a part has been recorded: a dispatch over 2^40 elements can take more workgroups than there are.
-  constexpr uint64_t kMost = uint64_t{1} << 39;
-  if (elements > kMost) {
+  constexpr uint64_t kMax = uint64_t{1} << 39;
+  if (elements > kMax) {
     fail(TUFF_ERROR_UNSUPPORTED, "the matrices and what lies between them have {} elements, more than {}", elements,
-         kMost);
+         kMax);
   }
   if (!traits.addresses && elements > (traits.max_range - kDescriptorSlack) / dtype_size(dtype)) {
     fail(TUFF_ERROR_UNSUPPORTED, "the matrices have {} elements of {}, and the device binds {} bytes", elements,
@@ -80,9 +80,9 @@ Batch batch_of(Recorder& recorder, const char* name, int32_t dtype, uint64_t cou
 }
 
 uint64_t matrices_at_once(const Batch& batch, uint64_t each) {
-  constexpr uint64_t kMost = uint64_t{256} << 20;
+  constexpr uint64_t kMax = uint64_t{256} << 20;
   const DeviceTraits& traits = batch.recorder.traits();
-  const uint64_t bytes = traits.addresses ? kMost : std::min(kMost, traits.max_range);
+  const uint64_t bytes = traits.addresses ? kMax : std::min(kMax, traits.max_range);
   return each == 0 ? std::min<uint64_t>(batch.count, 1u << 20)
                    : std::clamp<uint64_t>(bytes / (each * batch.size()), 1, batch.count);
 }
@@ -177,7 +177,7 @@ struct Cholesky {
 void Cholesky::record_block(uint64_t first, uint64_t n) const {
   const View block = a.at(first, first);
   const bool held = !batch.device.cpu;
-  const auto threads = held ? static_cast<uint32_t>(block_extent()) : batch.threads(ceil_div(n * n, 4), kMostThreads);
+  const auto threads = held ? static_cast<uint32_t>(block_extent()) : batch.threads(ceil_div(n * n, 4), kMaxThreads);
   const bool wide = needs_wide(batch.span(block, n, n));
   KernelRequest kernel = shaders::LinalgCholesky::request(
       {.exact_arithmetic = batch.recorder.traits().cpu, .held = held, .info = info != nullptr, .type = batch.dtype});
@@ -220,7 +220,7 @@ void record_triangle(const Batch& batch, const View& a, uint64_t rows, uint64_t 
   const uint64_t across = ceil_div(columns, tile), down = ceil_div(rows, tile);
   const bool wide = needs_wide(batch.span(a, rows, columns));
   KernelRequest kernel = shaders::LinalgTriangle::request({.identity = identity, .type = batch.dtype});
-  kernel.streaming().constant(0, batch.threads(kMostThreads, kMostThreads)).wide(wide);
+  kernel.streaming().constant(0, batch.threads(kMaxThreads, kMaxThreads)).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, a, rows, columns, Access::write);
   with_index(wide, [&](auto index) {

@@ -31,7 +31,7 @@ void check_choice(const Format& format, int32_t granularity, uint64_t block_size
   }
 }
 
-constexpr uint64_t kMostAlong = 0x7fffffff;  // the kernels' coordinates have 32 bits
+constexpr uint64_t kMaxAlong = 0x7fffffff;  // the kernels' coordinates have 32 bits
 
 // The operands of a tensor that is not empty: bytes of its quantised numbers, scales, zero points.
 struct Sizes {
@@ -41,7 +41,7 @@ Sizes check_stored(const QuantArgs& args, const char* quantised_name) {
   const Format& format = quant::format_of(args.format);
   const quant::Places places = quant::places_of(args);
   if (args.granularity != TUFF_QUANT_PER_TENSOR) {
-    if (places.axis > kMostAlong || places.inner > kMostAlong) {
+    if (places.axis > kMaxAlong || places.inner > kMaxAlong) {
       fail(TUFF_ERROR_UNSUPPORTED,
            "shape has {} elements along the axis and {} after it, at most 2^31 - 1 are supported", places.axis,
            places.inner);

@@ -92,8 +92,8 @@ void check_variates(const VariatesArgs& args) {
     }
   }
   if (args.n == 0) return;
-  constexpr uint64_t kMost = uint64_t{1} << 56;
-  require(args.n <= kMost && args.offset <= kMost - args.n, "offset is {} and n is {}, their sum exceeds 2^56",
+  constexpr uint64_t kMax = uint64_t{1} << 56;
+  require(args.n <= kMax && args.offset <= kMax - args.n, "offset is {} and n is {}, their sum exceeds 2^56",
           args.offset, args.n);
   for (size_t p = 0; p < distribution.count; ++p) {
     if (args.parameters[p] == nullptr) continue;

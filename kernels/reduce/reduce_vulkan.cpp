@@ -309,8 +309,8 @@ void record_columns(const Reduction& reduction, const Stage& stage, Place from, 
 
 // The stages of a reduction, and the partial results that they leave.
 struct Stages {
-  static constexpr uint32_t kMost = 8;
-  std::array<Stage, kMost> stage{};
+  static constexpr uint32_t kMax = 8;
+  std::array<Stage, kMax> stage{};
   uint32_t count = 0;
   bool columns = false;
   uint64_t partials = 0;  // elements
@@ -331,7 +331,7 @@ Stages stages_of(const StreamDevice& device, const AxisView& view, int32_t dtype
   for (;;) {
     const int32_t from = stages.count == 0 ? dtype : value;
     stages.columns ? cut_columns(device, stage, from) : cut_rows(device, stage);
-    require(stages.count < Stages::kMost, "shape needs more than {} stages", Stages::kMost);
+    require(stages.count < Stages::kMax, "shape needs more than {} stages", Stages::kMax);
     stages.stage[stages.count++] = stage;
     if (stages.columns) require_numbers(stage, from);
     if (stage.segments == 1) return stages;

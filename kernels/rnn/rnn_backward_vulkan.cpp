@@ -24,7 +24,7 @@ namespace tuff {
 namespace rnn {
 namespace {
 
-constexpr uint64_t kMostNumbers = uint64_t{1} << 30;  // of scratch memory, which kernels number in 32 bits
+constexpr uint64_t kMaxScratchNumbers = uint64_t{1} << 30;  // of scratch memory, which kernels number in 32 bits
 
 // A matrix, or one for each direction: `stride` elements from one to the next.
 struct Matrix {
@@ -144,8 +144,8 @@ void Backward::prepare() {
   const uint64_t d = directions(), h = all_.hidden_size, p = all_.state_size(), t = all_.steps;
   // 2^31 steps of sizes up to 2^26 stay below 2^64.
   const uint64_t each = numbers_of_sequence();
-  const uint64_t most =
-      traits.addresses ? kMostNumbers : std::min(kMostNumbers, (traits.max_range - kDescriptorSlack) / sizeof(float));
+  const uint64_t in_range = (traits.max_range - kDescriptorSlack) / sizeof(float);
+  const uint64_t most = traits.addresses ? kMaxScratchNumbers : std::min(kMaxScratchNumbers, in_range);
   const bool runs = t != 0 && all_.batch != 0, cast = all_.dtype != TUFF_F32;
   // What does not depend on the number of sequences, and the ends of thirteen regions.
   const uint64_t fixed = 13 * kAligned + (layer_.has_bias() ? d * layer_.bias_rows() * h : 0) +

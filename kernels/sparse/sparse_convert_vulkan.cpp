@@ -188,7 +188,7 @@ void record_sparse_convert(Recorder& recorder, const SparseConvertArgs& args) {
   if (args.to_format == TUFF_SPARSE_BSR && args.capacity != 0) {
     require_numbers(checked_mul(args.capacity, args.to_blocks.elements(), "capacity"), "capacity, in elements,");
   }
-  if (args.to_format != TUFF_SPARSE_DENSE && args.capacity >= kMost) {
+  if (args.to_format != TUFF_SPARSE_DENSE && args.capacity >= kMax) {
     fail(TUFF_ERROR_UNSUPPORTED, "capacity is {}: at most 2^31 - 2 on a device", args.capacity);
   }
   if (args.to_format == TUFF_SPARSE_DENSE && args.rows * args.columns == 0) {  // every index is out of range

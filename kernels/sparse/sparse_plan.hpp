@@ -13,7 +13,7 @@
 namespace tuff::sparse {
 
 // Numbers of 32 bits that count entries, rows and columns stay below this.
-constexpr uint64_t kMost = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kMax = (uint64_t{1} << 31) - 1;
 
 // Numbers of 64 bits for a kernel, as low and high words (sums.glsl).
 template <size_t N>

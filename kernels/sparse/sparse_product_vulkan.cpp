@@ -234,7 +234,7 @@ void record_spgemm(Recorder& recorder, const SpgemmArgs& args) {
   require_numbers(args.rows, "rows"), require_numbers(args.inner, "inner"), require_numbers(args.columns, "columns");
   require_numbers(args.a_nnz, "a_nnz"), require_numbers(args.b_nnz, "b_nnz");
   require_numbers(args.max_terms, "max_terms");
-  if (args.capacity >= kMost) {
+  if (args.capacity >= kMax) {
     fail(TUFF_ERROR_UNSUPPORTED, "capacity is {}: at most 2^31 - 2 on a device", args.capacity);
   }
   if (args.multiplies() && (args.max_terms != 0 || args.terms != nullptr)) {

@@ -13,8 +13,8 @@ namespace {
 
 using namespace sparse;
 
-constexpr uint64_t kMostOnCpu = uint64_t{1} << 17;  // products of a place: a quarter as many iterations of a loop
-constexpr uint64_t kMostGroups = 1u << 30, kMostDispatches = 1u << 16;
+constexpr uint64_t kMaxOnCpu = uint64_t{1} << 17;  // products of a place: a quarter as many iterations of a loop
+constexpr uint64_t kMaxGroups = 1u << 30, kMaxDispatches = 1u << 16;
 
 void record(Recorder& recorder, const SddmmArgs& args) {
   const StreamDevice device = device_of(recorder);
@@ -35,8 +35,8 @@ void record(Recorder& recorder, const SddmmArgs& args) {
   const uint64_t run =
       device.cpu ? std::min(device.items_each(args.nnz, 128), std::bit_floor(kMaxLoopIterationsCpu / iterations)) : 4;
   const uint64_t per_matrix = ceil_div(args.nnz, workers * run);
-  const uint64_t at_once = std::min(args.batch_count, std::max<uint64_t>(kMostGroups / per_matrix, 1));
-  if (args.batch_count > kMost || args.batch_count / at_once > kMostDispatches) {
+  const uint64_t at_once = std::min(args.batch_count, std::max<uint64_t>(kMaxGroups / per_matrix, 1));
+  if (args.batch_count > kMax || args.batch_count / at_once > kMaxDispatches) {
     fail(TUFF_ERROR_UNSUPPORTED, "{} places of {} matrices are too many", args.nnz, args.batch_count);
   }
   const bool batch = args.batch_count > 1;  // strides of a batch of one may be any number
@@ -90,8 +90,8 @@ void record_sddmm(Recorder& recorder, const SddmmArgs& args) {
   require_numbers(args.nnz, "nnz"), require_numbers(args.rows, "rows"), require_numbers(args.columns, "columns");
   if (args.reads()) {
     require_numbers(args.k, "k");
-    if (device_of(recorder).cpu && args.k > kMostOnCpu) {
-      fail(TUFF_ERROR_UNSUPPORTED, "k is {}: at most {} on a CPU device", args.k, kMostOnCpu);
+    if (device_of(recorder).cpu && args.k > kMaxOnCpu) {
+      fail(TUFF_ERROR_UNSUPPORTED, "k is {}: at most {} on a CPU device", args.k, kMaxOnCpu);
     }
   }
   record(recorder, args);

@@ -251,7 +251,7 @@ Items items_of(const Recorder& recorder, uint64_t n) {
 }
 
 void require_numbers(uint64_t count, const char* name) {
-  if (count > kMost) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}: at most 2^31 - 1 on a device", name, count);
+  if (count > kMax) fail(TUFF_ERROR_UNSUPPORTED, "{} is {}: at most 2^31 - 1 on a device", name, count);
 }
 
 // sparse_rows.comp is written for subgroups that are workgroups, and for numbers of 32 bits.
@@ -294,7 +294,7 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   cut.width = cut.share == Share::tiles ? 1 : merge.n == 1 || (!device.cpu && merge.n < 64) ? 1 : merge.n < 4 ? 2 : 4;
   if (cut.share == Share::blocks) cut.tall = rows_of_lane(merge.block.rows), cut.width *= cut.tall;
   cut.blocks = checked_mul(matrix_blocks(merge, cut), merge.batch_count, "n");
-  if (cut.blocks > kMost)
+  if (cut.blocks > kMax)
     fail(TUFF_ERROR_UNSUPPORTED, "{} columns of {} matrices are too many", merge.n, merge.batch_count);
   const uint64_t steps = checked_add(merge.rows, merge.nnz, "nnz");
   const uint64_t wanted =
@@ -510,7 +510,7 @@ void record_spmm(Recorder& recorder, const SpmmArgs& args) {
   if (args.product_rows() >= 0xffffffffu) {
     fail(TUFF_ERROR_UNSUPPORTED, "the product has {} rows: at most 2^32 - 2 on a device", args.product_rows());
   }
-  if (args.n > kMost) fail(TUFF_ERROR_UNSUPPORTED, "n is {}: at most 2^31 - 1 on a device", args.n);
+  if (args.n > kMax) fail(TUFF_ERROR_UNSUPPORTED, "n is {}: at most 2^31 - 1 on a device", args.n);
   if (std::max(args.blocks.rows, args.blocks.columns) > kLargestBlock) {
     fail(TUFF_ERROR_UNSUPPORTED, "blocks of {} x {} elements: at most {} rows and columns on a device",
          args.blocks.rows, args.blocks.columns, kLargestBlock);

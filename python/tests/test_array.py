@@ -708,6 +708,7 @@ def test_attention_with_quantised_keys_and_values(ctx, rng, dtype):
 
 
 def test_attention_with_keys_of_8_bits(ctx, rng):
+    pytest.importorskip("ml_dtypes")
     q = rng.standard_normal((2, 4, 3, 8)).astype(F32)
     k, v = (rng.standard_normal((2, 2, 5, 8)).astype(F32) for _ in range(2))
     small = [tuff.cast(ctx.array(x), name) for x, name in ((k, "float8_e4m3fn"), (v, "float8_e5m2"))]

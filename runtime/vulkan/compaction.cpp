@@ -14,7 +14,7 @@ namespace tuff {
 namespace {
 
 // The lock is held while a step is recorded.
-constexpr uint64_t kMostInAStep = 256;
+constexpr uint64_t kMaxInAStep = 256;
 
 // Whether only handles refer to it: a graph that has captured it, a transfer that has its address, or a view that is
 // being made holds it too. The span that is passed to compact() counts as one.
@@ -52,7 +52,7 @@ void VulkanBackend::compact(std::span<const OwnedMemory> memory, CompactionStep&
       too_large = range.size;
       continue;
     }
-    if (range.size > step.max_bytes - step.bytes || step.buffers == kMostInAStep) {
+    if (range.size > step.max_bytes - step.bytes || step.buffers == kMaxInAStep) {
       ++step.waiting;
       if (step.buffers != 0) break;  // the next step goes on
       continue;                      // another may be small enough

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint64_t kUntouched = 0xa5a5a5a5a5a5a5a5;
 constexpr size_t kLargest = 16384;     // bytes of a structure and of the tail that may be claimed after it
-constexpr size_t kMostStructures = 2;  // of a call: one that it reads, and then one that it fills
+constexpr size_t kMaxStructures = 2;  // of a call: one that it reads, and then one that it fills
 constexpr size_t kMaxPlaces = 512, kMaxArguments = 32;
 
 using Names = std::unordered_map<std::string_view, int>;
@@ -36,7 +36,7 @@ std::string last_message() {
 
 // The memory that a call's arguments point to.
 struct Frame {
-  alignas(16) unsigned char structures[kMostStructures][kLargest];
+  alignas(16) unsigned char structures[kMaxStructures][kLargest];
   uint64_t lists[kMaxPlaces];
   uint64_t out[kMaxArguments];
   uint64_t arguments[kMaxArguments];
@@ -118,7 +118,7 @@ Outcome Call::invoke(const Resolver& resolver) const {
     if (argument.structure >= 0) {
       structure = static_cast<int>(i);
       size = structures()[static_cast<size_t>(argument.structure)].size;
-      if (structures_used == kMostStructures) throw std::logic_error("too many structures");
+      if (structures_used == kMaxStructures) throw std::logic_error("too many structures");
       memory = frame.structures[structures_used++];
       std::memset(memory, 0, size + 4352);
       const bool claims = sized_argument == static_cast<int>(i);

@@ -46,7 +46,7 @@ std::string draw_formula(Draw& draw, int depth) {
   }
 }
 
-constexpr size_t kMostOutputs = 2;
+constexpr size_t kMaxOutputs = 2;
 
 // The value of an output, of which half end with a reduction of some of the three axes.
 Formula draw_output(Draw& draw, const std::string& elements, tuff_expr_variable& output, std::string& value) {
@@ -88,7 +88,7 @@ Formula draw_output(Draw& draw, const std::string& elements, tuff_expr_variable&
 void expr_create(Step& s) {
   static constexpr tuff_expr_variable kInputs[] = {
       {"a", TUFF_I32, 0}, {"s", TUFF_I32, TUFF_EXPR_SCALAR}, {"b", TUFF_U8, 0}};
-  tuff_expr_variable outputs[kMostOutputs] = {{"y", TUFF_I32, 0}, {"z", TUFF_I32, 0}};
+  tuff_expr_variable outputs[kMaxOutputs] = {{"y", TUFF_I32, 0}, {"z", TUFF_I32, 0}};
   std::string formula = "t = " + draw_formula(s.draw, 3), value;
   std::vector<Formula> formulas{draw_output(s.draw, "i32(t) + s * a", outputs[0], value)};
   formula += "; y = " + value;
@@ -206,8 +206,8 @@ void expr_run(Step& s) {
   const std::vector<Formula> formulas = s.world.objects[static_cast<size_t>(expr)].formulas;
   std::vector<Placed> placed = {place(s, shape, 4, true), place(s, shape, 1, true)};
   const size_t inputs = placed.size();
-  std::array<std::array<uint64_t, 3>, kMostOutputs> kept;
-  std::array<double, kMostOutputs> counts;  // of numbers that become one
+  std::array<std::array<uint64_t, 3>, kMaxOutputs> kept;
+  std::array<double, kMaxOutputs> counts;  // of numbers that become one
   for (size_t k = 0; k < formulas.size(); ++k) {
     kept[k] = shape;
     counts[k] = 1;
@@ -233,7 +233,7 @@ void expr_run(Step& s) {
     for (const Placed& each : placed) s.world.order(s.draw, each.root, stream);
     const auto scalar = static_cast<int32_t>(s.draw.next());
     for (size_t side = 0; side < s.world.sides(); ++side) {
-      tuff_expr_operand operands[3 + kMostOutputs] = {placed[0].operand, {}, placed[1].operand};
+      tuff_expr_operand operands[3 + kMaxOutputs] = {placed[0].operand, {}, placed[1].operand};
       operands[0].buffer = s.world.handle(side, placed[0].view);
       operands[1].integer = scalar;
       operands[2].buffer = s.world.handle(side, placed[1].view);

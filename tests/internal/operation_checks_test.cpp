@@ -94,14 +94,14 @@ TEST_F(OperationChecks, Pools) {
     change(args);
     return answer([&] { check_pool(args); });
   };
-  constexpr uint64_t kMost = 0x3fffffff;
+  constexpr uint64_t kMax = 0x3fffffff;
   EXPECT_ANSWER(checked([](PoolArgs&) {}), "accepted");
-  EXPECT_ANSWER(checked([](PoolArgs& args) { args.in_shape = {kMost}, args.out_shape = {kMost - 1}; }), "accepted");
-  EXPECT_ANSWER(checked([](PoolArgs& args) { args.in_shape = {kMost + 1}, args.out_shape = {kMost}; }), "too large");
+  EXPECT_ANSWER(checked([](PoolArgs& args) { args.in_shape = {kMax}, args.out_shape = {kMax - 1}; }), "accepted");
+  EXPECT_ANSWER(checked([](PoolArgs& args) { args.in_shape = {kMax + 1}, args.out_shape = {kMax}; }), "too large");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.padding = {1}, args.out_shape = {21}; }), "accepted");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.padding = {2}, args.out_shape = {23}; }), "padding[0] is 2");
   EXPECT_ANSWER(
-      checked([](PoolArgs& args) { args.in_shape = {kMost}, args.padding = {2}, args.out_shape = {kMost + 3}; }),
+      checked([](PoolArgs& args) { args.in_shape = {kMax}, args.padding = {2}, args.out_shape = {kMax + 3}; }),
       "padding[0] is 2");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.dilation = {19}, args.out_shape = {1}; }), "accepted");
   EXPECT_ANSWER(checked([](PoolArgs& args) { args.dilation = {20}, args.out_shape = {1}; }), "the window spans 21");
@@ -121,8 +121,8 @@ TEST_F(OperationChecks, Pools) {
   EXPECT_ANSWER(adaptive(20, 7, nullptr, 0), "accepted");
   EXPECT_ANSWER(adaptive(20, 0, nullptr, 0), "out_shape[0] is 0");
   EXPECT_ANSWER(adaptive(20, 7, nullptr, 1), "adaptive is set");
-  EXPECT_ANSWER(adaptive(kMost / 3, 2, nullptr, 0), "accepted");
-  EXPECT_ANSWER(adaptive(kMost / 3 + 1, 2, nullptr, 0), "too large");
+  EXPECT_ANSWER(adaptive(kMax / 3, 2, nullptr, 0), "accepted");
+  EXPECT_ANSWER(adaptive(kMax / 3 + 1, 2, nullptr, 0), "too large");
 }
 
 TEST_F(OperationChecks, Rope) {
@@ -185,15 +185,15 @@ TEST_F(OperationChecks, Resizing) {
     args.in_shape = {in}, args.out_shape = {out}, args.scale = {scale};
     return answer([&] { check_resize(args); });
   };
-  constexpr uint64_t kMost = (uint64_t{1} << 29) - 1;
-  EXPECT_ANSWER(checked(kMost, 5, 0), "accepted");
-  EXPECT_ANSWER(checked(kMost + 1, 5, 0), "in_shape[0] is");
-  EXPECT_ANSWER(checked(5, kMost, 0), "accepted");
-  EXPECT_ANSWER(checked(5, kMost + 1, 0), "out_shape[0] is");
+  constexpr uint64_t kMax = (uint64_t{1} << 29) - 1;
+  EXPECT_ANSWER(checked(kMax, 5, 0), "accepted");
+  EXPECT_ANSWER(checked(kMax + 1, 5, 0), "in_shape[0] is");
+  EXPECT_ANSWER(checked(5, kMax, 0), "accepted");
+  EXPECT_ANSWER(checked(5, kMax + 1, 0), "out_shape[0] is");
   EXPECT_ANSWER(checked(0, 5, 0), "in_shape[0] is 0");
   EXPECT_ANSWER(checked(5, 0, 0), "out_shape[0] is 0");
-  EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMost)), "accepted");
-  EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMost + 1)), "too small or too large");
+  EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMax)), "accepted");
+  EXPECT_ANSWER(checked(5, 5, static_cast<double>(kMax + 1)), "too small or too large");
   EXPECT_ANSWER(checked(5, 5, -1), "scale[0] is -1");
   // The last output's position in the input is below 2^30.
   EXPECT_ANSWER(checked(5, (1 << 20) - 2, 0x1p-10), "accepted");

@@ -154,9 +154,9 @@ TEST_F(PlannerExtents, BatchesOf2To39Elements) {
       record_lu_determinant(recorder, {TUFF_F32, 1, a, &buffers_[1], 1, &buffers_[2], &buffers_[3], &buffers_[4], 2});
     });
   };
-  constexpr uint64_t kMost = uint64_t{1} << 39;
-  EXPECT_EQ(answer(kMost), "");
-  EXPECT_EQ(answer(kMost + 1),
+  constexpr uint64_t kMax = uint64_t{1} << 39;
+  EXPECT_EQ(answer(kMax), "");
+  EXPECT_EQ(answer(kMax + 1),
             "unsupported: the matrices and what lies between them have 549755813889 elements, more than 549755813888");
 }
 
@@ -197,13 +197,13 @@ TEST_F(PlannerExtents, BatchesAreCutWhereADispatchEnds) {
       record_cholesky(recorder, {TUFF_F32, TUFF_TRIANGLE_UPPER, 2, {&buffers_[0], 3, 7}, nullptr, count});
     });
   };
-  constexpr uint64_t kMost = 1u << 20;
-  ASSERT_EQ(factored(kMost).size(), 1u);
-  const std::vector<Part> two = factored(kMost + 1);
+  constexpr uint64_t kMax = 1u << 20;
+  ASSERT_EQ(factored(kMax).size(), 1u);
+  const std::vector<Part> two = factored(kMax + 1);
   ASSERT_EQ(two.size(), 2u);
-  EXPECT_GE(two[0].groups, kMost);
-  EXPECT_EQ(two[1], (Part{1, 7 * kMost}));
-  EXPECT_EQ(factored(3 * kMost).size(), 3u);
+  EXPECT_GE(two[0].groups, kMax);
+  EXPECT_EQ(two[1], (Part{1, 7 * kMax}));
+  EXPECT_EQ(factored(3 * kMax).size(), 3u);
   // 2^31 / (2^30 - 1) matrices.
   const auto solved = [&](uint64_t count) {
     return parts("linalg_solve", [&](Recorder& recorder) {
@@ -263,10 +263,10 @@ class PlannerExtentsOfFft : public PlannerExtents {
 };
 
 TEST_F(PlannerExtentsOfFft, Lengths) {
-  constexpr uint64_t kMost = uint64_t{1} << 29;
-  EXPECT_EQ(fft({kMost}, false), "");
-  EXPECT_EQ(fft({kMost}, true), "");
-  EXPECT_EQ(fft({2, kMost + 1}, false),
+  constexpr uint64_t kMax = uint64_t{1} << 29;
+  EXPECT_EQ(fft({kMax}, false), "");
+  EXPECT_EQ(fft({kMax}, true), "");
+  EXPECT_EQ(fft({2, kMax + 1}, false),
             "unsupported: shape[1] is 536870913, and at most 2^29 numbers are transformed along an axis");
   // Primes on both sides of 2^28; beyond it, products of small primes are still transformed.
   EXPECT_EQ(fft({268'435'399}, false), "");
@@ -303,21 +303,21 @@ TEST_F(PlannerExtentsOfFft, CosineTransforms) {
                        dense.data(), dense.data(), rank, (1u << rank) - 1};
     return refused([&](Recorder& recorder) { planned ? record_dct(recorder, args) : check_dct(args); });
   };
-  constexpr uint64_t kMost = uint64_t{1} << 28;
+  constexpr uint64_t kMax = uint64_t{1} << 28;
   for (int32_t kind = TUFF_DCT_1; kind <= TUFF_DST_4; ++kind) {
     const bool mirrored = kind == TUFF_DCT_1 || kind == TUFF_DST_1;
-    for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{mirrored ? kMost / 2 - 1 : kMost},
+    for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{mirrored ? kMax / 2 - 1 : kMax},
                                                {mirrored ? 134'217'689ull : 268'435'399ull},
                                                {1u << 14, 1u << 14},
-                                               {2, mirrored ? kMost / 2 - 1 : kMost / 2},
+                                               {2, mirrored ? kMax / 2 - 1 : kMax / 2},
                                                {3, 3, 29'826'161}}) {
       EXPECT_EQ(dct(shape, kind, false), "") << kind << " " << shape.back();
       EXPECT_EQ(dct(shape, kind, true), "") << kind << " " << shape.back();
     }
   }
-  EXPECT_EQ(dct({2, kMost / 2 + 1}, TUFF_DCT_2, false),
+  EXPECT_EQ(dct({2, kMax / 2 + 1}, TUFF_DCT_2, false),
             "unsupported: the transformed axes have 268435458 numbers together or more, at most 2^28 are possible");
-  EXPECT_EQ(dct({kMost / 2}, TUFF_DCT_1, false),
+  EXPECT_EQ(dct({kMax / 2}, TUFF_DCT_1, false),
             "unsupported: shape[0] is 134217728, and kind 1 transforms fewer than 2^27 numbers along an axis");
 }
 
@@ -443,12 +443,12 @@ TEST_F(PlannerExtents, RowsOfScatter) {
     FakeRecorder recorder(traits_);
     return scattered(places, 1, count, op, recorder);
   };
-  constexpr uint64_t kMost = uint64_t{1} << 28, kSorted = uint64_t{1} << 26;
-  EXPECT_EQ(passes(kMost, 10, TUFF_SCATTER_SET), 1);
-  EXPECT_EQ(passes(kMost + 1, 10, TUFF_SCATTER_SET), 2);
-  EXPECT_EQ(passes(kMost + 1, 10, TUFF_SCATTER_ADD), 2);
-  EXPECT_EQ(passes(10, kMost, TUFF_SCATTER_SET), 1);
-  EXPECT_EQ(passes(10, kMost + 1, TUFF_SCATTER_SET), 2);
+  constexpr uint64_t kMax = uint64_t{1} << 28, kSorted = uint64_t{1} << 26;
+  EXPECT_EQ(passes(kMax, 10, TUFF_SCATTER_SET), 1);
+  EXPECT_EQ(passes(kMax + 1, 10, TUFF_SCATTER_SET), 2);
+  EXPECT_EQ(passes(kMax + 1, 10, TUFF_SCATTER_ADD), 2);
+  EXPECT_EQ(passes(10, kMax, TUFF_SCATTER_SET), 1);
+  EXPECT_EQ(passes(10, kMax + 1, TUFF_SCATTER_SET), 2);
   EXPECT_EQ(passes(10, kSorted, TUFF_SCATTER_ADD), 1);
   EXPECT_EQ(passes(10, kSorted + 1, TUFF_SCATTER_ADD), 2);
 }

@@ -161,17 +161,17 @@ TEST_F(PlannerRefusals, PoolsAndTheirWindows) {
     args.output = &output;
     check_pool(args);
   };
-  constexpr uint64_t kMost = 0x3fffffff;
-  expect_checked(kMost, [&](uint64_t size) { checked(call(size, 1, 1, 1, 0)); });
-  expect_checked(kMost, [&](uint64_t size) { checked(call(kMost, size, 1, 1, 0)); });
-  expect_checked(kMost, [&](uint64_t size) { checked(call(5, 1, size, 1, 0)); });
-  expect_checked(kMost, [&](uint64_t size) { checked(call(5, 1, 1, size, 0)); });
-  expect_checked(kMost - 1, [&](uint64_t size) { checked(call(kMost, 2, 1, size, 0)); });  // spans one more
+  constexpr uint64_t kMax = 0x3fffffff;
+  expect_checked(kMax, [&](uint64_t size) { checked(call(size, 1, 1, 1, 0)); });
+  expect_checked(kMax, [&](uint64_t size) { checked(call(kMax, size, 1, 1, 0)); });
+  expect_checked(kMax, [&](uint64_t size) { checked(call(5, 1, size, 1, 0)); });
+  expect_checked(kMax, [&](uint64_t size) { checked(call(5, 1, 1, size, 0)); });
+  expect_checked(kMax - 1, [&](uint64_t size) { checked(call(kMax, 2, 1, size, 0)); });  // spans one more
   for (const uint64_t kernel : {1u, 2u, 5u, 6u}) {
     expect_checked(kernel / 2, [&](uint64_t size) { checked(call(9, kernel, 1, 1, size)); });
   }
   for (const uint64_t out : {1u, 2u, 1000u}) {
-    expect_checked(kMost / (out + 1), [&](uint64_t in) {
+    expect_checked(kMax / (out + 1), [&](uint64_t in) {
       PoolArgs args = call(in, 1, 1, 1, 0);
       args.kernel = args.stride = args.dilation = {};
       args.adaptive = 1, args.out_shape[0] = out;
@@ -179,7 +179,7 @@ TEST_F(PlannerRefusals, PoolsAndTheirWindows) {
     });
   }
   // The planes that a kernel counts, and on a CPU device the elements of a window.
-  expect_limit(kMost, [&](Recorder& recorder, uint64_t size) {
+  expect_limit(kMax, [&](Recorder& recorder, uint64_t size) {
     PoolArgs args = call(size, 2, 2, 1, 0);
     args.spatial = 2, args.in_shape[1] = args.out_shape[1] = args.kernel[1] = 1;
     record_pool(recorder, args);
@@ -234,7 +234,7 @@ TEST_F(PlannerRefusals, AxesOfGatheredElements) {
 }
 
 TEST_F(PlannerRefusals, Convolutions) {
-  constexpr uint64_t kMost = (uint64_t{1} << 30) - 1;
+  constexpr uint64_t kMax = (uint64_t{1} << 30) - 1;
   const auto call = [&](uint64_t in, uint64_t front, uint64_t back, uint64_t stride) {
     ConvArgs args;
     args.rank = 1, args.input = args.filter = args.output = &buffer_;
@@ -243,10 +243,10 @@ TEST_F(PlannerRefusals, Convolutions) {
     args.out_shape = {{1, 4}, {1, 1, (in + front + back - 2) / stride + 1}};
     return args;
   };
-  expect_limit(kMost, [&](Recorder& r, uint64_t size) { record_conv(r, call(size, 0, 0, 60'000)); });
-  expect_limit(kMost - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(size, 2, 3, 60'000)); });
-  expect_limit(kMost - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(2, size, 3, 60'000)); });
-  expect_limit(kMost - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(2, 3, size, 60'000)); });
+  expect_limit(kMax, [&](Recorder& r, uint64_t size) { record_conv(r, call(size, 0, 0, 60'000)); });
+  expect_limit(kMax - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(size, 2, 3, 60'000)); });
+  expect_limit(kMax - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(2, size, 3, 60'000)); });
+  expect_limit(kMax - 5, [&](Recorder& r, uint64_t size) { record_conv(r, call(2, 3, size, 60'000)); });
   // The outputs of an image.
   expect_limit((uint64_t{1} << 31) / 4 - 1, [&](Recorder& recorder, uint64_t size) {
     ConvArgs args;

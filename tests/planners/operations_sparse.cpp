@@ -10,11 +10,11 @@ namespace {
 
 using tuff::dtype_size;
 
-constexpr uint64_t kMost32 = (uint64_t{1} << 31) - 1;
+constexpr uint64_t kMax32 = (uint64_t{1} << 31) - 1;
 
 // Sizes that indices of the type can name.
 uint64_t draw_numbered(Call& call, int32_t index_type) {
-  return index_type == TUFF_I32 ? std::min(call.size(), kMost32) : call.size();
+  return index_type == TUFF_I32 ? std::min(call.size(), kMax32) : call.size();
 }
 
 // The elements that so many rows, or parts of a batch, reach over, which begin at multiples of a stride.
@@ -89,8 +89,8 @@ void draw_sparse_convert(Call& call) {
   args.from_format = static_cast<int32_t>(n.below(5)), args.to_format = static_cast<int32_t>(n.below(5));
   const bool from_dense = args.from_format == TUFF_SPARSE_DENSE, to_dense = args.to_format == TUFF_SPARSE_DENSE;
   args.rows = draw_numbered(call, args.index_type), args.columns = draw_numbered(call, args.index_type);
-  if (from_dense && args.index_type == TUFF_I32 && times(args.rows, args.columns) > kMost32) {
-    args.columns = kMost32 / args.rows;
+  if (from_dense && args.index_type == TUFF_I32 && times(args.rows, args.columns) > kMax32) {
+    args.columns = kMax32 / args.rows;
   }
   args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
   args.capacity = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
@@ -98,9 +98,9 @@ void draw_sparse_convert(Call& call) {
   args.to_blocks = draw_blocks(call, args.to_format == TUFF_SPARSE_BSR);
   args.rows = divided(args.rows, std::lcm(args.from_blocks.rows, args.to_blocks.rows));
   args.columns = divided(args.columns, std::lcm(args.from_blocks.columns, args.to_blocks.columns));
-  if (args.index_type == TUFF_I32) args.nnz = std::min(args.nnz, kMost32 / args.from_blocks.elements());
+  if (args.index_type == TUFF_I32) args.nnz = std::min(args.nnz, kMax32 / args.from_blocks.elements());
   // Entries are in scratch memory, whatever the operands' sizes are.
-  if (args.from_format == TUFF_SPARSE_BSR && args.nnz <= kMost32) {
+  if (args.from_format == TUFF_SPARSE_BSR && args.nnz <= kMax32) {
     args.nnz = std::min(args.nnz, (uint64_t{1} << 25) / args.from_blocks.elements());
   }
   args.from_ld = plus(args.columns, n.coin(3) ? n.below(20) : 0);
@@ -183,7 +183,7 @@ void draw_spgemm(Call& call) {
   args.rows = size(16), args.inner = size(16), args.columns = size(16), args.a_nnz = size(8), args.b_nnz = size(8);
   args.max_terms = size(5), args.capacity = size(6);
   // Terms are in scratch memory, whatever the operands' sizes are.
-  if (args.max_terms <= kMost32) args.max_terms = std::min(args.max_terms, uint64_t{1} << 25);
+  if (args.max_terms <= kMax32) args.max_terms = std::min(args.max_terms, uint64_t{1} << 25);
   call.tell("dtype", args.dtype), call.tell("index_type", args.index_type), call.tell("rows", args.rows);
   call.tell("inner", args.inner), call.tell("columns", args.columns), call.tell("a_nnz", args.a_nnz);
   call.tell("b_nnz", args.b_nnz), call.tell("max_terms", args.max_terms), call.tell("capacity", args.capacity);
@@ -212,7 +212,7 @@ void draw_sparse_triangular_solve(Call& call) {
   args.dtype = call.type_of(tuff::sparse::kTypes), args.index_type = n.one_of<int32_t>({TUFF_I32, TUFF_I64});
   args.triangle = static_cast<int32_t>(n.below(2)), args.transpose = static_cast<int32_t>(n.below(3));
   args.unit_diagonal = n.coin(), args.levels_ready = n.coin();
-  args.rows = std::min(draw_numbered(call, args.index_type), kMost32);
+  args.rows = std::min(draw_numbered(call, args.index_type), kMax32);
   args.nnz = n.coin(8) ? 0 : draw_numbered(call, args.index_type);
   args.n = n.coin(8) ? 0 : n.coin(3) ? 1 : call.size();
   args.alpha = n.coin(6) ? 0 : 1.5;

@@ -139,8 +139,8 @@ template <typename T>
 std::vector<T> edge_integers(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<T> values(count);
-  constexpr T kMost = std::numeric_limits<T>::max(), kLeast = std::numeric_limits<T>::min();
-  const T edges[] = {0, 1, static_cast<T>(-1), kMost, kLeast, static_cast<T>(kMost - 1), static_cast<T>(kLeast + 1),
+  constexpr T kMax = std::numeric_limits<T>::max(), kLeast = std::numeric_limits<T>::min();
+  const T edges[] = {0, 1, static_cast<T>(-1), kMax, kLeast, static_cast<T>(kMax - 1), static_cast<T>(kLeast + 1),
                      2, 7};
   for (T& value : values) {
     const uint64_t bits = random();

@@ -618,8 +618,8 @@ uint32_t Decode::stages() const {
 
 bool Decode::legal() const {
   // The outputs take the place of a team's stages. With options, a thread's queries and sums leave this many registers.
-  constexpr uint32_t kMostWithOptions = 160;
-  const bool fits = head_dim / 4 + head_dim_v / 2 <= kMostWithOptions && rows >= kWarpRows;
+  constexpr uint32_t kMaxWithOptions = 160;
+  const bool fits = head_dim / 4 + head_dim_v / 2 <= kMaxWithOptions && rows >= kWarpRows;
   return rows * output_bytes() <= stages() * stage_bytes() && (!options() || fits);
 }
 

@@ -39,10 +39,10 @@ bool has_format(int32_t format) {
 
 // Steps of 16 bytes of a row's scales, if they can be loaded at once.
 uint32_t period_of(const QgemmArgs& args) {
-  constexpr uint64_t kMostSteps = 32;
+  constexpr uint64_t kMaxSteps = 32;
   const uint64_t scales = 16 / dtype_size(args.scale_type), zeros = 8 / format_of(args.format).bits();
   const uint64_t steps = scales * std::min<uint64_t>(args.block_size, uint64_t{1} << 31) / Wgmma::kStep;
-  if (steps < 2 || steps > kMostSteps || args.k % (steps * Wgmma::kStep) != 0) return 0;
+  if (steps < 2 || steps > kMaxSteps || args.k % (steps * Wgmma::kStep) != 0) return 0;
   return is_aligned(args.scales, 16) && is_aligned(args.zero_points, scales / zeros) ? static_cast<uint32_t>(steps) : 0;
 }
 

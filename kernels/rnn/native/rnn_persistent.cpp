@@ -65,7 +65,7 @@ constexpr uint32_t kStartLooks = 1u << 14, kLostLooks = 1u << 24;
 constexpr uint32_t kFragmentBytes = Persistent::kFragmentBytes;
 // Registers of weights, sums and states on their way, beside about a hundred others; the least of the last, and the
 // most of the first, which remain while cells are computed.
-constexpr uint32_t kMostRegisters = 144, kLeastAhead = 32, kMostWeights = 48;
+constexpr uint32_t kMaxRegisters = 144, kLeastAhead = 32, kMaxWeights = 48;
 
 class Kernel {
  public:
@@ -677,7 +677,7 @@ constexpr DefineInfo kDefines[] = {{"ALONE", kFlag},    {"BIAS", kFlag},      {"
 
 uint32_t Persistent::ahead() const {
   const uint32_t others = kept_registers(), most = held == 0 ? 64 : 48;
-  const uint32_t left = others < kMostRegisters ? std::min(kMostRegisters - others, most) : 0;
+  const uint32_t left = others < kMaxRegisters ? std::min(kMaxRegisters - others, most) : 0;
   return std::clamp(left / (4 * eights), 1u, steps_k);
 }
 
@@ -688,8 +688,8 @@ uint32_t Persistent::shared_bytes() const {
 bool Persistent::legal() const {
   if (held > steps_k || (alone && held != 0) || (peepholes && cell != TUFF_RNN_CELL_LSTM)) return false;
   if (onnx && cell == TUFF_RNN_CELL_TANH) return false;
-  if (held * parts() * gates() * 4 > kMostWeights) return false;
-  return kept_registers() + kLeastAhead <= kMostRegisters && shared_bytes() <= ptx::kSharedBytes;
+  if (held * parts() * gates() * 4 > kMaxWeights) return false;
+  return kept_registers() + kLeastAhead <= kMaxRegisters && shared_bytes() <= ptx::kSharedBytes;
 }
 
 KernelRequest Persistent::request() const {
