@@ -361,9 +361,9 @@ TEST_P(AttentionQuantisedDescriptor, RefusesWhatIsWrong) {
     expect_refused(d, status, word);
   };
   wrong(
-      desc(), [](auto& d) { d.k_format = 77; }, "format");
+      desc(), [](auto& d) { d.k_format = 77; }, "k_format");
   wrong(
-      desc(), [](auto& d) { d.v_format = -1; }, "format");
+      desc(), [](auto& d) { d.v_format = -1; }, "v_format");
   wrong(
       desc(), [](auto& d) { d.k_format = TUFF_QUANT_Q4_K; }, "k_format", kUnsupported);
   wrong(

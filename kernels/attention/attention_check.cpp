@@ -80,7 +80,7 @@ void check_lengths(const AttentionArgs& args) {
 int32_t stored_as(int32_t dtype, int32_t format, int32_t type, std::string_view name) {
   if (format != 0) {
     require(type == 0, "{0}_type is {1}, needs 0 beside a {0}_format", name, type);
-    const quant::Format& known = quant::format_of(format);
+    const quant::Format& known = quant::format_of(format, fmt::format("{}_format", name));
     if (!in_blocks(format)) {
       fail(TUFF_ERROR_UNSUPPORTED, "{}_format is {}, this version supports q4_0 and q8_0", name, known.name);
     }
@@ -96,7 +96,7 @@ int32_t stored_as(int32_t dtype, int32_t format, int32_t type, std::string_view 
 
 namespace {
 
-// Of a tensor that is quantised: whole blocks, and scales where they are allowed.
+// For a tensor that is quantised: whole blocks, and scales where they are allowed.
 void check_stored(const AttentionStrides& strides, uint64_t length, int32_t stored, const Buffer* scales,
                   std::string_view name) {
   require(scales == nullptr || (stored != 0 && !in_blocks(stored)),

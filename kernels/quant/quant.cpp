@@ -24,10 +24,10 @@ constexpr Format kFormats[] = {
 
 }  // namespace
 
-const Format& format_of(int32_t number) {
+const Format& format_of(int32_t number, std::string_view name) {
   const auto* found = std::find_if(std::begin(kFormats), std::end(kFormats),
                                    [number](const Format& format) { return format.number == number; });
-  require(found != std::end(kFormats), "format is {}, needs a TUFF_QUANT_I8 … TUFF_QUANT_Q6_K", number);
+  require(found != std::end(kFormats), "{} is {}, needs a TUFF_QUANT_I8 … TUFF_QUANT_Q6_K", name, number);
   return *found;
 }
 

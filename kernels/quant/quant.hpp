@@ -26,7 +26,7 @@ struct Format {
 };
 
 // INVALID_ARGUMENT for an unknown number.
-const Format& format_of(int32_t number);
+const Format& format_of(int32_t number, std::string_view name = "format");
 
 // The bytes of so many numbers: of integers, or of whole blocks.
 uint64_t stored_bytes(const Format& format, uint64_t numbers);
