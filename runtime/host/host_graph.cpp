@@ -9,6 +9,7 @@
 
 #include "planning/status.hpp"
 #include "runtime/custom/extension.hpp"
+#include "runtime/graph_binding.hpp"
 #include "runtime/plugin/plugin.hpp"
 
 namespace tuff {
@@ -248,7 +249,7 @@ void HostGraph::check_launch() {
       const HostCommand::Operand& operand = command->operands()[i];
       const auto& allocation = operand.buffer->allocation;
       if (!operand.computed || allocation == nullptr || !allocation->mapped.load(std::memory_order_relaxed)) continue;
-      require(command->used(i) == 0, "graph uses a buffer that is mapped, needs tuff_unmap first");
+      require(command->used(i) == 0, graph_binding::kMapped);
     }
   }
 }
@@ -262,14 +263,9 @@ bool HostGraph::uses(const Buffer& memory) {
       const HostCommand::Operand& operand = command->operands()[i];
       const Buffer& own = operand.captured;
       if (own.allocation != memory.allocation || !meet(own, command->used(i), memory, memory.bytes)) continue;
-      if (operand.fixed) {
-        fail(TUFF_ERROR_UNSUPPORTED,
-             "captured is an operand of a call with arrays of buffers, which can't be replaced");
-      }
-      const uint64_t begin = own.offset, end = begin + *operand.used;
-      require(begin >= memory.offset && end <= memory.offset + memory.bytes,
-              "captured is bytes {}..{} of its memory, and {} uses {}..{} of it: it contains only part of an operand",
-              memory.offset, memory.offset + memory.bytes, command->name(), begin, end);
+      if (operand.fixed) graph_binding::fail_in_list();
+      graph_binding::check_covers({memory.offset, memory.offset + memory.bytes}, command->name(),
+                                  {own.offset, own.offset + *operand.used});
       found = true;
     }
   }
@@ -278,15 +274,12 @@ bool HostGraph::uses(const Buffer& memory) {
 
 // The replacements with this one in place of that of the same memory.
 std::vector<HostGraph::Replacement> HostGraph::replaced(const Buffer& captured, const Buffer& replacement) const {
-  std::vector<Replacement> replacements;
-  for (const Replacement& old : replacements_) {
-    const bool same = old.from.allocation == captured.allocation && old.from.offset == captured.offset &&
-                      old.from.bytes == captured.bytes;
-    if (same) continue;
-    require(!meet(captured, captured.bytes, old.from, old.from.bytes),
-            "captured overlaps another buffer that was replaced; that has to be undone first");
-    replacements.push_back(old);
-  }
+  std::vector<Replacement> replacements = graph_binding::others(
+      replacements_,
+      [&](const Buffer& old) {
+        return old.allocation == captured.allocation && old.offset == captured.offset && old.bytes == captured.bytes;
+      },
+      [&](const Buffer& old) { return meet(captured, captured.bytes, old, old.bytes); });
   const bool back = captured.allocation == replacement.allocation && captured.offset == replacement.offset;
   if (!back) replacements.push_back({captured, replacement});
   return replacements;
@@ -323,22 +316,17 @@ void HostGraph::check_conflicts() {
         if (i == j || operands[i].buffer->allocation != operands[j].buffer->allocation) continue;
         if (command->used(i) == 0 || command->used(j) == 0) continue;
         if (!operands[i].overlaps(operands[j]) || operands[i].overlapped(operands[j])) continue;
-        require(!command->conflict(i, j), "with replacement an output of {} would overlap another operand",
-                command->name());
+        graph_binding::check_conflict(command->conflict(i, j), command->name());
       }
     }
   }
 }
 
 void HostGraph::bind(const Buffer& captured, const Buffer& replacement) {
-  require(captured.allocation != nullptr && captured.bytes != 0, "captured holds 0 bytes, it contains no operand");
-  require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
-          captured.bytes);
+  graph_binding::check_sizes(captured, replacement);
   const std::lock_guard lock(mutex_);
-  require(uses(captured), "graph was not captured with memory of captured");
-  require(captured.offset % kBindAlignment == replacement.offset % kBindAlignment,
-          "replacement begins {} bytes from a multiple of {}, captured {}", replacement.offset % kBindAlignment,
-          kBindAlignment, captured.offset % kBindAlignment);
+  require(uses(captured), graph_binding::kNotUsed);
+  graph_binding::check_alignment(captured.offset, replacement.offset, kBindAlignment);
   std::vector<Replacement> replacements = replaced(captured, replacement);
   try {
     apply(replacements);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/graph_binding.hpp"
 #include "runtime/unlocked.hpp"
 #include "runtime/vulkan/vulkan_backend.hpp"
 
@@ -195,8 +196,7 @@ VulkanGraph::~VulkanGraph() {
 
 void VulkanGraph::check_launch() const {
   for (const auto& operand : operands_) {
-    require(!operand->mapped.load(std::memory_order_relaxed),
-            "graph uses a buffer that is mapped, needs tuff_unmap first");
+    require(!operand->mapped.load(std::memory_order_relaxed), graph_binding::kMapped);
   }
 }
 
@@ -232,19 +232,18 @@ std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(const GraphC
 
 // Whether the graph was captured with this memory. Throws INVALID_ARGUMENT if the memory covers only part of an
 // operand.
-bool VulkanGraph::uses(const Bound& memory, std::string_view what) const {
+bool VulkanGraph::uses(const Bound& memory) const {
   for (const Bound& fixed : contents_.in_tables) {
-    if (fixed.block != memory.block || !overlap(fixed.begin, fixed.end, memory.begin, memory.end)) continue;
-    fail(TUFF_ERROR_UNSUPPORTED, "{} is an operand of a call with arrays of buffers, which can't be replaced", what);
+    if (fixed.block == memory.block && overlap(fixed.begin, fixed.end, memory.begin, memory.end)) {
+      graph_binding::fail_in_list();
+    }
   }
   bool found = false;
   for (const GraphCommand& command : contents_.commands) {
     if (command.fixed) continue;
     each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool) {
       if (block != memory.block->id || !overlap(begin, end, memory.begin, memory.end)) return;
-      require(begin >= memory.begin && end <= memory.end,
-              "{} is bytes {}..{} of its memory, and {} uses {}..{} of it: it contains only part of an operand", what,
-              memory.begin, memory.end, label_of(command), begin, end);
+      graph_binding::check_covers({memory.begin, memory.end}, label_of(command), {begin, end});
       found = true;
     });
   }
@@ -296,34 +295,27 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
 }
 
 void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
-  require(captured.allocation != nullptr && captured.bytes != 0, "captured holds 0 bytes, it contains no operand");
-  require(replacement.bytes >= captured.bytes, "replacement holds {} bytes, captured {}", replacement.bytes,
-          captured.bytes);
+  graph_binding::check_sizes(captured, replacement);
   const std::lock_guard lock(backend_.mutex());
   const Bound from = bound_of(captured), to = bound_of(replacement);
-  require(uses(from, "captured"), "graph was not captured with memory of captured");
+  require(uses(from), graph_binding::kNotUsed);
   // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment, or
   // at their own.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
   uint64_t alignment = contents_.kernels.empty() ? 16 : std::max<uint64_t>(strict, 16);
   for (const auto& kernel : contents_.kernels) alignment = std::max(alignment, kernel->interface.alignment);
-  require(from.begin % alignment == to.begin % alignment,
-          "replacement begins {} bytes from a multiple of {}, captured {}", to.begin % alignment, alignment,
-          from.begin % alignment);
-  std::vector<Replacement> replacements;
-  for (const Replacement& old : replacements_) {
-    const bool same = old.from.block == from.block && old.from.begin == from.begin && old.from.end == from.end;
-    if (same) continue;
-    require(old.from.block != from.block || !overlap(from.begin, from.end, old.from.begin, old.from.end),
-            "captured overlaps another buffer that was replaced; that has to be undone first");
-    replacements.push_back(old);
-  }
+  graph_binding::check_alignment(from.begin, to.begin, alignment);
+  std::vector<Replacement> replacements = graph_binding::others(
+      replacements_,
+      [&](const Bound& old) { return old.block == from.block && old.begin == from.begin && old.end == from.end; },
+      [&](const Bound& old) {
+        return old.block == from.block && overlap(from.begin, from.end, old.begin, old.end);
+      });
   const bool back = from.block == to.block && from.begin == to.begin;
   if (!back) replacements.push_back({from, replacement});
   std::vector<GraphCommand> commands = apply(contents_.commands, replacements);
   for (size_t i = 0; i < commands.size(); ++i) {
-    require(conflicts(commands[i]) <= conflicts(contents_.commands[i]),
-            "with replacement an output of {} would overlap another operand", label_of(commands[i]));
+    graph_binding::check_conflict(conflicts(commands[i]) > conflicts(contents_.commands[i]), label_of(commands[i]));
   }
   make_texels(backend_.device(), commands);
   operands_ = find_operands(contents_, commands, replacements);

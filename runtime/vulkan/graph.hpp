@@ -135,7 +135,7 @@ class VulkanGraph final : public ComputeGraph {
   static std::vector<std::shared_ptr<Allocation>> find_operands(const GraphContents& contents,
                                                                 const std::vector<GraphCommand>& commands,
                                                                 const std::vector<Replacement>& replacements);
-  bool uses(const Bound& memory, std::string_view what) const;
+  bool uses(const Bound& memory) const;
   std::vector<Encoding>::iterator idle_encoding();
   Encoding& free_encoding();
 
