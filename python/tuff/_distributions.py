@@ -10,10 +10,8 @@ import numpy as np
 from . import linalg, raw
 from ._checked import I32, choice, real, whole, wholes
 from ._einsum import einsum
-from ._error import check
 from ._expression import expr
 from ._layout import Strided, dense
-from ._operands import dtype_of
 from ._protocol import stack
 from ._storage import Storage
 from ._types import is_complex
@@ -174,19 +172,7 @@ class Distributions:
                 fields[field] = kept[-1].buffer.handle
             else:
                 fields[f"{field}_value"] = value
-        desc = raw.VariatesDesc(
-            dtype=dtype_of(result),
-            distribution=distribution,
-            output=result.buffer.handle,
-            n=result.size,
-            seed=self.seed,
-            sequence=self.sequence,
-            offset=self.offset,
-            **fields,
-        )
-        check(raw.tuff_variates(self._context.stream_handle, desc))
-        self.offset += (result.size + 3) // 4 * 4
-        return result
+        return self._record(raw.tuff_variates, raw.VariatesDesc, distribution, result, **fields)
 
     def _counts(self, distribution: int, given: Parameters) -> Array:
         return self._variates(distribution, given).astype(np.int64)

@@ -289,10 +289,13 @@ class Generator(Distributions):
             require_dense(out, "out")
             if out.context is not self._context:
                 raise ValueError("out is of another context")
-            if size is not None and out.shape != wholes(size, "size"):
-                raise ValueError(f"out has shape {out.shape}, size is {size}")
+            self._size(size, out)
             result = out
-        desc = raw.RandomDesc(
+        return self._record(raw.tuff_random, raw.RandomDesc, distribution, result, **parameters)
+
+    def _record(self, function: object, describe: object, distribution: int, result: Array, **parameters: Union[int, float]) -> Array:
+        """Fills an array with the next numbers, by tuff_random() or tuff_variates()."""
+        desc = describe(
             dtype=dtype_of(result),
             distribution=distribution,
             output=result.buffer.handle,
@@ -302,7 +305,7 @@ class Generator(Distributions):
             offset=self.offset,
             **parameters,
         )
-        check(raw.tuff_random(self._context.stream_handle, desc))
+        check(function(self._context.stream_handle, desc))
         # An element's numbers never serve two calls: calls begin at whole blocks.
         self.offset += (result.size + 3) // 4 * 4
         return result

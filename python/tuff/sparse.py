@@ -70,6 +70,33 @@ def _uploaded_indices(values: object, name: str, context: Optional[Context]) -> 
     return (context or default_context()).array(host, host.dtype if host.dtype in _INDICES else np.int64)
 
 
+def _given(arrays: object, context: Optional[Context], instead: str) -> Tuple[Array, Array, Array]:
+    """data, indices and indptr that a caller gave, on the device."""
+    if not isinstance(arrays, (tuple, list)) or len(arrays) != 3:
+        raise TypeError(f"the first argument is (data, indices, indptr); {instead}")
+    for value in arrays:
+        context = value.context if context is None and isinstance(value, Array) else context
+    data = _uploaded(arrays[0], "data", context)
+    indices, indptr = (_uploaded_indices(v, n, data.context) for v, n in zip(arrays[1:], ("indices", "indptr")))
+    return data, indices, indptr
+
+
+def _check_contexts(data: Array, indices: Array, indptr: Array) -> None:
+    if indices.context is not data.context or indptr.context is not data.context:
+        raise ValueError("data, indices and indptr are of different contexts")
+
+
+def _count_between(indptr: Array) -> int:
+    """How many entries or blocks the offsets span. Waits for it."""
+    ends = concat([indptr[:1], indptr[indptr.size - 1 :]]).numpy()
+    return int(ends[1]) - int(ends[0])
+
+
+def _check_value_type(x: Array) -> None:
+    if not _is_value_type(x.dtype):
+        raise TypeError(f"data is {x.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+
+
 def _check_vector(x: Array, name: str) -> None:
     if x.ndim != 1:
         raise ValueError(f"{name} has shape {x.shape}, needs one axis")
@@ -77,8 +104,7 @@ def _check_vector(x: Array, name: str) -> None:
 
 def _check_values(x: Array) -> None:
     _check_vector(x, "data")
-    if not _is_value_type(x.dtype):
-        raise TypeError(f"data is {x.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+    _check_value_type(x)
 
 
 def _check_indices(x: Array, name: str, index: Optional[np.dtype] = None) -> None:
@@ -265,13 +291,8 @@ class _Compressed(_Matrix):
 
     def __init__(self, arrays: Sequence[object], shape: object, *, context: Optional[Context] = None) -> None:
         """arrays: (data, indices, indptr), on a device or anything that NumPy accepts."""
-        if not isinstance(arrays, (tuple, list)) or len(arrays) != 3:
-            raise TypeError("the first argument is (data, indices, indptr); from_dense() takes a dense array, from_scipy() SciPy's matrices")
-        for value in arrays:
-            context = value.context if context is None and isinstance(value, Array) else context
-        data = _uploaded(arrays[0], "data", context)
-        indices, indptr = (_uploaded_indices(v, n, data.context) for v, n in zip(arrays[1:], ("indices", "indptr")))
-        self._set(data, indices, indptr, _shape_of(shape))
+        parts = _given(arrays, context, "from_dense() takes a dense array, from_scipy() SciPy's matrices")
+        self._set(*parts, _shape_of(shape))
 
     def _set(self, data: Array, indices: Array, indptr: Array, shape: Shape) -> None:
         _check_values(data)
@@ -282,9 +303,7 @@ class _Compressed(_Matrix):
         lines = shape[self._axis]
         if indptr.size != lines + 1:
             raise ValueError(f"indptr has {indptr.size} elements, needs {lines + 1} for shape {shape}")
-        for x in (indices, indptr):
-            if x.context is not data.context:
-                raise ValueError("data, indices and indptr are of different contexts")
+        _check_contexts(data, indices, indptr)
         self.data, self.indices, self.indptr, self._shape, self._count = data, indices, indptr, shape, None
 
     @classmethod
@@ -297,9 +316,7 @@ class _Compressed(_Matrix):
     def nnz(self) -> int:
         """The number of entries, from the offsets, for which it waits."""
         if self._count is None:
-            last = self.indptr.size - 1
-            ends = concat([self.indptr[:1], self.indptr[last:]]).numpy()
-            self._count = int(ends[1]) - int(ends[0])
+            self._count = _count_between(self.indptr)
         return self._count
 
     def _with(self, data: Array) -> _Compressed:
@@ -431,19 +448,13 @@ class bsr_array(_Matrix):
 
     def __init__(self, arrays: Sequence[object], shape: object, *, order: str = "C", context: Optional[Context] = None) -> None:
         """arrays: (data, indices, indptr), on a device or anything that NumPy accepts."""
-        if not isinstance(arrays, (tuple, list)) or len(arrays) != 3:
-            raise TypeError("the first argument is (data, indices, indptr); .tobsr(blocksize) converts other matrices")
-        for value in arrays:
-            context = value.context if context is None and isinstance(value, Array) else context
-        data = _uploaded(arrays[0], "data", context)
-        indices, indptr = (_uploaded_indices(v, n, data.context) for v, n in zip(arrays[1:], ("indices", "indptr")))
-        self._set(data, indices, indptr, _shape_of(shape), _block_order(order))
+        parts = _given(arrays, context, ".tobsr(blocksize) converts other matrices")
+        self._set(*parts, _shape_of(shape), _block_order(order))
 
     def _set(self, data: Array, indices: Array, indptr: Array, shape: Shape, order: str) -> None:
         if data.ndim != 3:
             raise ValueError(f"data has shape {data.shape}, needs three axes: blocks, and the rows and columns of a block")
-        if not _is_value_type(data.dtype):
-            raise TypeError(f"data is {data.dtype}, and sparse matrices take float32, float64, float16 and bfloat16")
+        _check_value_type(data)
         _check_indices(indptr, "indptr")
         _check_indices(indices, "indices", indptr.dtype)
         if indices.size != data.shape[0]:
@@ -451,9 +462,7 @@ class bsr_array(_Matrix):
         size = _block_size(data.shape[1:] if order == "C" else data.shape[:0:-1], shape)
         if indptr.size != shape[0] // size[0] + 1:
             raise ValueError(f"indptr has {indptr.size} elements, needs {shape[0] // size[0] + 1} for shape {shape} and blocks of {size}")
-        for x in (indices, indptr):
-            if x.context is not data.context:
-                raise ValueError("data, indices and indptr are of different contexts")
+        _check_contexts(data, indices, indptr)
         self.data, self.indices, self.indptr, self._shape, self.order, self._count = data, indices, indptr, shape, order, None
 
     @classmethod
@@ -471,8 +480,7 @@ class bsr_array(_Matrix):
     def nnz(self) -> int:
         """The number of elements in blocks, from the offsets, for which it waits."""
         if self._count is None:
-            ends = concat([self.indptr[:1], self.indptr[self.indptr.size - 1 :]]).numpy()
-            self._count = (int(ends[1]) - int(ends[0])) * math.prod(self.blocksize)
+            self._count = _count_between(self.indptr) * math.prod(self.blocksize)
         return self._count
 
     def _with(self, data: Array) -> bsr_array:
