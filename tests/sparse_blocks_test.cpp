@@ -237,7 +237,7 @@ TUFF_TABLE(SparseBlockProduct, ProductCase, products());
 
 // --- conversions ------------------------------------------------------------------------------------------------
 
-// The buffers of a matrix in one format. Of a dense one rows and columns are empty.
+// The buffers of a matrix in one format. For a dense one rows and columns are empty.
 struct Stored {
   std::vector<int64_t> rows, columns;
   std::vector<double> values;
@@ -524,7 +524,7 @@ TEST_P(SparseBlocksOnce, WrongConversions) {
   };
   using Desc = tuff_sparse_convert_desc;
   EXPECT_OK(with([](Desc&) {}));
-  // Of formats without blocks their extents are not read.
+  // For formats without blocks their extents are not read.
   EXPECT_OK(with([](Desc& d) { d.to_block_rows = 77; }));
   EXPECT_FAILS(with([](Desc& d) { d.to_block_order = 9; }), kArgument, f, "to_block_order");
   EXPECT_FAILS(with([](Desc& d) { d.from_block_rows = 3; }), kArgument, f, "from_block_rows");

@@ -33,27 +33,24 @@ struct Dequantised {
   std::vector<float> numbers;
   AttentionStrides strides;
 };
-Dequantised dequantised(const AttentionArgs& args, bool keys) {
-  const Buffer& from = keys ? *args.k : *args.v;
-  const AttentionStrides& strides = keys ? args.k_strides : args.v_strides;
-  const AttentionStrides& scale_strides = keys ? args.k_stored.scale_strides : args.v_stored.scale_strides;
-  const Buffer* scales = keys ? args.k_stored.scales : args.v_stored.scales;
-  const int32_t stored = keys ? args.k_stored.as : args.v_stored.as;
-  const uint64_t length = keys ? args.head_dim : args.head_dim_v;
+Dequantised dequantised(const AttentionArgs& args, const Buffer& from, const AttentionStrides& strides,
+                        const AttentionStored& stored, uint64_t length) {
   Dequantised to{{}, {args.kv_heads * args.seq_kv * length, args.seq_kv * length, length}};
   to.numbers.resize(args.batch * to.strides.batch);
   float* out = to.numbers.data();
   for (uint64_t row = 0; row < args.batch * args.kv_heads * args.seq_kv; ++row, out += length) {
     const uint64_t b = row / args.seq_kv / args.kv_heads, h = row / args.seq_kv % args.kv_heads, j = row % args.seq_kv;
     const uint64_t first = attention::at(strides, b, h, j);
-    if (attention::in_blocks(stored)) {
+    if (attention::in_blocks(stored.as)) {
       for (uint64_t e = 0; e < length; e += attention::kStoredBlock) {
-        quant::decode_block(stored, from.host<uint8_t>() + args.bytes_of(stored, first + e), out + e);
+        quant::decode_block(stored.as, from.host<uint8_t>() + args.bytes_of(stored.as, first + e), out + e);
       }
       continue;
     }
-    const float scale = scales == nullptr ? 1 : scales->host<float>()[attention::at(scale_strides, b, h, j)];
-    with_any_type(stored, [&]<typename T>(T) {
+    const float scale = stored.scales == nullptr
+                            ? 1
+                            : stored.scales->host<float>()[attention::at(stored.scale_strides, b, h, j)];
+    with_any_type(stored.as, [&]<typename T>(T) {
       if constexpr (std::is_same_v<T, FloatE4M3> || std::is_same_v<T, FloatE5M2>) {
         const T* numbers = from.host<T>() + first;
         for (uint64_t e = 0; e < length; ++e) {
@@ -159,11 +156,11 @@ void host_attention(const AttentionArgs& args) {
   with_float_type(args.dtype, [&]<typename T>(T type) {
     const auto with_values = [&](const auto& k) {
       if (args.v_stored.as == 0) return all(type, k, Rows<T>{args.v->host<T>(), args.v_strides});
-      const Dequantised v = dequantised(args, false);
+      const Dequantised v = dequantised(args, *args.v, args.v_strides, args.v_stored, args.head_dim_v);
       all(type, k, Rows<float>{v.numbers.data(), v.strides});
     };
     if (args.k_stored.as == 0) return with_values(Rows<T>{args.k->host<T>(), args.k_strides});
-    const Dequantised k = dequantised(args, true);
+    const Dequantised k = dequantised(args, *args.k, args.k_strides, args.k_stored, args.head_dim);
     with_values(Rows<float>{k.numbers.data(), k.strides});
   });
 }

@@ -73,21 +73,20 @@ Call::Call(const DeviceTraits& traits, const AttentionArgs& wanted, uint64_t scr
   extended = wide || scaled || args.mask != nullptr || args.window_left != 0 || args.window_right != 0 ||
              args.q_lengths != nullptr || args.kv_lengths != nullptr || args.lse != nullptr ||
              args.k_stored.scales != nullptr || args.v_stored.scales != nullptr;
-  uint32_t slot = kFirstOption;
-  for (const Option& option : options()) {
-    if (option.buffer == nullptr) {
-      if (args.k_stored.scales != nullptr && key_scales == 0) {
-        key_scales = slot;
-      } else if (args.v_stored.scales != nullptr && value_scales == 0) {
-        value_scales = slot;
-      }
+  // Scales take the slots of options that are absent.
+  const std::array<Option, 5> all = options();
+  size_t next = 0;
+  const auto slot_of = [&](const Buffer* scales) -> uint32_t {
+    if (scales == nullptr) return 0;
+    while (next < all.size() && all[next].buffer != nullptr) ++next;
+    if (next == all.size()) {
+      fail(TUFF_ERROR_UNSUPPORTED,
+           "k_scales, v_scales, bias, mask, lse, q_lengths and kv_lengths: this version takes at most five of them");
     }
-    ++slot;
-  }
-  if ((args.k_stored.scales != nullptr && key_scales == 0) || (args.v_stored.scales != nullptr && value_scales == 0)) {
-    fail(TUFF_ERROR_UNSUPPORTED,
-         "k_scales, v_scales, bias, mask, lse, q_lengths and kv_lengths: this version takes at most five of them");
-  }
+    return kFirstOption + static_cast<uint32_t>(next++);
+  };
+  key_scales = slot_of(args.k_stored.scales);
+  value_scales = slot_of(args.v_stored.scales);
 }
 
 std::array<Call::Option, 5> Call::options() const {

@@ -30,6 +30,8 @@ uvec2 pair_of(uint attempt) {
   return attempt % 2u == 0u ? uvec2(words.x, words.y) : uvec2(words.z, words.w);
 }
 
+uint word_of(uvec4 words, uint i) { return i == 0u ? words.x : i == 1u ? words.y : i == 2u ? words.z : words.w; }
+
 // The middle of one of 2^24 equal parts of 0 to 1.
 float uniform_of(uint w) {
   precise float u = float(w >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
@@ -46,7 +48,7 @@ float reciprocal_of(float x) {
   return y;
 }
 
-// Of positive normal numbers.
+// For positive normal numbers.
 float log_of(float x) {
   const uint bits = floatBitsToUint(x), m = bits & 0x7fffffu;
   const bool upper = m > 0x3504f3u;
@@ -248,16 +250,12 @@ float vonmises_of(float concentration) {
 int poisson_of(float rate) {
   if (rate < 10.0f) {
     precise float time = 0.0f;
-    for (uint i = 0u; i < 4u * BLOCKS; i += 4u) {
-      const uvec4 words = words_of(i / 4u);
-      time = time + exponential_of(words.x);
-      if (time > rate) return int(i);
-      time = time + exponential_of(words.y);
-      if (time > rate) return int(i) + 1;
-      time = time + exponential_of(words.z);
-      if (time > rate) return int(i) + 2;
-      time = time + exponential_of(words.w);
-      if (time > rate) return int(i) + 3;
+    for (uint block = 0u; block < BLOCKS; ++block) {
+      const uvec4 words = words_of(block);
+      for (uint i = 0u; i < 4u; ++i) {
+        time = time + exponential_of(word_of(words, i));
+        if (time > rate) return int(4u * block + i);
+      }
     }
     return int(4u * BLOCKS);
   }
@@ -295,13 +293,14 @@ int binomial_of_half(int trials, float p) {
   if (mean < 10.0f) {
     precise float limit = -log1p_of(-p);
     precise float time = 0.0f;
-    uvec4 words = words_of(0u);
-    for (uint i = 0u; i < 4u * BLOCKS; ++i) {
-      if (int(i) == trials) return trials;
-      if (i % 4u == 0u) words = words_of(i / 4u);
-      const uint word = i % 4u == 0u ? words.x : i % 4u == 1u ? words.y : i % 4u == 2u ? words.z : words.w;
-      time = time + exponential_of(word) * reciprocal_of(float(trials - int(i)));
-      if (time > limit) return int(i);
+    for (uint block = 0u; block < BLOCKS; ++block) {
+      const uvec4 words = words_of(block);
+      for (uint i = 0u; i < 4u; ++i) {
+        const int done = int(4u * block + i);
+        if (done == trials) return trials;
+        time = time + exponential_of(word_of(words, i)) * reciprocal_of(float(trials - done));
+        if (time > limit) return done;
+      }
     }
     return int(4u * BLOCKS);
   }

@@ -12,7 +12,7 @@ namespace tuff {
 class Recorder;
 
 namespace sparse {
-// The dense blocks of a matrix in BSR. Of other formats the extents are 1.
+// The dense blocks of a matrix in BSR. For other formats the extents are 1.
 struct Blocks {
   uint64_t rows = 1, columns = 1;
   int32_t order = TUFF_BLOCK_ORDER_ROW_MAJOR;

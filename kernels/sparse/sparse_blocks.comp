@@ -49,7 +49,7 @@ TUFF_INDEX path_rows, path_nnz;
 //# constant SUMS : sums of a lane: row by row
 const uint SUMS = TUFF_TALL * TUFF_WIDTH;
 
-// Of this lane.
+// For this lane.
 TUFF_INDEX extent, b_row, c_row, elements, column_stride;
 TUFF_INDEX a_at[TUFF_TALL], b_at[TUFF_WIDTH], c_at[TUFF_WIDTH];
 uint block_rows, block_columns;

@@ -140,34 +140,28 @@ std::vector<Entry> entries_of(const SparseConvertArgs& args) {
         {static_cast<uint64_t>(row), static_cast<uint64_t>(column), double{args.from_values->host<T>()[e]}});
   };
   if (args.nnz == 0) return entries;
-  if (args.from_format == TUFF_SPARSE_BSR) {
-    const sparse::Blocks& blocks = args.from_blocks;
-    for (uint64_t i = 0; i < args.rows / blocks.rows; ++i) {
-      const uint64_t end = offset_at(args.from_rows, args.index_type, i + 1, args.nnz);
-      for (uint64_t e = offset_at(args.from_rows, args.index_type, i, args.nnz); e < end; ++e) {
-        const int64_t j = number_at(args.from_columns, args.index_type, e);
-        if (!in_range(j, args.columns / blocks.columns)) continue;
-        each_element(blocks, i, static_cast<uint64_t>(j), [&](uint64_t row, uint64_t column, uint64_t at) {
-          add(static_cast<int64_t>(row), static_cast<int64_t>(column), e * blocks.elements() + at);
-        });
-      }
-    }
-    return entries;
-  }
   if (args.from_format == TUFF_SPARSE_COO) {
     for (uint64_t e = 0; e < args.nnz; ++e) {
       add(number_at(args.from_rows, args.index_type, e), number_at(args.from_columns, args.index_type, e), e);
     }
     return entries;
   }
-  const bool csr = args.from_format == TUFF_SPARSE_CSR;
-  const Buffer* const offsets = csr ? args.from_rows : args.from_columns;
-  const Buffer* const indices = csr ? args.from_columns : args.from_rows;
-  for (uint64_t i = 0; i < (csr ? args.rows : args.columns); ++i) {
+  // CSR is BSR of blocks of one element.
+  const bool by_rows = args.from_format != TUFF_SPARSE_CSC;
+  const sparse::Blocks& blocks = args.from_blocks;
+  const Buffer* const offsets = by_rows ? args.from_rows : args.from_columns;
+  const Buffer* const indices = by_rows ? args.from_columns : args.from_rows;
+  for (uint64_t i = 0; i < (by_rows ? args.rows / blocks.rows : args.columns); ++i) {
     const uint64_t end = offset_at(offsets, args.index_type, i + 1, args.nnz);
     for (uint64_t e = offset_at(offsets, args.index_type, i, args.nnz); e < end; ++e) {
-      const int64_t index = number_at(indices, args.index_type, e), line = static_cast<int64_t>(i);
-      csr ? add(line, index, e) : add(index, line, e);
+      const int64_t index = number_at(indices, args.index_type, e);
+      if (!by_rows) {
+        add(index, static_cast<int64_t>(i), e);
+      } else if (in_range(index, args.columns / blocks.columns)) {
+        each_element(blocks, i, static_cast<uint64_t>(index), [&](uint64_t row, uint64_t column, uint64_t at) {
+          add(static_cast<int64_t>(row), static_cast<int64_t>(column), e * blocks.elements() + at);
+        });
+      }
     }
   }
   return entries;
