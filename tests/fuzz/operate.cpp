@@ -408,7 +408,6 @@ void launch_host_again(World& world, const Graph& graph, int object, int stream,
 // Runs the graph's calls one by one on the host, then launches the graph on both, and compares the results.
 void launch(World& world, Draw& rest, int object) {
   Graph& graph = world.graphs[static_cast<size_t>(world.objects[static_cast<size_t>(object)].graph)];
-  ++world.counts.launches;
   int stream = world.pick(rest, Type::stream);
   if (stream < 0 || stream == world.capturing || rest.one_in(2)) stream = 0;
   for (const int root : graph.roots) {
@@ -417,6 +416,7 @@ void launch(World& world, Draw& rest, int object) {
     // What the graph writes beside the only views that are left could not be read, but may be in one that comes later.
     if (memory.object >= 0 && (memory.begin != 0 || memory.end != memory.bytes)) return;
   }
+  ++world.counts.launches;
   for (const int root : graph.roots) world.order(rest, root, stream);
   // Memory without a handle cannot be read, nor can results that depend on it be judged.
   bool exact = true;
