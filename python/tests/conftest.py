@@ -71,7 +71,8 @@ def pytest_collection_modifyitems(config, items):
         return item.nodeid.partition("[")[0]
 
     def backend_of(item):
-        return item.callspec.params.get("backend") if hasattr(item, "callspec") else None
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        return params.get("backend", params.get("shared"))
 
     # By the row's name, so that the entries of CTest that run the same files keep the same rows and share their kernels.
     def rank_of(item):
@@ -138,3 +139,12 @@ def rng():
 @pytest.fixture
 def checkout():
     return CHECKOUT
+
+
+@pytest.fixture(params=["host", "vulkan"], scope="module")
+def shared(request):
+    """A context for all tests of a module."""
+    if request.param == "vulkan" and tuff.device_count() == 0:
+        pytest.skip("no Vulkan device")
+    with tuff.Context(backend=request.param) as context:
+        yield context

@@ -74,14 +74,6 @@ def compare(got, expected, tolerance):
         assert (np.signbit(got) == np.signbit(expected))[~np.isnan(expected)].all()
 
 
-@pytest.fixture(params=["host", "vulkan"], scope="module")
-def shared(request):
-    if request.param == "vulkan" and tuff.device_count() == 0:
-        pytest.skip("no Vulkan device")
-    with tuff.Context(backend=request.param) as ctx:
-        yield ctx
-
-
 @pytest.mark.parametrize("name, arguments, tolerance", CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::DeprecationWarning")
 def test_beside_numpy(shared, name, arguments, tolerance):

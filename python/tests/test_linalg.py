@@ -577,3 +577,87 @@ def test_cross(ctx, rng):
     for call in (lambda: tuff.cross(x, y, axis=0), lambda: tuff.cross(x, y, axis=3), lambda: tuff.cross(flat, a)):
         with pytest.raises((ValueError, TypeError)):
             call()
+
+
+def _chain(*shapes):
+    rng = np.random.default_rng(21)
+    return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 4), (4, 5)), ((3, 40), (40, 2), (2, 7)), ((2,), (2, 5), (5, 3), (3, 4), (4,)), ((6, 2), (2, 9), (9, 1), (1, 8), (8, 3)), ((4,), (4,)), ((2, 0), (0, 3), (3, 1))]
+)
+def test_multi_dot(ctx, shapes):
+    host = _chain(*shapes)
+    expected = np.linalg.multi_dot([one.astype(np.float64) for one in host])
+    arrays = [ctx.array(one) for one in host]
+    for way in (tuff.linalg.multi_dot, np.linalg.multi_dot):
+        found = way(arrays)
+        assert found.shape == expected.shape and found.dtype == np.float32
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-4)
+    out = ctx.empty(expected.shape)
+    assert tuff.linalg.multi_dot(arrays, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), found.numpy())
+    whole = [one.astype(np.int32) for one in host]
+    assert tuff.linalg.multi_dot([ctx.array(one) for one in whole]).numpy().tolist() == np.linalg.multi_dot(whole).tolist()
+
+
+def test_multi_dot_takes_the_cheapest_order():
+    from tuff._chains import _splits
+
+    def cost(sizes, split, i, j):
+        if i == j:
+            return 0
+        k = split[i][j]
+        return cost(sizes, split, i, k) + cost(sizes, split, k + 1, j) + sizes[i] * sizes[k + 1] * sizes[j + 1]
+
+    # Cormen, Leiserson, Rivest and Stein, chapter 15.2.
+    sizes = (30, 35, 15, 5, 10, 20, 25)
+    assert cost(sizes, _splits(sizes), 0, 5) == 15125
+
+
+def test_tensor_equations(ctx):
+    rng = np.random.default_rng(22)
+    a = rng.standard_normal((4, 6, 8, 3)).astype(np.float32)
+    found = tuff.linalg.tensorinv(ctx.array(a))
+    assert found.shape == (8, 3, 4, 6)
+    np.testing.assert_allclose(np.linalg.tensorinv(ctx.array(a)).numpy(), np.linalg.tensorinv(a.astype(np.float64)), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(tuff.linalg.tensorinv(ctx.array(a.reshape(24, 8, 3)), 1).numpy(), found.numpy().reshape(8, 3, 24), rtol=1e-4, atol=1e-4)
+    b = rng.standard_normal((4, 6)).astype(np.float32)
+    for way in (tuff.linalg.tensorsolve, np.linalg.tensorsolve):
+        np.testing.assert_allclose(way(ctx.array(a), ctx.array(b)).numpy(), np.linalg.tensorsolve(a.astype(np.float64), b), rtol=1e-3, atol=1e-3)
+    turned = ctx.array(np.ascontiguousarray(np.moveaxis(a, (2, 3), (0, 2))))
+    np.testing.assert_allclose(tuff.linalg.tensorsolve(turned, ctx.array(b), axes=(0, 2)).numpy(), np.linalg.tensorsolve(a.astype(np.float64), b), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "error, use",
+    [
+        (ValueError, lambda x: tuff.linalg.multi_dot([x])),
+        (np.linalg.LinAlgError, lambda x: tuff.linalg.multi_dot([x, x[0], x])),
+        (ValueError, lambda x: tuff.linalg.multi_dot([x, x])),
+        (TypeError, lambda x: tuff.linalg.multi_dot([x, np.eye(3)])),
+        (ValueError, lambda x: tuff.linalg.multi_dot([x, x.T], out=x)),
+        (ValueError, lambda x: tuff.linalg.tensorinv(x, 0)),
+        (np.linalg.LinAlgError, lambda x: tuff.linalg.tensorinv(x, 1)),
+        (np.linalg.LinAlgError, lambda x: tuff.linalg.tensorsolve(x, x[0])),
+        (TypeError, lambda x: tuff.linalg.tensorsolve(x, np.eye(2))),
+    ],
+)
+def test_wrong_chains_and_tensors(ctx, error, use):
+    with pytest.raises(error):
+        use(ctx.array(np.arange(6, dtype=np.float32).reshape(2, 3)))
+
+
+def test_products_of_matrices_and_vectors(ctx):
+    m, v, w = _chain((2, 3, 4), (4,), (2, 3))
+    x, y, z = (ctx.array(one) for one in (m, v, w))
+    np.testing.assert_allclose(tuff.matvec(x, y).numpy(), m @ v, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(tuff.vecmat(z, x).numpy(), np.einsum("im,imn->in", w, m), rtol=1e-5, atol=1e-5)
+    c = (v + 1j).astype(np.complex64)
+    np.testing.assert_allclose(tuff.vecmat(ctx.array(c), ctx.array(m[0].T.copy())).numpy(), c.conj() @ m[0].T, rtol=1e-5, atol=1e-5)
+    for use in (lambda: tuff.matvec(x, z), lambda: tuff.matvec(y, y), lambda: tuff.vecmat(y, x), lambda: tuff.vecmat(y, y)):
+        with pytest.raises(ValueError):
+            use()
+    if hasattr(np, "matvec"):  # of NumPy 2.2
+        np.testing.assert_array_equal(np.matvec(x, y).numpy(), tuff.matvec(x, y).numpy())

@@ -19,7 +19,7 @@ from . import _shape as shapes
 from ._array import Array
 from ._checked import choice, is_whole, sequence, whole
 from ._expression import expr
-from ._operands import require_array, whole_axis
+from ._operands import given, require_array, whole_axis
 
 if TYPE_CHECKING:
     from ._array import Axis
@@ -58,7 +58,6 @@ __all__ = [
     "nansum",
     "nanvar",
     "negative",
-    "polyval",
     "pow",
     "ptp",
     "rollaxis",
@@ -314,9 +313,22 @@ def ptp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     return x.max(axis, keepdims) - x.min(axis, keepdims)
 
 
-def average(x: Array, axis: Axis = None, weights: Optional[Array] = None, keepdims: bool = False) -> Array:
-    """The mean over axes, of weighted elements if there are weights, of the shape of x or, along one axis, a vector."""
+def average(
+    x: Array, axis: Axis = None, weights: Optional[Array] = None, keepdims: bool = False, *, returned: bool = False
+) -> Union[Array, Tuple[Array, Array]]:
+    """The mean over axes, of weighted elements if there are weights, of the shape of x or, along one axis, a vector. returned:
+    also the sums of the weights, which count 1 if there are none."""
     require_array(x, "x")
+    mean = _average(x, axis, weights, keepdims)
+    if not returned:
+        return mean
+    if weights is None:
+        return mean, namespace.full_like(mean, x.size / mean.size if mean.size else 0)
+    total = weights.sum(axis, keepdims) if weights.shape == x.shape else weights.sum()
+    return mean, operations.repeated_to(total.astype(mean.dtype), mean.shape)
+
+
+def _average(x: Array, axis: Axis, weights: Optional[Array], keepdims: bool) -> Array:
     if weights is None:
         return namespace.mean(x, axis, keepdims)
     require_array(weights, "weights")
@@ -328,13 +340,24 @@ def average(x: Array, axis: Axis = None, weights: Optional[Array] = None, keepdi
     return (x * weights).sum(axis, keepdims) / weights.sum(axis, keepdims)
 
 
-def diff(x: Array, n: int = 1, axis: int = -1, prepend: Optional[Array] = None, append: Optional[Array] = None) -> Array:
-    """The differences of neighbours along an axis, n times."""
+def diff(
+    x: Array, n: int = 1, axis: int = -1, prepend: Union[None, float, Array] = None, append: Union[None, float, Array] = None
+) -> Array:
+    """The differences of neighbours along an axis, n times, after prepend and append, arrays or numbers, are joined to it."""
     require_array(x, "x")
     along = whole_axis(axis, x.ndim)
-    parts = [part for part in (prepend, x, append) if part is not None]
+
+    single = tuple(1 if one == along else size for one, size in enumerate(x.shape))
+
+    def end(value: Union[float, Array], name: str) -> Array:
+        part = given(value, x, name)
+        return part if part.ndim else operations.repeated_to(part, single)
+
+    parts = [x] if prepend is None else [end(prepend, "prepend"), x]
+    if append is not None:
+        parts.append(end(append, "append"))
     if len(parts) > 1:
-        x = shapes.concat(_all_arrays(parts), along)
+        x = shapes.concat(parts, along)
     before = (slice(None),) * along
     for _ in range(whole(n, "n")):
         later, earlier = (shapes.section(x, (*before, part)) for part in (slice(1, None), slice(None, -1)))
@@ -342,10 +365,24 @@ def diff(x: Array, n: int = 1, axis: int = -1, prepend: Optional[Array] = None, 
     return x
 
 
-def ediff1d(x: Array) -> Array:
-    """The differences of neighbours of the flattened array."""
+def ediff1d(
+    x: Array, to_end: Union[None, float, Sequence[float], Array] = None, to_begin: Union[None, float, Sequence[float], Array] = None
+) -> Array:
+    """The differences of neighbours of the flattened array, after to_begin and before to_end, which are of its type."""
     require_array(x, "x")
-    return diff(x.ravel())
+    inner = diff(x.ravel())
+    if to_end is None and to_begin is None:
+        return inner
+
+    def end(value: Union[float, Sequence[float], Array], name: str) -> Array:
+        part = given(value, x, name).ravel()
+        if not np.can_cast(part.dtype, x.dtype, "same_kind"):
+            raise TypeError(f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule.")
+        return part.astype(inner.dtype)
+
+    before = [] if to_begin is None else [end(to_begin, "to_begin")]
+    after = [] if to_end is None else [end(to_end, "to_end")]
+    return shapes.concat([*before, inner, *after], 0)
 
 
 def trapezoid(y: Array, x: Optional[Array] = None, dx: float = 1.0, axis: int = -1) -> Array:
@@ -363,7 +400,7 @@ def trapezoid(y: Array, x: Optional[Array] = None, dx: float = 1.0, axis: int = 
     return ((later + earlier) * steps * 0.5).sum(along)
 
 
-def _without_nan(x: Array, value: float) -> Array:
+def without_nan(x: Array, value: float) -> Array:
     require_array(x, "x")
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
@@ -377,12 +414,12 @@ def _counted(x: Array, axis: Axis, keepdims: bool, dtype: np.dtype) -> Array:
 
 def nansum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The sum over axes of what is not NaN."""
-    return _without_nan(x, 0.0).sum(axis, keepdims)
+    return without_nan(x, 0.0).sum(axis, keepdims)
 
 
 def nanprod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The product over axes of what is not NaN."""
-    return _without_nan(x, 1.0).prod(axis, keepdims)
+    return without_nan(x, 1.0).prod(axis, keepdims)
 
 
 def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
@@ -390,7 +427,7 @@ def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return getattr(x, name)(axis, keepdims)
-    found = getattr(_without_nan(x, -math.inf if name == "max" else math.inf), name)(axis, keepdims)
+    found = getattr(without_nan(x, -math.inf if name == "max" else math.inf), name)(axis, keepdims)
     empty = reductions.all(elementwise.isnan(x), axis, keepdims)
     return elementwise.where(empty, x.dtype.type(math.nan), found)
 
@@ -448,20 +485,6 @@ def select(conditions: Sequence[Array], values: Sequence[Union[Array, float]], d
     result = default
     for condition, value in zip(conditions[::-1], values[::-1]):
         result = elementwise.where(condition, value, result)
-    return result
-
-
-def polyval(p: Sequence[Union[float, Array]], x: Array) -> Array:
-    """The polynomial with these coefficients, that of the highest power first, at x."""
-    require_array(x, "x")
-    coefficients = [float(one) for one in p]
-    if not coefficients:
-        return namespace.zeros_like(x)
-    dtype = x.dtype if elementwise.is_float(x.dtype) else np.dtype(np.float32)
-    result = x.context.full(x.shape, coefficients[0], dtype)
-    for one in coefficients[1:]:
-        number = np.float64(one) if dtype == np.float64 else one
-        result = expr("y * x + c", dtype=dtype, y=result, x=x, c=number)
     return result
 
 
@@ -526,7 +549,9 @@ protocol.FUNCTIONS.update(
         "atleast_1d": atleast_1d,
         "atleast_2d": atleast_2d,
         "atleast_3d": atleast_3d,
-        "average": lambda a, axis=None, weights=None, *, keepdims=False: average(a, axis, weights, bool(keepdims)),
+        "average": lambda a, axis=None, weights=None, returned=False, *, keepdims=False: average(
+            a, axis, weights, bool(keepdims), returned=bool(returned)
+        ),
         "column_stack": column_stack,
         "convolve": convolve,
         "correlate": correlate,
@@ -550,7 +575,6 @@ protocol.FUNCTIONS.update(
         "nanstd": _spread_over_axes(nanstd),
         "nansum": _folded_over_axes(nansum),
         "nanvar": _spread_over_axes(nanvar),
-        "polyval": polyval,
         "ptp": _over_axes(ptp),
         "rollaxis": rollaxis,
         "rot90": rot90,

@@ -21,7 +21,7 @@ from ._operands import require_array, whole_axis
 if TYPE_CHECKING:
     from ._array import Array
 
-__all__ = ["cross", "einsum", "kron", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]
+__all__ = ["cross", "einsum", "kron", "matrix_transpose", "matvec", "outer", "tensordot", "trace", "vecdot", "vecmat"]
 
 
 def _moved(x: Array, order: Sequence[int]) -> Array:
@@ -243,6 +243,27 @@ def vecdot(a: Array, b: Array, *, axis: int = -1) -> Array:
     return _of_operands(einsum("...i,...i->...", moved[0].conj(), moved[1]), a, b)
 
 
+def matvec(x1: Array, x2: Array) -> Array:
+    """The products of stacks of matrices (..., m, n) and of vectors (..., n), which broadcast: (..., m)."""
+    require_array(x1, "x1")
+    require_array(x2, "x2")
+    if x1.ndim < 2 or x2.ndim < 1 or x1.shape[-1] != x2.shape[-1]:
+        raise ValueError(f"matvec of shapes {x1.shape} and {x2.shape}: needs (..., m, n) and (..., n)")
+    product = operations.matmul(x1, x2.reshape((*x2.shape, 1)))
+    return product.reshape(product.shape[:-1])
+
+
+def vecmat(x1: Array, x2: Array) -> Array:
+    """The products of the conjugates of stacks of vectors (..., m) and of matrices (..., m, n), which broadcast: (..., n)."""
+    require_array(x1, "x1")
+    require_array(x2, "x2")
+    if x1.ndim < 1 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-2]:
+        raise ValueError(f"vecmat of shapes {x1.shape} and {x2.shape}: needs (..., m) and (..., m, n)")
+    rows = x1.conj()
+    product = operations.matmul(rows.reshape((*rows.shape[:-1], 1, rows.shape[-1])), x2)
+    return product.reshape((*product.shape[:-2], product.shape[-1]))
+
+
 def cross(a: Array, b: Array, *, axis: int = -1) -> Array:
     """The cross products of vectors of three elements along an axis, by default the last; the other axes broadcast. Integers
     wrap."""
@@ -302,4 +323,5 @@ def _numpys_einsum(subscripts: str, *operands: Array, dtype: object = None, **op
     return einsum(subscripts, *(operands if dtype is None else [one.astype(dtype) for one in operands]), **options)
 
 
+protocol.UFUNCS.update(matvec=matvec, vecdot=vecdot, vecmat=vecmat)
 protocol.FUNCTIONS.update(trace=_trace, cross=_cross, einsum=_numpys_einsum, kron=kron, outer=outer, tensordot=tensordot)

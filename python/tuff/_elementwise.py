@@ -4,7 +4,7 @@ call is one kernel (docs/expressions.md)."""
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Dict, Optional, Tuple, Union
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Operand = Union[Array, float, int, bool, np.generic]
 
 __all__ = [
+    "angle",
     "atan2",
     "bitwise_and",
     "bitwise_count",
@@ -45,11 +46,13 @@ __all__ = [
     "heaviside",
     "hypot",
     "isclose",
+    "iscomplex",
     "isfinite",
     "isinf",
     "isnan",
     "isneginf",
     "isposinf",
+    "isreal",
     "lcm",
     "less",
     "less_equal",
@@ -66,6 +69,7 @@ __all__ = [
     "positive",
     "rad2deg",
     "radians",
+    "real_if_close",
     "remainder",
     "signbit",
     "sinc",
@@ -174,6 +178,11 @@ def _truth(formula: str, out: Optional[Array], **operands: Operand) -> Array:
     kind = type_of(*operands.values())
     operands = {name: _compared(value, kind) for name, value in operands.items()}
     return expr(formula, dtype=BOOL if out is None else None, out=out, **operands)
+
+
+def truth(formula: str, x: Array, numbers: Dict[str, Operand]) -> Array:
+    """A formula of an array x and numbers that it is compared with, as bools."""
+    return _truth(formula, None, x=x, **numbers)
 
 
 # Comparisons. NaN is unequal to everything.
@@ -524,3 +533,38 @@ def nan_to_num(x: Array, nan: float = 0.0, posinf: Optional[float] = None, negin
     numbers = {name: real(value, name) for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf))}
     wide = {name: np.float64(value) if x.dtype == np.float64 else value for name, value in numbers.items()}
     return expr("isnan(x) ? c : isinf(x) ? (x > 0 ? p : n) : x", x=x, c=wide["nan"], p=wide["posinf"], n=wide["neginf"])
+
+
+# Complex numbers.
+
+
+def angle(z: Array, deg: bool = False) -> Array:
+    """The angles of complex numbers, from -pi to pi, or in degrees; of negative real ones pi, of others 0."""
+    require_array(z, "z")
+    kind = part_of(z.dtype) if is_complex(z.dtype) else z.dtype if is_float(z.dtype) else np.dtype(np.float32)
+    formula = "atan2(imag(z), real(z))" if is_complex(z.dtype) else "z != z ? z : atan2(0, z)"
+    return expr(f"({formula}) * (180 / pi)" if deg else formula, dtype=kind, z=z)
+
+
+def iscomplex(x: Array) -> Array:
+    """Whether the imaginary part of an element is not 0, as bools."""
+    require_array(x, "x")
+    return _truth("imag(x) != 0", None, x=x) if is_complex(x.dtype) else x.context.zeros(x.shape, BOOL)
+
+
+def isreal(x: Array) -> Array:
+    """Whether the imaginary part of an element is 0, as bools."""
+    require_array(x, "x")
+    return _truth("imag(x) == 0", None, x=x) if is_complex(x.dtype) else x.context.full(x.shape, True, BOOL)
+
+
+def real_if_close(a: Array, tol: float = 100) -> Array:
+    """The real parts of an array whose imaginary parts are all closer to 0 than tol, or tol times the type's epsilon if tol
+    is above 1, for which it waits; otherwise the array itself."""
+    require_array(a, "a")
+    limit = real(tol, "tol")
+    if not is_complex(a.dtype):
+        return a
+    limit = limit * float(np.finfo(part_of(a.dtype)).eps) if limit > 1 else limit
+    close = expr("all(abs(imag(z)) < t)", dtype=BOOL, z=a, t=np.float64(limit) if part_of(a.dtype) == np.float64 else limit)
+    return a.real.copy() if bool(close) else a

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _elementwise as elementwise
+from . import _functions as functions
 from . import _operations as operations
 from . import _protocol as protocol
 from . import _shape as shapes
@@ -33,6 +34,7 @@ __all__ = [
     "arange",
     "array",
     "asarray",
+    "asarray_chkfinite",
     "astype",
     "broadcast_arrays",
     "can_cast",
@@ -109,6 +111,14 @@ def asarray(values: object, dtype: object = None, *, device: Optional[Context] =
         values = np.asarray(values)
         dtype = values.dtype if values.dtype.kind in "iu" else None
     return array(values, dtype, device=device)
+
+
+def asarray_chkfinite(a: object, dtype: object = None, *, device: Optional[Context] = None) -> Array:
+    """As asarray(), but a ValueError if an element is infinite or NaN, for which it waits."""
+    result = asarray(a, dtype, device=device)
+    if result.dtype.kind not in "biu" and not builtins.bool(elementwise.isfinite(result).all()):
+        raise ValueError("array must not contain infs or NaNs")
+    return result
 
 
 def empty(shape: Shape, dtype: object = np.float32, *, device: Optional[Context] = None) -> Array:
@@ -237,8 +247,8 @@ def triu(x: Array, k: int = 0) -> Array:
     return _triangle("c - r >= k ? x : 0", x, k)
 
 
-def meshgrid(*arrays: Array, indexing: str = "xy") -> List[Array]:
-    """Vectors repeated to the coordinates of a grid, as numpy.meshgrid."""
+def meshgrid(*arrays: Array, indexing: str = "xy", sparse: bool = False) -> List[Array]:
+    """Vectors repeated to the coordinates of a grid, as numpy.meshgrid. sparse: not repeated, but of shapes that broadcast."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f'indexing is {indexing!r}, not "xy" or "ij"')
     for index, one in enumerate(arrays):
@@ -250,7 +260,9 @@ def meshgrid(*arrays: Array, indexing: str = "xy") -> List[Array]:
         order[:2] = 1, 0
     shape = tuple(arrays[axis].shape[0] for axis in order)
     along = [[-1 if axis == place else 1 for axis in order] for place in range(len(arrays))]
-    grids = [operations.repeated_to(one.reshape(sizes), shape) for one, sizes in zip(arrays, along)]
+    grids = [one.reshape(sizes) for one, sizes in zip(arrays, along)]
+    if not sparse:
+        grids = [operations.repeated_to(grid, shape) for grid in grids]
     return [grid.copy() if may_share(grid, one) else grid for grid, one in zip(grids, arrays)]
 
 
@@ -494,6 +506,38 @@ def can_cast(value: object, to: object) -> bool:
     except TypeError:
         return False
 
+
+def _resized(a: Array, new_shape: Shape) -> Array:
+    """numpy.resize: the elements in another shape, repeated or cut."""
+    require_array(a, "a")
+    shape = as_shape(new_shape)
+    size, flat = math.prod(shape), a.ravel()
+    if flat.size == 0 or size == 0:
+        return a.context.zeros(shape, a.dtype)
+    times = -(-size // flat.size)
+    wide = operations.repeated_to(flat.reshape((1, flat.size)), (times, flat.size)).reshape(times * flat.size)[:size]
+    return (wide.copy() if may_share(wide, a) else wide).reshape(shape)
+
+
+def _fix(x: Array, out: Optional[Array] = None) -> Array:
+    return functions.trunc(x, out=out)
+
+
+protocol.FUNCTIONS.update(
+    broadcast_arrays=lambda *args, subok=False: broadcast_arrays(*args),
+    can_cast=lambda from_, to, casting="safe": can_cast(from_, to),
+    fix=_fix,
+    flip=lambda m, axis=None: flip(m, axis),
+    meshgrid=lambda *xi, copy=True, sparse=False, indexing="xy": meshgrid(*xi, indexing=indexing, sparse=sparse),
+    moveaxis=lambda a, source, destination: moveaxis(a, source, destination),
+    repeat=lambda a, repeats, axis=None: repeat(a, repeats, axis),
+    resize=_resized,
+    result_type=result_type,
+    roll=lambda a, shift, axis=None: roll(a, shift, axis),
+    tile=lambda A, reps: tile(A, reps),  # noqa: N803 (NumPy's name)
+    tril=lambda m, k=0: tril(m, k),
+    triu=lambda m, k=0: triu(m, k),
+)
 
 protocol.FUNCTIONS_OF_TYPES.update(sum=sum, prod=prod)
 

@@ -47,6 +47,43 @@ def require_array(value: object, name: str) -> None:
     raise TypeError(f"{name} is {type(value).__name__}, not a tuff.Array")
 
 
+def _holds_array(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(one, Storage) or _holds_array(one) for one in value)
+
+
+def given(value: Union[Operand, Sequence[float]], like: Array, name: str) -> Array:
+    """An array beside `like` as it is; a number, or a list of numbers, uploaded. These have the type of `like` if that holds
+    them: lists of integers beside floats are int64, lists of fractions float32, or float64 beside float64."""
+    if isinstance(value, Storage):
+        same_context(like.context, value.context)
+        return value
+    if isinstance(value, np.ndarray):
+        require_array(value, name)
+    if _holds_array(value):
+        raise TypeError(f"{name} is a list with arrays; tuff.stack() makes an array of them")
+    host = np.asarray(value)
+    if host.dtype.kind not in "biufc":
+        raise TypeError(f"{name} is {value!r}, needs an array, a number or a list of numbers")
+    return like.context.array(host, _type_beside(host, like.dtype))
+
+
+def _type_beside(host: np.ndarray, dtype: np.dtype) -> np.dtype:
+    """The type of numbers of Python beside an array's."""
+    kind = host.dtype.kind
+    if kind == "b":
+        return host.dtype
+    wide = dtype in (np.float64, np.complex128)
+    if kind == "c":
+        return np.dtype(np.complex128 if wide else np.complex64)
+    of_floats = dtype.kind not in "biu"
+    if kind == "f":
+        return dtype if of_floats and host.ndim == 0 else np.dtype(np.float64 if wide else np.float32)
+    if of_floats and host.ndim == 0:
+        return dtype
+    fits = dtype.kind in "iu" and (host.size == 0 or (np.iinfo(dtype).min <= host.min() and host.max() <= np.iinfo(dtype).max))
+    return dtype if fits else host.dtype
+
+
 def require_rank(x: Array, name: str) -> None:
     if x.ndim > MAX_AXES:
         raise ValueError(f"{name} has shape {x.shape}, {x.ndim} axes: needs at most {MAX_AXES}")

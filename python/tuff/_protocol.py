@@ -54,15 +54,23 @@ def ufunc(function: np.ufunc, method: str, *inputs: object, **options: object) -
     if method != "__call__":
         _refuse(f"{name}.{method}")
     known = _UFUNCS.get(name, name)
+    if known in UFUNCS:
+        return _call(name, UFUNCS[known], inputs, options)
     for module in (elementwise, functions, operations):
         if known in module.__all__:
-            out, dtype = options.pop("out", (None,)), options.pop("dtype", None)
-            if dtype is not None:
-                inputs = tuple(one.astype(dtype) if isinstance(one, Storage) else one for one in inputs)
-            if options:
-                raise TypeError(f"numpy.{name} on a device takes no {', '.join(options)}")
-            return getattr(module, known)(*inputs, **({} if out[0] is None else {"out": out[0]}))
+            return _call(name, getattr(module, known), inputs, options)
     _refuse(name)
+
+
+def _call(name: str, called: Callable[..., object], inputs: Tuple[object, ...], options: Dict[str, object]) -> object:
+    out, dtype = options.pop("out", (None,)), options.pop("dtype", None)
+    if dtype is not None:
+        inputs = tuple(one.astype(dtype) if isinstance(one, Storage) else one for one in inputs)
+    if options:
+        raise TypeError(f"numpy.{name} on a device takes no {', '.join(options)}")
+    if len(out) > 1 and any(one is not None for one in out):
+        raise TypeError(f"numpy.{name} on a device takes no out")
+    return called(*inputs, **({} if out[0] is None else {"out": out[0]}))
 
 
 #: Ufuncs whose accumulate() is a scan.
@@ -206,17 +214,6 @@ def _ravel_multi_index(multi_index: Any, dims: object, mode: str = "raise", orde
     return place
 
 
-def _histogram(array: Array, bins: object = 10, range: object = None, density: object = None, weights: object = None) -> Any:
-    if weights is not None or density:
-        raise TypeError("numpy.histogram on a device takes no weights and no density")
-    return searching.histogram(array, bins, range)
-
-
-def _one_axis(axis: Any) -> Any:
-    """For a list of one axis."""
-    return axis[0] if isinstance(axis, (tuple, list)) and len(axis) == 1 else axis
-
-
 #: What makes arrays with like= of values.
 _OF_VALUES = ("array", "asarray", "asanyarray", "ascontiguousarray")
 #: What makes arrays of a shape or of numbers: from _namespace, which needs this module.
@@ -268,8 +265,12 @@ PARTS: Dict[str, Callable[..., Any]] = {}
 #: Array.sum() and prod() with a dtype, from _namespace.
 FUNCTIONS_OF_TYPES: Dict[str, Callable[..., Any]] = {}
 
+#: Ufuncs that are neither formulas nor operations. Modules that import this one fill it.
+UFUNCS: Dict[str, Callable[..., Any]] = {}
+
 #: By the names after "numpy.". Modules that import this one add theirs.
 FUNCTIONS: Dict[str, Callable[..., Any]] = {
+    "angle": elementwise.angle,
     **{name: _reduction(name) for name in ("max", "min", "any", "all", "argmax", "argmin")},
     **{name: _folded(name) for name in ("sum", "prod", "mean")},
     "amax": _reduction("max"),
@@ -294,23 +295,25 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "extract": searching.extract,
     "flatnonzero": searching.flatnonzero,
     "full_like": _full_like,
-    "histogram": _histogram,
     "isclose": elementwise.isclose,
-    "median": lambda array, axis=None, keepdims=False: sorting.median(array, _one_axis(axis), keepdims),
+    "median": lambda array, axis=None, keepdims=False: sorting.median(array, axis, keepdims),
+    "iscomplex": elementwise.iscomplex,
+    "isreal": elementwise.isreal,
     "ndim": lambda array: array.ndim,
     "nonzero": searching.nonzero,
     "ones_like": lambda array, dtype=None, shape=None: _full_like(array, 1, dtype, shape),
     "partition": lambda array, kth, axis=-1: sorting.partition(array, kth, axis),
     "percentile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.percentile(
-        array, q, _one_axis(axis), method=method, keepdims=keepdims
+        array, q, axis, method=method, keepdims=keepdims
     ),
     "quantile": lambda array, q, axis=None, method="linear", keepdims=False: sorting.quantile(
-        array, q, _one_axis(axis), method=method, keepdims=keepdims
+        array, q, axis, method=method, keepdims=keepdims
     ),
     "imag": lambda array: array.imag,
     "ravel": lambda array: array.ravel(),
     "ravel_multi_index": _ravel_multi_index,
     "real": lambda array: array.real,
+    "real_if_close": elementwise.real_if_close,
     "reshape": lambda array, shape: array.reshape(shape),
     **dict.fromkeys(("round", "round_", "around"), _round),  # by version of NumPy
     "searchsorted": searching.searchsorted,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import math
 from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -13,7 +12,7 @@ from . import _reductions as reductions
 from . import _shape as shapes
 from . import _sorting as sorting
 from . import raw
-from ._checked import choice, is_whole, real, sequence, whole
+from ._checked import choice, is_whole, whole
 from ._error import check
 from ._expression import expr
 from ._operands import require_array, same_context, whole_axis
@@ -30,7 +29,6 @@ __all__ = [
     "compress",
     "extract",
     "flatnonzero",
-    "histogram",
     "nonzero",
     "searchsorted",
     "unique",
@@ -60,7 +58,7 @@ def true_places(mask: Array) -> Array:
     return places
 
 
-def _mask(x: Array) -> Array:
+def flat_mask(x: Array) -> Array:
     require_array(x, "x")
     flat = x.ravel()
     return flat if flat.dtype == np.bool_ else elementwise.not_equal(flat, 0)
@@ -68,7 +66,7 @@ def _mask(x: Array) -> Array:
 
 def flatnonzero(x: Array) -> Array:
     """The places of the elements of the flattened array that are not zero, as int64."""
-    return true_places(_mask(x)).astype(np.int64)
+    return true_places(flat_mask(x)).astype(np.int64)
 
 
 def nonzero(x: Array) -> Tuple[Array, ...]:
@@ -76,7 +74,7 @@ def nonzero(x: Array) -> Tuple[Array, ...]:
     require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("nonzero of a 0-d array")
-    return tuple(one.astype(np.int64) for one in coordinates(true_places(_mask(x)), x.shape))
+    return tuple(one.astype(np.int64) for one in coordinates(true_places(flat_mask(x)), x.shape))
 
 
 def where(
@@ -91,7 +89,7 @@ def where(
 def argwhere(x: Array) -> Array:
     """The indices of the elements that are not zero, as the rows of an int64 array (count, axes)."""
     require_array(x, "x")
-    places = true_places(_mask(x))
+    places = true_places(flat_mask(x))
     if x.ndim == 0:
         return x.context.empty((places.size, 0), np.int64)
     columns = coordinates(places, x.shape)
@@ -121,7 +119,7 @@ def compress(condition: Array, x: Array, axis: Optional[int] = None) -> Array:
     if condition.ndim != 1:
         raise ValueError(f"condition has shape {condition.shape}, needs one axis")
     x, along = (x.ravel(), 0) if axis is None else (x, whole_axis(axis, x.ndim))
-    places = true_places(_mask(condition))
+    places = true_places(flat_mask(condition))
     if condition.size > x.shape[along] and places.size and int(places[-1:].max()) >= x.shape[along]:
         raise IndexError(f"the condition is true beyond axis {along} of size {x.shape[along]}")
     return shapes.take(x, places, along)
@@ -133,7 +131,7 @@ def extract(condition: Array, x: Array) -> Array:
     require_array(condition, "condition")
     if condition.size != x.size:
         raise ValueError(f"condition has shape {condition.shape}, and x {x.shape}")
-    return shapes.take(x.ravel(), true_places(_mask(condition)), 0)
+    return shapes.take(x.ravel(), true_places(flat_mask(condition)), 0)
 
 
 # Searching in sorted elements.
@@ -152,10 +150,10 @@ def searchsorted(a: Array, v: Array, side: str = "left", sorter: Optional[Array]
         kind = elementwise.common_type(a.dtype, v.dtype)
         a, v = a.astype(kind), v.astype(kind)
     left = choice(side, "side", {"left": True, "right": False})
-    return _search(a, v, left).astype(np.int64)
+    return search(a, v, left).astype(np.int64)
 
 
-def _search(a: Array, v: Array, left: bool) -> Array:
+def search(a: Array, v: Array, left: bool) -> Array:
     """searchsorted() as int32: a binary search of all v at the same time, one bit of the result after another."""
     if a.size >= 2**31:
         raise ValueError(f"a has {a.size} elements, needs fewer than 2**31")
@@ -214,74 +212,13 @@ def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> A
         check(raw.tuff_scatter(x.context.stream_handle, desc))
         return sums
     numbers = x.context.array(np.arange(size), np.int64)
-    return _differences(_search(ordered.astype(np.int64), numbers, True), x.size)
+    return differences(search(ordered.astype(np.int64), numbers, True), x.size)
 
 
-def _differences(begins: Array, end: int) -> Array:
+def differences(begins: Array, end: int) -> Array:
     """How far each element is from the next one, the last from `end`, as int64."""
     both = shapes.concat([begins, begins.context.full(1, end, begins.dtype)], 0)
     return elementwise.arithmetic("a - b", both[1:], both[:-1], None).astype(np.int64)
-
-
-def histogram(
-    x: Array,
-    bins: Union[int, Sequence[float]] = 10,
-    range: Optional[Tuple[float, float]] = None,  # noqa: A002
-) -> Tuple[Array, np.ndarray]:
-    """How many elements are in each bin, as an int64 array, and the bins' edges, as a NumPy array. bins is their number,
-    from the smallest to the largest element or over a range, or their edges. A bin has its left edge, the last one both."""
-    require_array(x, "x")
-    flat = x.ravel()
-    if flat.dtype == np.bool_:
-        flat = flat.astype(np.uint8)
-    elif elementwise.is_float(flat.dtype) and flat.dtype.itemsize < 4:
-        flat = flat.astype(np.float32)
-    ordered = sorting.sort(flat)
-    kind = flat.dtype if elementwise.is_float(flat.dtype) else np.dtype(np.float64)
-    if is_whole(bins):
-        count = whole(bins, "bins", 1, 2**31 - 2)
-        low, high = _range(ordered, range)
-        edges = np.linspace(low, high, count + 1, dtype=np.float64).astype(kind)
-    else:
-        edges = np.array([real(one, "an edge") for one in sequence(bins, "bins", "a number or edges")])
-        if edges.size < 2:
-            raise ValueError(f"bins has {edges.size} edges, needs at least two")
-        if not np.all(edges[:-1] <= edges[1:]):
-            raise ValueError("bins are not in ascending order")
-    if flat.size == 0:
-        return x.context.zeros(edges.size - 1, np.int64), edges
-    begins = _passed(ordered, edges[:-1], True)
-    end = _passed(ordered, edges[-1:], False)
-    both = shapes.concat([begins, end], 0)
-    return elementwise.arithmetic("a - b", both[1:], both[:-1], None).astype(np.int64), edges
-
-
-def _passed(ordered: Array, edges: np.ndarray, left: bool) -> Array:
-    """For each edge the number of elements before it, as int32; without `left`, of those up to it."""
-    context = ordered.context
-    if elementwise.is_float(ordered.dtype):
-        return _search(ordered, context.array(edges, ordered.dtype), left)
-    # Whole numbers that have the same elements before them, and those beyond the type's range separately.
-    info = np.iinfo(ordered.dtype)
-    whole_edges = [int(one) for one in (np.ceil(edges) if left else np.floor(edges))]
-    limits = np.array([builtins.min(builtins.max(one, info.min), info.max) for one in whole_edges], ordered.dtype)
-    outside = np.array([0 if one < info.min else ordered.size if one > info.max else -1 for one in whole_edges], np.int32)
-    places = _search(ordered, context.array(limits, ordered.dtype), left)
-    return expr("o < 0 ? p : o", dtype=np.int32, o=context.array(outside, np.int32), p=places)
-
-
-def _range(ordered: Array, wanted: Optional[Tuple[float, float]]) -> Tuple[float, float]:
-    if wanted is not None:
-        low, high = (real(one, "range") for one in sequence(wanted, "range", "two numbers"))
-        if not low <= high:
-            raise ValueError(f"range is {low} to {high}, needs an ascending one")
-    elif ordered.size == 0:
-        low, high = 0.0, 1.0
-    else:
-        low, high = float(ordered[:1].numpy()[0]), float(ordered[-1:].numpy()[0])
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise ValueError(f"the range from {low} to {high} is not finite")
-    return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
 # Sets.
@@ -289,25 +226,25 @@ def _range(ordered: Array, wanted: Optional[Tuple[float, float]]) -> Tuple[float
 
 def unique_values(x: Array) -> Array:
     """The different elements of an array, sorted. Each NaN is an element of its own, as the array API says."""
-    return _unique(x, False, False, False)[0]
+    return unique_parts(x, False, False, False)[0]
 
 
 def unique_counts(x: Array) -> UniqueCounts:
     """The different elements, sorted, and how often each occurs: (values, counts)."""
-    values, _, _, counts = _unique(x, False, True, False)
+    values, _, _, counts = unique_parts(x, False, True, False)
     return UniqueCounts(values, counts)
 
 
 def unique_inverse(x: Array) -> UniqueInverse:
     """The different elements, sorted, and for each element of x its place among them: (values, inverse_indices)."""
-    values, _, inverse, _ = _unique(x, True, False, False)
+    values, _, inverse, _ = unique_parts(x, True, False, False)
     return UniqueInverse(values, inverse)
 
 
 def unique_all(x: Array) -> UniqueAll:
     """The different elements, sorted; the first place of each in the flattened array; for each element of x its place
     among them; how often each occurs: (values, indices, inverse_indices, counts)."""
-    return UniqueAll(*_unique(x, True, True, False))
+    return UniqueAll(*unique_parts(x, True, True, False))
 
 
 def unique(
@@ -315,7 +252,7 @@ def unique(
 ) -> Union[Array, Tuple[Array, ...]]:
     """The different elements of the flattened array, sorted, like numpy.unique: all NaNs count as one if equal_nan. Also
     returns, if wanted, the first place of each, for each element of x its place among them, and how often each occurs."""
-    values, indices, inverse, counts = _unique(x, return_index or return_inverse, return_counts, equal_nan)
+    values, indices, inverse, counts = unique_parts(x, return_index or return_inverse, return_counts, equal_nan)
     wanted = [(indices, return_index), (inverse, return_inverse), (counts, return_counts)]
     results = (values, *(one for one, there in wanted if there))
     return results if len(results) > 1 else values
@@ -338,7 +275,7 @@ def _order_complex(x: Array) -> Array:
     return shapes.take(order, _order(shapes.take(re, order, 0)), 0)
 
 
-def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
+def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
     """Values, and if wanted first places and places among the values; counts."""
     require_array(x, "x")
     flat = x.ravel()
@@ -362,7 +299,7 @@ def _unique(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Arr
     # The first element of each run of equal ones.
     begins = shapes.concat([context.zeros(1, np.int32), expr("p + n", dtype=np.int32, p=true_places(differs), n=np.int32(1))], 0)
     values = shapes.take(ordered, begins, 0)
-    counts = _differences(begins, size) if counted else None
+    counts = differences(begins, size) if counted else None
     if not places:
         return values, None, None, counts
     indices = shapes.take(order, begins, 0).astype(np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ._operands import dtype_of, require_array, require_rank, result_of, whole_a
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
-    from ._array import Array
+    from ._array import Array, Axis
 
 __all__ = [
     "argpartition",
@@ -74,14 +74,14 @@ def argpartition(x: Array, kth: Union[int, Sequence[int]], axis: Optional[int] =
     return argsort(x, axis)
 
 
-def median(x: Array, axis: Optional[int] = None, keepdims: bool = False) -> Array:
-    """The median along an axis, or of all elements: the middle element, or the mean of the two middle ones. NaN if any
+def median(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The median over axes, or of all elements: the middle element, or the mean of the two middle ones. NaN if any
     element is NaN. Integers give float32."""
     return quantile(x, 0.5, axis, keepdims=keepdims)
 
 
 def percentile(
-    x: Array, q: Union[float, Sequence[float]], axis: Optional[int] = None, *, method: str = "linear", keepdims: bool = False
+    x: Array, q: Union[float, Sequence[float]], axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
     """Percentiles: quantile() with q from 0 to 100."""
     if isinstance(q, (str, bytes)) or not hasattr(q, "__iter__"):
@@ -90,23 +90,20 @@ def percentile(
 
 
 def quantile(
-    x: Array, q: Union[float, Sequence[float]], axis: Optional[int] = None, *, method: str = "linear", keepdims: bool = False
+    x: Array, q: Union[float, Sequence[float]], axis: Axis = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """Quantiles along an axis, or of all elements, for q from 0 to 1: the elements at the places q * (n - 1) of the
+    """Quantiles over axes, or of all elements, for q from 0 to 1: the elements at the places q * (n - 1) of the
     sorted ones. Several q give a first axis of their number. method says what is between two places: "linear",
     "lower", "higher", "midpoint" or "nearest". NaN if any element is NaN. Integers give float32."""
     require_array(x, "x")
+    if isinstance(axis, (tuple, list)):
+        return over_axes(lambda moved: quantile(moved, q, -1, method=method), x, axis, keepdims)
     ndim, dropped = x.ndim, axis
     x, along = _along(x, axis)
     size = x.shape[along]
     if size == 0:
         raise ValueError("an axis of no elements has no quantiles")
-    q = q.item() if isinstance(q, np.ndarray) and q.ndim == 0 else q
-    several = not isinstance(q, (str, bytes)) and hasattr(q, "__iter__")
-    fractions = [real(one, "q") for one in (sequence(q, "q", "numbers") if several else (q,))]
-    for one in fractions:
-        if not 0 <= one <= 1:
-            raise ValueError(f"q is {one}, needs 0 to 1 (percentile: 0 to 100)")
+    fractions, several = fractions_of(q)
     lower, upper, parts = _places(fractions, size, method)
     if not elementwise.is_float(x.dtype):
         x = x.astype(np.float32)
@@ -124,6 +121,33 @@ def quantile(
     if dropped is not None:
         result = shapes.permute(result, [along, *(one for one in range(x.ndim) if one != along)])
     return result.reshape([len(fractions), *kept])
+
+
+def fractions_of(q: Union[float, Sequence[float]]) -> Tuple[List[float], bool]:
+    """The argument q of quantiles as numbers from 0 to 1, and whether it is a list."""
+    q = q.item() if isinstance(q, np.ndarray) and q.ndim == 0 else q
+    several = not isinstance(q, (str, bytes)) and hasattr(q, "__iter__")
+    fractions = [real(one, "q") for one in (sequence(q, "q", "numbers") if several else (q,))]
+    for one in fractions:
+        if not 0 <= one <= 1:
+            raise ValueError(f"q is {one}, needs 0 to 1 (percentile: 0 to 100)")
+    return fractions, several
+
+
+def over_axes(function: Callable[[Array], Array], x: Array, axis: Sequence[int], keepdims: bool) -> Array:
+    """What a function of the last axis gives for several axes, joined to one. Its result may have axes before the others."""
+    axes = [whole_axis(one, x.ndim) for one in axis]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} names one axis twice")
+    rest = [one for one in range(x.ndim) if one not in axes]
+    order = [*rest, *sorted(axes)]
+    moved = x if order == list(range(x.ndim)) else shapes.permute(x, order)
+    sizes = [x.shape[one] for one in rest]
+    result = function(moved.reshape((*sizes, math.prod(x.shape[one] for one in axes))))
+    if not keepdims:
+        return result
+    kept = [1 if one in axes else n for one, n in enumerate(x.shape)]
+    return result.reshape((*result.shape[: result.ndim - len(rest)], *kept))
 
 
 def _places(fractions: Sequence[float], size: int, method: str) -> Tuple[list, list, list]:

@@ -17,6 +17,7 @@ from . import _reductions as reductions
 from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
+from ._chains import multi_dot
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._expression import expr
@@ -66,6 +67,7 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
     "norm",
     "outer",
     "pinv",
@@ -76,6 +78,8 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "vecdot",
     "vector_norm",
@@ -251,6 +255,32 @@ def inv(x: Array, *, check: bool = True) -> Array:
     result = identity(x, x.shape[-1], x.shape[-1])
     _solve_factored(factors, pivots, result, raw.NO_TRANS)
     return result
+
+
+def tensorinv(a: Array, ind: int = 2) -> Array:
+    """The inverse of tensordot(a, x, x.ndim) = b for the x of shape a.shape[ind:]: tensordot(tensorinv(a), b, ind) is x."""
+    require_array(a, "a")
+    if whole(ind, "ind", -(2**31), 2**31) <= 0:
+        raise ValueError("Invalid ind argument.")
+    rows = math.prod(a.shape[ind:])
+    square = a.reshape((math.prod(a.shape[:ind]), rows))
+    return inv(square).reshape((*a.shape[ind:], *a.shape[:ind]))
+
+
+def tensorsolve(a: Array, b: Array, axes: Axis = None) -> Array:
+    """The x with tensordot(a, x, x.ndim) = b. axes: of a, which are moved to its end first."""
+    require_array(a, "a")
+    require_array(b, "b")
+    if axes is not None:
+        last = [whole_axis(one, a.ndim) for one in ((axes,) if is_whole(axes) else sequence(axes, "axes", "axes of a"))]
+        a = a.transpose([*(one for one in range(a.ndim) if one not in last), *last])
+    shape = a.shape[b.ndim :]
+    if math.prod(a.shape[: b.ndim]) != math.prod(shape) or b.size != math.prod(shape):
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+            f": a has shape {a.shape} and b {b.shape}"
+        )
+    return solve(a.reshape((b.size, b.size)), b.ravel()).reshape(shape)
 
 
 def _determinants(x: Array, names: Tuple[str, ...]) -> List[Array]:

@@ -29,7 +29,7 @@ ALIASES = {
 METHODS = {"copy": "copy()", "ravel": "ravel()", "swapaxes": "swapaxes()", "matrix_transpose": "mT", "ndim": "ndim",
            "shape": "shape", "size": "size"}  # fmt: skip
 
-#: What need not run on a device: they are of text, files, types, settings and lists of indices. NumPy's own serve.
+#: What need not run on a device: they are of text, files, types, dates, settings and lists of indices. NumPy's own serve.
 HOST = """array2string array_repr array_str base_repr binary_repr broadcast_shapes busday_count busday_offset common_type
 datetime_as_string datetime_data einsum_path format_float_positional format_float_scientific frombuffer fromfile fromfunction
 fromiter frompyfunc fromregex fromstring genfromtxt get_include get_printoptions getbufsize geterr geterrcall info isdtype
@@ -52,7 +52,8 @@ DIFFERENT = {
     "cumsum": "no dtype argument; exclusive and reverse are new",
     "cumulative_prod": "no out",
     "cumulative_sum": "no out",
-    "diagonal": "of the last two axes; a new array",
+    "diagonal": "a view that can be written",
+    "resize": "tuff.resize is another function, which resamples images; numpy.resize is NumPy's",
     "divide": "integers give float32",
     "einsum": "letters and an ellipsis, no lists of axes; integers give int64 or uint64",
     "empty": "float32 by default",
@@ -77,25 +78,76 @@ DIFFERENT = {
 }
 
 
-#: The same for functions that are made of others (_composed.py).
+#: The same for functions that are made of others.
 COMPOSED = {
-    "average": "no returned",
+    "apply_along_axis": "the function is called with arrays on the device, one after another",
+    "bartlett": "float32 by default, as of all windows",
     "bincount": "sums of weights are float32, of weights of float64 float64",
+    "blackman": "float32 by default",
+    "block": "nested lists of arrays; numbers among them are blocks of one element",
+    "choose": "indices are not checked: one out of range gives 0",
     "convolve": "integers are convolved in float32",
+    "copyto": "src is an array, a number or a list of numbers",
     "correlate": "integers are correlated in float32",
-    "diff": "prepend and append are arrays",
+    "cov": "float32, or float64 of float64; weights on the device are not checked for signs",
+    "delete": "indices on the device that are out of range are skipped",
+    "diag": "of a matrix a new array",
+    "diff": "prepend and append are arrays, numbers or lists of numbers",
+    "digitize": "whether bins on the device are in order is waited for",
     "dot": "no stacks: matmul() multiplies those",
-    "ediff1d": "no to_begin, no to_end",
     "float_power": "in float32, not float64",
+    "frexp": "exponents 0 for infinities and NaN on every device",
     "geomspace": "float32 by default; of numbers, not arrays",
+    "gradient": "of several axes a tuple",
+    "hamming": "float32 by default",
+    "hanning": "float32 by default",
+    "histogram": "edges are a NumPy array; weights are summed in their own type",
+    "histogram2d": "float32; edges are NumPy arrays",
+    "histogram_bin_edges": "a NumPy array; the statistics of rules are computed in the elements' type",
+    "histogramdd": "float32; edges are NumPy arrays",
+    "in1d": "numbers of the host are lists",
+    "insert": "indices on the device are not checked",
+    "interp": "float32, or float64 of float64",
+    "intersect1d": "assume_unique changes nothing",
+    "isin": "numbers of the host are lists; kind changes nothing",
+    "kaiser": "float32 by default",
+    "ldexp": "integers give float32",
+    "lexsort": "no complex numbers. numpy.lexsort takes a tuple of keys: NumPy itself copies those of a list to the host",
     "logspace": "float32 by default; of numbers, not arrays",
     "nan_to_num": "no copy: the result is a new array",
+    "nanargmax": "it waits, to know of NaN alone",
+    "nanargmin": "it waits, to know of NaN alone",
     "nanmax": "NaN without a warning where all are NaN",
+    "nanmedian": "NaN without a warning where all are NaN",
     "nanmin": "NaN without a warning where all are NaN",
+    "nanpercentile": "the methods of quantile: linear, lower, higher, midpoint, nearest",
+    "nanquantile": "the methods of quantile: linear, lower, higher, midpoint, nearest",
     "nanstd": "tuff.nanstd has correction instead of ddof",
     "nanvar": "tuff.nanvar has correction instead of ddof",
-    "polyval": "the coefficients are numbers",
+    "piecewise": "functions are called with arrays on the device; it waits for their sizes",
+    "place": "it waits for the number of elements",
+    "poly": "no matrices, which need eigenvalues of general matrices",
+    "polydiv": "it waits for the remainder's size",
+    "polyfit": "float32, or float64 of float64; full=True gives a NamedTuple; no RankWarning",
+    "polyint": "integers give float32",
+    "put": "indices on the device that are out of range are skipped",
+    "setxor1d": "assume_unique changes nothing",
+    "spacing": "of float16 with the sign of the element, as of other types",
+    "trim_zeros": "a view; it waits for its place",
+    "unwrap": "sums of whole numbers of periods, which are exact",
     "vander": "integers give float32",
+}
+
+#: Why a function is not there.
+ABSENT = {
+    "asfortranarray": "arrays on a device are in row-major order",
+    "asmatrix": "numpy.matrix, which NumPy advises against",
+    "bmat": "numpy.matrix; block() joins arrays",
+    "require": "flags of memory and column-major order, which arrays on a device do not have",
+    "roots": "eigenvalues of general matrices",
+    "numpy.linalg.eig": "general matrices: eigh() is of symmetric and Hermitian ones",
+    "numpy.linalg.eigvals": "general matrices: eigvalsh() is of symmetric and Hermitian ones",
+    "numpy.random.Generator.bit_generator": "the generator is Philox4x32-10, on the device",
 }
 
 
@@ -142,8 +194,8 @@ def methods(module: str, name: str) -> set[str]:
     raise Problem(f"{module} has no class {name}")
 
 
-def dispatched() -> set[str]:
-    """NumPy's functions that run on arrays: the keys of _protocol.FUNCTIONS, wherever the package adds to it."""
+def dispatched(table: str = "FUNCTIONS") -> set[str]:
+    """NumPy's functions that run on arrays: the keys of _protocol.FUNCTIONS, or UFUNCS, wherever the package adds to it."""
     found: set[str] = set()
 
     def keys(node: ast.expr) -> None:
@@ -162,12 +214,12 @@ def dispatched() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-                if getattr(target, "id", "") == "FUNCTIONS" and path.name == "_protocol.py" and node.value is not None:
+                if getattr(target, "id", "") == table and path.name == "_protocol.py" and node.value is not None:
                     keys(node.value)
-                elif isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("FUNCTIONS"):
+                elif isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith(f".{table}"):
                     if isinstance(target.slice, ast.Constant):
                         found.add(target.slice.value)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("FUNCTIONS.update"):
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(f".{table}.update"):
                 found.update(one.arg for one in node.keywords if one.arg)
                 for one in (*node.args, *(extra.value for extra in node.keywords if extra.arg is None)):
                     keys(one)
@@ -176,6 +228,7 @@ def dispatched() -> set[str]:
 
 #: NumPy's ufuncs: of these, whatever _protocol.ufunc() looks for by their names, in these modules, runs on arrays.
 UFUNC_MODULES = ("_elementwise.py", "_functions.py", "_operations.py")
+#: Others are the keys of _protocol.UFUNCS.
 UFUNCS = set(
     """abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
     bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor cbrt
@@ -228,14 +281,24 @@ def wrapped(listed: list[str]) -> str:
     return "\n".join([*lines, line])
 
 
+def absent(module: str, missing: list[str]) -> str:
+    """The functions that are not there, and why."""
+    reasons = {name: ABSENT.get(name if module == "numpy" else f"{module}.{name}") for name in missing}
+    lacking = [name for name, reason in reasons.items() if reason is None]
+    if lacking:
+        raise Problem(f"numpy_page.py does not say why {module} lacks {lacking}")
+    return "Not there:\n\n| NumPy | why |\n|---|---|\n" + "".join(f"| `{name}` | {reason} |\n" for name, reason in reasons.items())
+
+
 def page() -> str:
     numpy = names()
     version = (Path(__file__).parent / "numpy_names.txt").read_text(encoding="utf-8").split("NumPy ")[1].split(",")[0]
     found = set.union(*(exported(PACKAGE / one) for one in UFUNC_MODULES))
-    ufuncs = {name for name in UFUNCS if name in found or ALIASES.get(name) in found}
+    ufuncs = {name for name in UFUNCS if name in found or ALIASES.get(name) in found} | dispatched("UFUNCS") | {"conj", "conjugate"}
     everywhere = set.union(*(exported(path) for path in PACKAGE.glob("_*.py")))
     unknown = [name for name in (*DIFFERENT, *COMPOSED, *HOST, *METHODS, *ALIASES) if name not in numpy["numpy"]]
     unknown += [name for name in LINALG if name not in numpy["numpy.linalg"]]
+    unknown += [name for name in ABSENT if name.rpartition(".")[2] not in numpy[name.rpartition(".")[0] or "numpy"]]
     if unknown:
         raise Problem(f"numpy_page.py names what NumPy does not have: {unknown}")
     parts = [("numpy", "tuff", everywhere, dispatched() | ufuncs, [name for name in numpy["numpy"] if name not in HOST])]
@@ -254,6 +317,6 @@ def page() -> str:
         body += f"\n## {module}\n\n"
         if rows:
             body += f"| NumPy | runs on the device | {tuff} | how it differs |\n|---|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        body += f"Not there:\n{wrapped(missing)}\n" if missing else "All of them are there.\n"
-    body += "\n## Not of arrays on a device\n\nText, files, types and settings: NumPy's own serve.\n" + wrapped(sorted(HOST)) + "\n"
+        body += absent(module, missing) if missing else "All of them are there.\n"
+    body += "\n## Not of arrays on a device\n\nText, files, types and settings: NumPy's own serve. Dates, with their business days, are no elements of arrays on a device.\n" + wrapped(sorted(HOST)) + "\n"
     return HEAD.replace("VERSION", version) + summary + body
