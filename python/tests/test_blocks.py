@@ -109,3 +109,21 @@ def test_shared_memory(shared):
 def test_what_is_wrong(shared, error, use):
     with pytest.raises(error):
         use(shared.array(M), shared.array(V))
+
+
+def test_names_of_numpy_2(shared):
+    x, v = shared.array(M), shared.array(np.array([3, 1, 3], np.int32))
+    for name, use in {
+        "astype": lambda m, x, v: m.astype(x, np.float16),
+        "cumulative_sum": lambda m, x, v: m.cumulative_sum(x, axis=1, include_initial=True),
+        "matrix_transpose": lambda m, x, v: m.matrix_transpose(x),
+        "unique_values": lambda m, x, v: m.unique_values(v),
+        "unique_counts": lambda m, x, v: m.unique_counts(v),
+        "unstack": lambda m, x, v: m.unstack(x, axis=1),
+        "concat": lambda m, x, v: m.concat([x, x], axis=1),
+        "permute_dims": lambda m, x, v: m.permute_dims(x, (1, 0)),
+    }.items():
+        mine = use(tuff, x, v)
+        if hasattr(np, name):
+            compare(mine, use(np, M, v.numpy()), 4)
+            compare(use(np, x, v), use(np, M, v.numpy()), 4)

@@ -42,7 +42,7 @@ def test_numpys_functions_run(rows):
             known = protocol._UFUNCS.get(function.__name__, function.__name__)
             assert known in protocol.UFUNCS or known == "conjugate" or any(known in module.__all__ for module in modules), name
         else:
-            assert function.__name__ in protocol.FUNCTIONS, name
+            assert function.__name__ in protocol.FUNCTIONS or name == "row_stack", name  # NumPy 2: calls vstack
     of_linalg = [row[0] for row in rows if row[1] == f"numpy.linalg.{row[0]}"]
     assert len(of_linalg) > 10
     assert all(f"linalg.{name}" in protocol.FUNCTIONS for name in of_linalg)

@@ -582,6 +582,7 @@ protocol.FUNCTIONS.update(
         "sinc": elementwise.sinc,
         "split": split,
         "trapezoid": trapezoid,
+        "trapz": trapezoid,
         "vander": vander,
         "vdot": vdot,
         "vsplit": vsplit,

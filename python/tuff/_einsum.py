@@ -324,4 +324,4 @@ def _numpys_einsum(subscripts: str, *operands: Array, dtype: object = None, **op
 
 
 protocol.UFUNCS.update(matvec=matvec, vecdot=vecdot, vecmat=vecmat)
-protocol.FUNCTIONS.update(trace=_trace, cross=_cross, einsum=_numpys_einsum, kron=kron, outer=outer, tensordot=tensordot)
+protocol.FUNCTIONS.update(matrix_transpose=matrix_transpose, trace=_trace, cross=_cross, einsum=_numpys_einsum, kron=kron, outer=outer, tensordot=tensordot)

@@ -524,6 +524,7 @@ def _fix(x: Array, out: Optional[Array] = None) -> Array:
 
 
 protocol.FUNCTIONS.update(
+    astype=lambda x, dtype, *, copy=True, device=None: astype(x, dtype, copy=copy, device=device),
     broadcast_arrays=lambda *args, subok=False: broadcast_arrays(*args),
     can_cast=lambda from_, to, casting="safe": can_cast(from_, to),
     fix=_fix,
@@ -537,6 +538,7 @@ protocol.FUNCTIONS.update(
     tile=lambda A, reps: tile(A, reps),  # noqa: N803 (NumPy's name)
     tril=lambda m, k=0: tril(m, k),
     triu=lambda m, k=0: triu(m, k),
+    unstack=lambda x, *, axis=0: unstack(x, axis),
 )
 
 protocol.FUNCTIONS_OF_TYPES.update(sum=sum, prod=prod)

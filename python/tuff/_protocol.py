@@ -140,6 +140,17 @@ def _folded(name: str) -> Callable[..., Array]:
     return call
 
 
+def _from_numpy(scan: Callable[..., Array]) -> Callable[..., Array]:
+    """A scan with NumPy's out."""
+
+    def call(x: Array, *, out: object = None, **options: object) -> Array:
+        if out is not None:
+            raise TypeError(f"numpy.{scan.__name__} on a device takes no out")
+        return scan(x, **options)
+
+    return call
+
+
 def _cumulated(name: str) -> Callable[..., Array]:
     def call(array: Array, axis: object = None, dtype: object = None, out: object = None) -> Array:
         if dtype is None:
@@ -290,6 +301,8 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "count_nonzero": lambda array, axis=None, keepdims=False: reductions.count_nonzero(array, axis, keepdims),
     "cumprod": _cumulated("cumprod"),
     "cumsum": _cumulated("cumsum"),
+    "cumulative_prod": _from_numpy(reductions.cumulative_prod),
+    "cumulative_sum": _from_numpy(reductions.cumulative_sum),
     "empty_like": lambda array, dtype=None: array.context.empty(array.shape, array.dtype if dtype is None else dtype),
     "expand_dims": expand_dims,
     "extract": searching.extract,
@@ -315,7 +328,7 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "real": lambda array: array.real,
     "real_if_close": elementwise.real_if_close,
     "reshape": lambda array, shape: array.reshape(shape),
-    **dict.fromkeys(("round", "round_", "around"), _round),  # by version of NumPy
+    **{name: _round for name in ("round", "round_", "around")},  # by version of NumPy
     "searchsorted": searching.searchsorted,
     "shape": lambda array: array.shape,
     "size": lambda array: array.size,
@@ -328,6 +341,10 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     ),
     "transpose": lambda array, axes=None: array.transpose(axes),
     "unique": searching.unique,
+    "unique_all": searching.unique_all,
+    "unique_counts": searching.unique_counts,
+    "unique_inverse": searching.unique_inverse,
+    "unique_values": searching.unique_values,
     "unravel_index": _unravel_index,
     "where": _where,
     "zeros_like": lambda array, dtype=None, shape=None: _full_like(array, 0, dtype, shape),

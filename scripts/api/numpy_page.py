@@ -25,6 +25,9 @@ ALIASES = {
     "identity": "eye",
 }
 
+#: NumPy's second names of its functions.
+SAME = {"concat": "concatenate", "permute_dims": "transpose", "row_stack": "vstack"}
+
 #: NumPy's functions that are methods of arrays here.
 METHODS = {"copy": "copy()", "ravel": "ravel()", "swapaxes": "swapaxes()", "matrix_transpose": "mT", "ndim": "ndim",
            "shape": "shape", "size": "size"}  # fmt: skip
@@ -68,7 +71,7 @@ DIFFERENT = {
     "power": "an integer to a negative power is 0, or 1 or -1 for these bases",
     "prod": "tuff.prod has dtype; no where, no initial",
     "remainder": "0 for integers by zero, without a warning",
-    "round": "to integers: no decimals",
+    "round": "tuff.round and numpy.rint are to integers; numpy.round has decimals",
     "std": "tuff.std and a.std() have correction instead of ddof; integers give float32",
     "sum": "tuff.sum has dtype; no where, no initial",
     "take": "the axis is 0 by default in tuff.take; indices out of range give zeros, no error",
@@ -265,7 +268,7 @@ def table(module: str, tuff: str, listed: list[str], there: set[str], run: set[s
             missing.append(name)
             continue
         here = f"`{tuff}.{own}`" if own in there else f"`a.{method}`" if method else ""
-        runs = f"`{module}.{name}`" if name in run else ""
+        runs = f"`{module}.{name}`" if name in run or SAME.get(name) in run else ""
         known = {**COMPOSED, **DIFFERENT} if module == "numpy" else LINALG if module == "numpy.linalg" else {}
         rows.append(f"| `{name}` | {runs} | {here} | {known.get(name, known.get(own, ''))} |")
     return rows, missing
