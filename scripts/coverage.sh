@@ -32,8 +32,9 @@ done
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 coverage=$TUFF_ROOT/build/coverage
-targets=(tuff tuff_coverage_exit tuff_planner_cases tuff_fuzz tuff_internal_tests tuff_damaged_files tuff_hostile_kernels)
-loaders=(tuff_tests tuff_tool tuff_vulkan_faults tuff_device_losses tuff_allocation_failures tuff_variant_sweep tuff_gemm_cases
+# Programs that contain objects of the library, or are loaded by it.
+targets=(tuff tuff_coverage_exit tuff_planner_cases tuff_fuzz tuff_internal_tests tuff_damaged_files tuff_hostile_kernels tuff_tool)
+loaders=(tuff_tests tuff_vulkan_faults tuff_device_losses tuff_allocation_failures tuff_variant_sweep tuff_gemm_cases
          tuff_test_monitored)
 [ "$tests" != build/coverage ] || targets+=("${loaders[@]}")
 
@@ -57,6 +58,7 @@ run() {
 if ((!report)); then
   if [ -z "$only" ]; then
     configure coverage
+    ! grep -q '^DNNL_LIBRARY:FILEPATH=/' "$coverage/CMakeCache.txt" || targets+=(tuff_cpu)
     build coverage "${targets[@]}"
     find "$coverage" -name '*.gcda' -delete
   fi
@@ -73,6 +75,10 @@ if ((!report)); then
   run "Fuzzer, both backends" "$own/tuff_fuzz" --calls 100000 --seconds 60 --seed 1
   run "Fuzzer, corpus" "$own/tuff_fuzz" --corpus tests/fuzz/corpus
   run "Tests" env TUFF_TEST_SAMPLE=10:1 "$loader/tuff_tests"
+  if [ -f "$own/tuff-backends/libtuff-cpu.so" ]; then
+    run "Tests, CPU plug-in" env TUFF_TEST_BACKENDS=cpu TUFF_TEST_SAMPLE=40:1 "$loader/tuff_tests" \
+      --gtest_filter="$(printf 'On/%s*:' Gemm BatchedGemm Conv Attention Reduce Softmax Unary Binary Pool Norm Shape Sparse)"
+  fi
   run "Internal tests" "$own/tuff_internal_tests"
   run "Vulkan faults" "$loader/tuff_vulkan_faults" --count 800 --seed 1
   run "Vulkan faults, first call" "$loader/tuff_vulkan_faults" --count 300 --only default:first --seed 1
@@ -106,14 +112,14 @@ if ((!report)); then
     done' - "$loader"
   run "No Vulkan" bash -c 'mkdir -p "$1"; : >"$1/libvulkan.so.1"; : >"$1/libvulkan.so"
     LD_LIBRARY_PATH=$1:$LD_LIBRARY_PATH "$2/tuff" info; VK_LAYER_PATH=$1 TUFF_VALIDATION=1 "$2/tuff" selftest || true' \
-    - "$coverage/none" "$loader"
-  run "No cache folder" env -u HOME XDG_CACHE_HOME= "$loader/tuff" selftest --filter softmax
+    - "$coverage/none" "$own"
+  run "No cache folder" env -u HOME XDG_CACHE_HOME= "$own/tuff" selftest --filter softmax
   run "New cache folder" bash -c 'rm -rf "$1"; env -u XDG_CACHE_HOME "HOME=$1" "$2/tuff" selftest --filter softmax' \
-    - "$coverage/home" "$loader"
-  run "Tool, self-test" env TUFF_LOG=dispatch "$loader/tuff" selftest
-  run "Tool, tune" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/tune" -P tool/tune_test.cmake
-  run "Tool, top" "$TUFF_PYTHON" tests/monitoring/monitored.py "$loader/tuff" "$loader/tuff_test_monitored"
-  run "Tool, cache" cmake "-DTOOL=$loader/tuff" "-DFOLDER=$coverage/cache" -P tool/cache_test.cmake
+    - "$coverage/home" "$own"
+  run "Tool, self-test" env TUFF_LOG=dispatch "$own/tuff" selftest
+  run "Tool, tune" cmake "-DTOOL=$own/tuff" "-DFOLDER=$coverage/tune" -P tool/tune_test.cmake
+  run "Tool, top" "$TUFF_PYTHON" tests/monitoring/monitored.py "$own/tuff" "$loader/tuff_test_monitored"
+  run "Tool, cache" cmake "-DTOOL=$own/tuff" "-DFOLDER=$coverage/cache" -P tool/cache_test.cmake
 fi
 "$TUFF_PYTHON" tests/coverage/report.py build/coverage --unreached build/coverage/unreached.txt
 exit "$failed"

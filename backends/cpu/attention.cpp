@@ -2,16 +2,14 @@
 // sees, and the sum of the values, weighted by their exponentials. Scores and weights are in f32, everything between
 // them in double precision.
 //
-// The product with the values also multiplies those of hidden keys, by zero. It therefore needs finite values; calls
-// with others, and with scores or sums that are not finite, are left to Tuff.
+// The product with the values also multiplies those of hidden keys, by zero. It therefore needs finite values. Tiles
+// with others, and with scores or sums that are not finite, are computed key by key, by the definition.
+//
+// All memory is allocated before the first tile is written, and no tile is left to Tuff, which may lack memory for it.
 #include "backends/cpu/vector_math.hpp"
 
-#include <atomic>
 #include <cfloat>
 #include <limits>
-#include <vector>
-
-#include <dnnl.h>
 
 #include "backends/cpu/device.hpp"
 #include "backends/cpu/exponentials.hpp"
@@ -21,6 +19,7 @@ namespace {
 
 using Call = tuff_attention_desc;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLargestScore = 1e300;
 constexpr uint64_t kMaxRows = 64, kMaxScores = 1 << 18;  // of a tile
 
 uint64_t place(const uint64_t (&strides)[3], uint64_t batch, uint64_t head, uint64_t row) {
@@ -103,12 +102,9 @@ bool finite(Rows rows, uint64_t first, uint64_t end, uint64_t length) {
 }
 
 void multiply(char transpose, uint64_t m, uint64_t n, uint64_t k, const float* a, uint64_t lda, Rows b, float* c) {
-  const auto dim = [](uint64_t size) { return static_cast<dnnl_dim_t>(size); };
   // For a single row the leading dimension is not used, but checked.
   const uint64_t ldb = std::max(b.ld, transpose == 'N' ? n : k);
-  const dnnl_status_t status =
-      dnnl_sgemm('N', transpose, dim(m), dim(n), dim(k), 1, a, dim(lda), b.data, dim(ldb), 0, c, dim(n));
-  if (status != dnnl_success) throw dnnl::error(status, "sgemm");
+  multiply_matrices({'N', transpose, m, n, k, 1, a, lda, b.data, ldb, 0, c, n});
 }
 
 // Query rows first ... first + rows - 1 of a batch element and head.
@@ -116,58 +112,120 @@ struct Tile {
   uint64_t batch, head, first, rows;
 };
 
+// What each thread needs for a tile of all keys.
+struct Memory {
+  Memory(const Call& call, int threads, uint64_t rows)
+      : q(threads, rows * call.head_dim),
+        scores(threads, rows * call.seq_kv),
+        sums(threads, rows * call.head_dim_v),
+        z(threads, call.seq_kv),
+        exact_sums(threads, call.head_dim_v) {}
+  PerThread<float> q, scores, sums;
+  PerThread<double> z, exact_sums;  // of a row
+};
+
 class TileWork {
  public:
-  TileWork(const Call& call, const Sequence& k, const Sequence& v, const Tile& tile)
+  TileWork(const Call& call, const Sequence& k, const Sequence& v, const Tile& tile, const Memory& memory)
       : call_(call),
         tile_(tile),
         kv_head_(tile.head / (call.heads / call.kv_heads)),
         k_(k.rows(tile.batch, kv_head_)),
-        v_(v.rows(tile.batch, kv_head_)) {}
+        v_(v.rows(tile.batch, kv_head_)),
+        memory_(memory) {}
 
-  // False if the call must be computed otherwise.
   template <typename T>
-  bool compute(T) {
+  void compute(T) {
     const uint64_t rows = length_at(call_.q_lengths, tile_.batch, call_.seq_q);
     const uint64_t keys = length_at(call_.kv_lengths, tile_.batch, call_.seq_kv);
-    std::vector<Keys> seen(tile_.rows);
+    Keys seen[kMaxRows];
     Keys all{call_.seq_kv, 0};
     for (uint64_t r = 0; r < tile_.rows; ++r) {
       seen[r] = keys_of(call_, tile_.first + r, rows, keys);
       if (seen[r].first == seen[r].end) continue;
       all = {std::min(all.first, seen[r].first), std::max(all.end, seen[r].end)};
     }
-    const uint64_t dim = call_.head_dim, dim_v = call_.head_dim_v;
-    std::vector<double> totals(tile_.rows), largest(tile_.rows);
-    const Scratch<float> sums(tile_.rows * dim_v);
-    if (all.first < all.end) {
-      if (!finite(v_, all.first, all.end, dim_v)) return false;
-      const uint64_t count = all.end - all.first;
-      const Scratch<float> q(tile_.rows * dim), scores(tile_.rows * count);
-      for (uint64_t r = 0; r < tile_.rows; ++r) {
-        widen(at<const T>(call_.q) + place(call_.q_strides, tile_.batch, tile_.head, tile_.first + r),
-              q.get() + r * dim, dim);
-      }
-      multiply('T', tile_.rows, count, dim, q.get(), dim, {k_.data + all.first * k_.ld, k_.ld}, scores.get());
-      std::vector<double> z(count);
-      for (uint64_t r = 0; r < tile_.rows; ++r) {
-        if (!weigh<T>(tile_.first + r, seen[r], all, scores.get() + r * count, z.data(), largest[r], totals[r])) {
-          return false;
-        }
-      }
-      multiply('N', tile_.rows, dim_v, count, scores.get(), count, {v_.data + all.first * v_.ld, v_.ld}, sums.get());
-      // The weights are not divided by their sum yet, so the products of large values may exceed f32 where their mean
-      // does not.
-      if (!finite({sums.get(), dim_v}, 0, tile_.rows, dim_v)) return false;
-    }
-    for (uint64_t r = 0; r < tile_.rows; ++r) store<T>(tile_.first + r, sums.get() + r * dim_v, largest[r], totals[r]);
-    return true;
+    if (multiply_tile<T>(seen, all)) return;
+    for (uint64_t r = 0; r < tile_.rows; ++r) define_row<T>(tile_.first + r, seen[r]);
   }
 
  private:
+  // False, with nothing written, if a value, score or sum is not finite.
+  template <typename T>
+  bool multiply_tile(const Keys* seen, Keys all) {
+    const uint64_t dim = call_.head_dim, dim_v = call_.head_dim_v;
+    double totals[kMaxRows] = {}, largest[kMaxRows] = {};
+    float* const sums = memory_.sums.mine();
+    if (all.first < all.end) {
+      if (!finite(v_, all.first, all.end, dim_v)) return false;
+      const uint64_t count = all.end - all.first;
+      float *const q = memory_.q.mine(), *const scores = memory_.scores.mine();
+      for (uint64_t r = 0; r < tile_.rows; ++r) widen(query<T>(tile_.first + r), q + r * dim, dim);
+      multiply('T', tile_.rows, count, dim, q, dim, {k_.data + all.first * k_.ld, k_.ld}, scores);
+      for (uint64_t r = 0; r < tile_.rows; ++r) {
+        if (!weigh<T>(tile_.first + r, seen[r], all, scores + r * count, largest[r], totals[r])) return false;
+      }
+      multiply('N', tile_.rows, dim_v, count, scores, count, {v_.data + all.first * v_.ld, v_.ld}, sums);
+      // The weights are not divided by their sum yet, so the products of large values may exceed f32 where their mean
+      // does not.
+      if (!finite({sums, dim_v}, 0, tile_.rows, dim_v)) return false;
+    }
+    for (uint64_t r = 0; r < tile_.rows; ++r) store<T>(tile_.first + r, sums + r * dim_v, largest[r], totals[r]);
+    return true;
+  }
+
+  template <typename T>
+  const T* query(uint64_t row) const {
+    return at<const T>(call_.q) + place(call_.q_strides, tile_.batch, tile_.head, row);
+  }
+  const uint8_t* mask(uint64_t row) const {
+    return at<const uint8_t>(call_.mask) + place(call_.mask_strides, tile_.batch, tile_.head, row);
+  }
+
+  // A row by the definition. Keys whose score is -infinity do not count, whatever their values are.
+  template <typename T>
+  void define_row(uint64_t row, Keys seen) {
+    double *const z = memory_.z.mine(), *const sums = memory_.exact_sums.mine();
+    const T* const q = query<T>(row);
+    double largest = -kInfinity, total = 0;
+    for (uint64_t j = seen.first; j < seen.end; ++j) {
+      const float* const k = k_.data + j * k_.ld;
+      double dot = 0;
+      for (uint64_t e = 0; e < call_.head_dim; ++e) dot += static_cast<double>(wide(q[e])) * static_cast<double>(k[e]);
+      z[j] = score_of<T>(row, j, dot);
+      largest = std::fmax(largest, z[j]);
+    }
+    std::fill_n(sums, call_.head_dim_v, 0.0);
+    for (uint64_t j = seen.first; j < seen.end; ++j) {
+      if (z[j] == -kInfinity) continue;
+      const double weight = std::exp(z[j] - largest);
+      const float* const v = v_.data + j * v_.ld;
+      total += weight;
+      for (uint64_t e = 0; e < call_.head_dim_v; ++e) sums[e] += weight * static_cast<double>(v[e]);
+    }
+    store<T>(row, sums, largest, total);
+  }
+
+  template <typename T>
+  double score_of(uint64_t row, uint64_t key, double dot) const {
+    if (call_.mask != 0 && mask(row)[key] == 0) return -kInfinity;
+    double score = dot * call_.scale;
+    if (call_.softcap != 0) score = call_.softcap * std::tanh(score / call_.softcap);
+    if (call_.bias != 0) {
+      const uint64_t first = place(call_.bias_strides, tile_.batch, tile_.head, row);
+      const float bias = call_.bias_type == TUFF_F32 ? at<const float>(call_.bias)[first + key]
+                                                     : wide(at<const T>(call_.bias)[first + key]);
+      if (static_cast<double>(bias) == -kInfinity) return -kInfinity;
+      score += static_cast<double>(bias);
+    }
+    // A finite maximum, so that infinity is not subtracted from infinity.
+    return score > kLargestScore ? kLargestScore : score;
+  }
+
   // Replaces the scores of a row by its weights. False if one is not finite.
   template <typename T>
-  bool weigh(uint64_t row, Keys seen, Keys all, float* scores, double* z, double& largest, double& total) {
+  bool weigh(uint64_t row, Keys seen, Keys all, float* scores, double& largest, double& total) {
+    double* const z = memory_.z.mine();
     const uint64_t count = seen.end - seen.first;
     largest = -kInfinity;
     total = 0;
@@ -185,9 +243,8 @@ class TileWork {
     }
     if (call_.bias != 0 && !add_bias<T>(row, seen, z)) return false;
     if (call_.mask != 0) {
-      const auto* mask =
-          at<const uint8_t>(call_.mask) + place(call_.mask_strides, tile_.batch, tile_.head, row) + seen.first;
-      for (uint64_t j = 0; j < count; ++j) z[j] = mask[j] == 0 ? -kInfinity : z[j];
+      const uint8_t* const shown = mask(row) + seen.first;
+      for (uint64_t j = 0; j < count; ++j) z[j] = shown[j] == 0 ? -kInfinity : z[j];
     }
     std::fill(scores, of_row, 0.0F);
     std::fill(of_row + count, scores + (all.end - all.first), 0.0F);
@@ -221,8 +278,8 @@ class TileWork {
     return good;
   }
 
-  template <typename T>
-  void store(uint64_t row, float* sums, double largest, double total) {
+  template <typename T, typename Sum>
+  void store(uint64_t row, const Sum* sums, double largest, double total) {
     const bool nothing = total == 0;
     T* out = at<T>(call_.o) + place(call_.o_strides, tile_.batch, tile_.head, row);
     for (uint64_t e = 0; e < call_.head_dim_v; ++e) {
@@ -238,6 +295,7 @@ class TileWork {
   const Tile tile_;
   const uint64_t kv_head_;
   const Rows k_, v_;
+  const Memory& memory_;
 };
 
 bool knows_options(const Call& call) {
@@ -255,26 +313,18 @@ tuff_status attention(Device& device, const Call& call) {
   const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Sequence k(call, call.k, call.k_strides, call.head_dim), v(call, call.v, call.v_strides, call.head_dim_v);
   if (!k.usable() || !v.usable()) return TUFF_ERROR_UNSUPPORTED;
-  const uint64_t rows = std::clamp<uint64_t>(kMaxScores / call.seq_kv, 1, kMaxRows);
+  const uint64_t rows =
+      std::clamp<uint64_t>(kMaxScores / call.seq_kv, 1, std::clamp<uint64_t>(call.seq_q, 1, kMaxRows));
   const uint64_t tiles = (call.seq_q + rows - 1) / rows, units = call.batch * call.heads * tiles;
-  std::atomic<tuff_status> status{TUFF_OK};
+  const Memory memory(call, threads.count(), rows);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t i = 0; i < static_cast<int64_t>(units); ++i) {
     const auto unit = static_cast<uint64_t>(i);
-    if (status.load(std::memory_order_relaxed) != TUFF_OK) continue;
     const uint64_t first = unit % tiles * rows;
     const Tile tile{unit / tiles / call.heads, unit / tiles % call.heads, first, std::min(rows, call.seq_q - first)};
-    try {
-      bool done = false;
-      with_float(call.dtype, [&](auto type) { done = TileWork(call, k, v, tile).compute(type); });
-      if (!done) status = TUFF_ERROR_UNSUPPORTED;
-    } catch (const std::bad_alloc&) {
-      status = TUFF_ERROR_OUT_OF_HOST_MEMORY;
-    } catch (const dnnl::error&) {
-      status = TUFF_ERROR_UNSUPPORTED;
-    }
+    with_float(call.dtype, [&](auto type) { TileWork(call, k, v, tile, memory).compute(type); });
   }
-  return status;
+  return TUFF_OK;
 }
 
 }  // namespace tuff_cpu

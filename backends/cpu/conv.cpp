@@ -31,7 +31,12 @@ class ConvCache {
       return found->second->second;
     }
     order_.emplace_front(key, make());
-    entries_.emplace(key, order_.begin());
+    try {
+      entries_.emplace(key, order_.begin());
+    } catch (...) {
+      order_.pop_front();
+      throw;
+    }
     if (order_.size() > kMax) {
       entries_.erase(order_.back().first);
       order_.pop_back();
@@ -225,17 +230,17 @@ bool is_product(const Call& call) {
 }
 
 void multiply(const Call& call, const float* input, const float* filter, float* output) {
-  const auto pixels = static_cast<dnnl_dim_t>(call.in_shape[2] * call.in_shape[3] * call.in_shape[4]);
-  const auto channels = static_cast<dnnl_dim_t>(call.in_shape[1]), filters = static_cast<dnnl_dim_t>(call.out_shape[1]);
-  for (dnnl_dim_t n = 0; n < static_cast<dnnl_dim_t>(call.in_shape[0]); ++n) {
-    const dnnl_status_t status =
-        dnnl_sgemm('N', 'N', filters, pixels, channels, 1, filter, channels, input + n * channels * pixels, pixels, 0,
-                   output + n * filters * pixels, pixels);
-    if (status != dnnl_success) throw dnnl::error(status, "sgemm");
+  const uint64_t pixels = call.in_shape[2] * call.in_shape[3] * call.in_shape[4];
+  const uint64_t channels = call.in_shape[1], filters = call.out_shape[1];
+  for (uint64_t n = 0; n < call.in_shape[0]; ++n) {
+    multiply_matrices({'N', 'N', filters, pixels, channels, 1, filter, channels, input + n * channels * pixels, pixels,
+                       0, output + n * filters * pixels, pixels});
   }
 }
 
-void execute(ConvCache& cache, const Call& call, const float* input, const float* filter, float* output) {
+// False if oneDNN fails after it may have written to the output; what precedes that may throw. oneDNN has memory for
+// the primitive itself since it was made, but some primitives are products that allocate while they run.
+bool execute(ConvCache& cache, const Call& call, const float* input, const float* filter, float* output) {
   const ConvCache::Entry& entry = cache.get(key_of(call), [&] { return make_entry(call, cache.engine); });
   const auto memory = [&](const Descriptor& descriptor, const float* data) {
     return dnnl::memory(descriptor, cache.engine, const_cast<float*>(data));
@@ -248,12 +253,21 @@ void execute(ConvCache& cache, const Call& call, const float* input, const float
                out = memory(entry.output, output);
   dnnl::memory own_in = own(entry.in, entry.own_input, in), own_weights = own(entry.weights, entry.own_filter, weights);
   dnnl::memory own_out = own(entry.out, entry.own_output, out);
-  if (entry.in) dnnl::reorder(entry.in).execute(cache.stream, in, own_in);
-  if (entry.weights) dnnl::reorder(entry.weights).execute(cache.stream, weights, own_weights);
-  entry.primitive.execute(cache.stream,
-                          {{DNNL_ARG_SRC, own_in}, {DNNL_ARG_WEIGHTS, own_weights}, {DNNL_ARG_DST, own_out}});
-  if (entry.out) dnnl::reorder(entry.out).execute(cache.stream, own_out, out);
-  cache.stream.wait();
+  bool writes = false;
+  try {
+    if (entry.in) dnnl::reorder(entry.in).execute(cache.stream, in, own_in);
+    if (entry.weights) dnnl::reorder(entry.weights).execute(cache.stream, weights, own_weights);
+    writes = !entry.out;
+    entry.primitive.execute(cache.stream,
+                            {{DNNL_ARG_SRC, own_in}, {DNNL_ARG_WEIGHTS, own_weights}, {DNNL_ARG_DST, own_out}});
+    writes = true;
+    if (entry.out) dnnl::reorder(entry.out).execute(cache.stream, own_out, out);
+    cache.stream.wait();
+  } catch (...) {
+    if (!writes) throw;
+    return false;
+  }
+  return true;
 }
 
 // output = activation(sum + bias + residual), in parts of one channel or, channels last, of one pixel.
@@ -312,7 +326,8 @@ tuff_status convolution(Device& device, const Call& call) {
     multiply(call, input.get(), filter.get(), sums);
   } else {
     if (device.convolutions == nullptr) device.convolutions = std::make_shared<ConvCache>();
-    execute(*device.convolutions, call, input.get(), filter.get(), sums);
+    // Tuff computes the output anew. It needs no memory where the output has been written to, that is for f32.
+    if (!execute(*device.convolutions, call, input.get(), filter.get(), sums)) return TUFF_ERROR_UNSUPPORTED;
   }
   if (!(plain && in_place)) with_float(call.dtype, [&]<typename T>(T) { finish<T>(call, sums); });
   return TUFF_OK;

@@ -28,13 +28,14 @@ struct Device {
 // The number of threads of the calling thread's parallel regions, in its scope.
 class Threads {
  public:
-  explicit Threads(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  explicit Threads(int count) : before_(omp_get_max_threads()), count_(count) { omp_set_num_threads(count); }
   ~Threads() { omp_set_num_threads(before_); }
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
+  int count() const { return count_; }
 
  private:
-  int before_;
+  int before_, count_;
 };
 
 // A tuff_backend_function of a function that takes its call's type. No exception leaves it. Calls of another version's
@@ -100,6 +101,23 @@ class Scratch {
   T* data_ = nullptr;
 };
 
+// Memory of each thread for the parallel regions of a call. It is allocated before the first of them, because a call
+// that has begun to write must not fail.
+template <typename T>
+class PerThread {
+ public:
+  PerThread() = default;
+  PerThread(int threads, uint64_t each) : each_((each + kLine - 1) / kLine * kLine) {
+    if (each != 0) data_ = Scratch<T>(each_ * static_cast<uint64_t>(threads));
+  }
+  T* mine() const { return data_.get() + each_ * static_cast<uint64_t>(omp_get_thread_num()); }
+
+ private:
+  static constexpr uint64_t kLine = 64 / sizeof(T);  // threads do not share cache lines
+  uint64_t each_ = 0;
+  Scratch<T> data_;
+};
+
 // A dense operand as f32: itself, or a converted copy.
 class Widened {
  public:
@@ -130,6 +148,23 @@ struct AxisView {
 
 // Whether oneDNN may be called: not while the process ends.
 bool onednn_available();
+
+// C = alpha * op(A) * op(B) + beta * C in f32, row-major: op(A) is m x k, op(B) is k x n. 'T': stored transposed.
+struct Product {
+  char ta, tb;
+  uint64_t m, n, k;
+  float alpha;
+  const float* a;
+  uint64_t lda;
+  const float* b;
+  uint64_t ldb;
+  float beta;
+  float* c;
+  uint64_t ldc;
+};
+// Computes it by oneDNN's sgemm on the calling thread's number of threads. It cannot fail: what oneDNN does not
+// compute, a loop does.
+void multiply_matrices(const Product& product);
 
 tuff_status gemm(Device& device, const tuff_batched_gemm_desc& call);
 tuff_status convolution(Device& device, const tuff_backend_conv& call);

@@ -1,7 +1,5 @@
 // GEMM by oneDNN's sgemm. Elements of 16 bits are converted first, so sums are in f32 as for other devices; f64 and
-// integers are left to Tuff.
-#include <dnnl.h>
-
+// integers are left to Tuff. All memory is allocated before the first matrix is written.
 #include "backends/cpu/device.hpp"
 
 namespace tuff_cpu {
@@ -37,11 +35,8 @@ struct Operands {
 };
 
 void multiply(const Call& call, const Operands& operands, uint64_t i, float beta, float* c, uint64_t ldc) {
-  const auto dim = [](uint64_t size) { return static_cast<dnnl_dim_t>(size); };
-  const dnnl_status_t status = dnnl_sgemm(call.ta == TUFF_NO_TRANS ? 'N' : 'T', call.tb == TUFF_NO_TRANS ? 'N' : 'T',
-                                          dim(call.m), dim(call.n), dim(call.k), operands.alpha, operands.a->matrix(i),
-                                          dim(call.lda), operands.b->matrix(i), dim(call.ldb), beta, c, dim(ldc));
-  if (status != dnnl_success) throw dnnl::error(status, "sgemm");
+  multiply_matrices({call.ta == TUFF_NO_TRANS ? 'N' : 'T', call.tb == TUFF_NO_TRANS ? 'N' : 'T', call.m, call.n, call.k,
+                     operands.alpha, operands.a->matrix(i), call.lda, operands.b->matrix(i), call.ldb, beta, c, ldc});
 }
 
 // C = scale_c * activation(sum + beta * C + bias + residual), where the sums are in f32: rows of `sums`, or of C
@@ -87,22 +82,31 @@ void finish(const Call& call, uint64_t i, const float* sums, uint64_t ld_sums, f
   });
 }
 
-void matrix(const Call& call, const Operands& operands, uint64_t i) {
-  const bool plain = call.activation == TUFF_ACTIVATION_NONE && call.bias_axis == TUFF_BIAS_NONE &&
-                     call.residual == 0 && call.scale_c == 0;
-  // The sums may be stored in C if nothing else is read from there afterwards. A residual may be C itself.
-  if (call.c_type == TUFF_F32 && operands.has_product && (plain || (call.residual == 0 && operands.beta == 0))) {
+bool is_plain(const Call& call) {
+  return call.activation == TUFF_ACTIVATION_NONE && call.bias_axis == TUFF_BIAS_NONE && call.residual == 0 &&
+         call.scale_c == 0;
+}
+
+// Whether the sums may be stored in C: if nothing else is read from there afterwards. A residual may be C itself. Sums
+// that are added to C are divided among threads by C (product.cpp); oneDNN also divides a long k, and adding to C takes
+// little of the time then.
+bool sums_in_c(const Call& call, const Operands& operands) {
+  constexpr uint64_t kLong = 2048;
+  if (call.c_type != TUFF_F32 || !operands.has_product) return false;
+  return operands.beta == 0 ? call.residual == 0 : is_plain(call) && call.k < kLong;
+}
+
+// `sums`: memory for m x n sums that C does not hold.
+void matrix(const Call& call, const Operands& operands, uint64_t i, float* sums) {
+  if (sums_in_c(call, operands)) {
     float* c = at<float>(call.c) + i * call.stride_c;
     multiply(call, operands, i, operands.beta, c, call.ldc);
-    if (!plain) finish<float>(call, i, c, call.ldc, 0);
+    if (!is_plain(call)) finish<float>(call, i, c, call.ldc, 0);
     return;
   }
-  Scratch<float> sums;
-  if (operands.has_product) {
-    sums = Scratch<float>(call.m * call.n);
-    multiply(call, operands, i, 0, sums.get(), call.n);
-  }
-  with_float(call.c_type, [&]<typename C>(C) { finish<C>(call, i, sums.get(), call.n, operands.beta); });
+  if (operands.has_product) multiply(call, operands, i, 0, sums, call.n);
+  const float* product = operands.has_product ? sums : nullptr;
+  with_float(call.c_type, [&]<typename C>(C) { finish<C>(call, i, product, call.n, operands.beta); });
 }
 
 bool knows_options(const Call& call) {
@@ -135,29 +139,18 @@ tuff_status gemm(Device& device, const Call& call) {
   // time, within a parallel region.
   const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k);
   const bool small = work < kFewProducts;
+  const uint64_t sums_apart = operands.has_product && !sums_in_c(call, operands) ? call.m * call.n : 0;
   if (small && work * static_cast<double>(call.batch_count) >= kFewProducts && device.threads > 1) {
-    bool failed = false;
+    const PerThread<float> sums(device.threads, sums_apart);
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < static_cast<int64_t>(call.batch_count); ++i) {
-      try {
-        matrix(call, operands, static_cast<uint64_t>(i));
-      } catch (...) {
-#pragma omp atomic write
-        failed = true;
-      }
+      matrix(call, operands, static_cast<uint64_t>(i), sums.mine());
     }
-    return failed ? TUFF_ERROR_OUT_OF_HOST_MEMORY : TUFF_OK;
+    return TUFF_OK;
   }
   const Threads threads(small ? 1 : device.threads);
-  for (uint64_t i = 0; i < call.batch_count; ++i) {
-    try {
-      matrix(call, operands, i);
-    } catch (const dnnl::error&) {
-      if (i == 0) throw;
-      // Tuff would apply beta again to the matrices that are written.
-      return TUFF_ERROR_OUT_OF_HOST_MEMORY;
-    }
-  }
+  const PerThread<float> sums(1, sums_apart);
+  for (uint64_t i = 0; i < call.batch_count; ++i) matrix(call, operands, i, sums.mine());
   return TUFF_OK;
 }
 

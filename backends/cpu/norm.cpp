@@ -56,10 +56,10 @@ template <typename Call>
 tuff_status norm_rows(Device& device, const Call& call, bool centred, tuff_buffer bias_address) {
   if (!is_float(call.dtype) || !is_float(call.weight_type)) return TUFF_ERROR_UNSUPPORTED;
   const Weights weight(call.weight, call.weight_type, call.cols), bias(bias_address, call.weight_type, call.cols);
-  const Scratch<float> rows(2 * call.cols * static_cast<uint64_t>(device.threads));
+  const PerThread<float> rows(device.threads, 2 * call.cols);
   with_float(call.dtype, [&]<typename T>(T) {
     for_each(call.rows, call.cols, [&](uint64_t r) {
-      float* x = rows.get() + 2 * call.cols * static_cast<uint64_t>(omp_get_thread_num());
+      float* x = rows.mine();
       const uint64_t first = r * call.cols;
       widen(at<const T>(call.input) + first, x, call.cols);
       if (call.residual != 0) {
@@ -93,10 +93,10 @@ tuff_status group_norm(Device& device, const tuff_group_norm_desc& call) {
   if (!is_float(call.dtype) || !is_float(call.weight_type)) return TUFF_ERROR_UNSUPPORTED;
   const Weights weight(call.weight, call.weight_type, call.channels), bias(call.bias, call.weight_type, call.channels);
   const uint64_t channels = call.channels / call.groups, count = channels * call.inner;
-  const Scratch<float> parts(count * static_cast<uint64_t>(device.threads));
+  const PerThread<float> parts(device.threads, count);
   with_float(call.dtype, [&]<typename T>(T) {
     for_each(call.batch * call.groups, count, [&](uint64_t part) {
-      float* x = parts.get() + count * static_cast<uint64_t>(omp_get_thread_num());
+      float* x = parts.mine();
       widen(at<const T>(call.input) + part * count, x, count);
       const double mean = mean_of(x, count), deviation = deviation_of(x, count, mean, call.epsilon);
       for (uint64_t c = 0; c < channels; ++c) {

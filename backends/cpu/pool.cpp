@@ -83,14 +83,11 @@ double sum_of(const tuff_pool_desc& call, const float* plane, const Window& z, c
 template <typename T, typename Body>
 void for_planes(const Device& device, const tuff_pool_desc& call, uint64_t spare, const Body& body) {
   constexpr bool kCopied = !std::is_same_v<T, float>;
-  constexpr uint64_t kLine = 16;  // threads do not share cache lines
   const uint64_t inputs = call.in_shape[0] * call.in_shape[1] * call.in_shape[2];
-  const uint64_t planes = call.batch * call.channels, threads = static_cast<uint64_t>(device.threads);
-  const uint64_t size = (spare + (kCopied ? inputs : 0) + kLine - 1) / kLine * kLine;
-  const Scratch<float> memory(size * std::min(planes, threads));
-  for_each(planes, inputs, [&](uint64_t p) {
+  const PerThread<float> memory(device.threads, spare + (kCopied ? inputs : 0));
+  for_each(call.batch * call.channels, inputs, [&](uint64_t p) {
     const T* stored = at<const T>(call.input) + p * inputs;
-    float* own = memory.get() + size * (planes <= threads ? p : static_cast<uint64_t>(omp_get_thread_num()));
+    float* own = memory.mine();
     if constexpr (kCopied) {
       widen(stored, own + spare, inputs);
       body(own + spare, p, own);

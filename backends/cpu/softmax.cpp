@@ -155,12 +155,11 @@ tuff_status softmax(Device& device, const tuff_softmax_desc& call) {
   if (view.axis > kLongest) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t columns = std::clamp<uint64_t>(kMaxElements / view.axis, 1, std::min(kMaxColumns, view.inner));
   const uint64_t strips = (view.inner + columns - 1) / columns, size = view.axis * columns;
-  const Scratch<double> values(size * static_cast<uint64_t>(device.threads));
+  const PerThread<double> values(device.threads, size);
   with_float(call.dtype, [&]<typename T>(T) {
     for_each(view.outer * strips, size, [&](uint64_t i) {
       const uint64_t first = i % strips * columns;
-      double* z = values.get() + size * static_cast<uint64_t>(omp_get_thread_num());
-      Strip<T>(call, view, i / strips, first, std::min(columns, view.inner - first), z).compute();
+      Strip<T>(call, view, i / strips, first, std::min(columns, view.inner - first), values.mine()).compute();
     });
   });
   return TUFF_OK;

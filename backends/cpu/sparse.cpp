@@ -134,6 +134,7 @@ struct Rows {
   I* columns = nullptr;
   T* values = nullptr;
   uint64_t room = 0, count = 0;  // entries beyond the room are counted only
+  uint64_t begin = 0;            // of its entries in C
   Scratch<I> own_columns;
   Scratch<T> own_values;
 
@@ -176,29 +177,33 @@ void multiply_part(const Matrix<T, I>& a, const Matrix<T, I>& b, uint64_t first,
   }
 }
 
-// For all parts, on all threads: the first part in C, where the others follow when it is known how long they are. No
-// exception leaves a thread's work.
+// For all parts, on all threads: the first part in C, where the others follow when it is known how long they are. All
+// memory is allocated before C is written to. No exception leaves a thread's work.
 template <typename T, typename I>
-void multiply_rows(const Matrix<T, I>& a, const Matrix<T, I>& b, const std::vector<uint64_t>& firsts,
-                   const std::vector<uint64_t>& terms, std::vector<uint64_t>& lengths, std::vector<Rows<T, I>>& parts) {
+void multiply_rows(const Device& device, const Matrix<T, I>& a, const Matrix<T, I>& b,
+                   const std::vector<uint64_t>& firsts, const std::vector<uint64_t>& terms,
+                   std::vector<uint64_t>& lengths, std::vector<Rows<T, I>>& parts) {
+  for (size_t part = 1; part < parts.size(); ++part) {
+    uint64_t most = 0;
+    for (uint64_t i = firsts[part]; i < firsts[part + 1]; ++i) most += std::min(terms[i], b.columns);
+    parts[part].make_room(most);
+  }
   bool failed = false;
-#pragma omp parallel if (parts.size() > 1)
+#pragma omp parallel num_threads(std::min(device.threads, static_cast <int>(parts.size())))
   {
     std::unique_ptr<Accumulator> own;
-#pragma omp for schedule(dynamic)
-    for (int64_t p = 0; p < static_cast<int64_t>(parts.size()); ++p) {
-      const auto part = static_cast<size_t>(p);
-      try {
-        if (!own) own = std::make_unique<Accumulator>(b.columns);
-        if (part != 0) {
-          uint64_t most = 0;
-          for (uint64_t i = firsts[part]; i < firsts[part + 1]; ++i) most += std::min(terms[i], b.columns);
-          parts[part].make_room(most);
-        }
-        multiply_part(a, b, firsts[part], firsts[part + 1], *own, lengths.data(), parts[part]);
-      } catch (...) {  // there is no memory
+    try {
+      own = std::make_unique<Accumulator>(b.columns);
+    } catch (...) {  // there is no memory
 #pragma omp atomic write
-        failed = true;
+      failed = true;
+    }
+#pragma omp barrier
+    if (!failed) {
+#pragma omp for schedule(dynamic)
+      for (int64_t p = 0; p < static_cast<int64_t>(parts.size()); ++p) {
+        const auto part = static_cast<size_t>(p);
+        multiply_part(a, b, firsts[part], firsts[part + 1], *own, lengths.data(), parts[part]);
       }
     }
   }
@@ -223,8 +228,7 @@ std::vector<uint64_t> terms_of(const Matrix<T, I>& a, const Matrix<T, I>& b) {
 }
 
 template <typename T, typename I>
-void write_result(const tuff_spgemm_desc& call, const std::vector<Rows<T, I>>& parts,
-                  const std::vector<uint64_t>& lengths) {
+void write_result(const tuff_spgemm_desc& call, std::vector<Rows<T, I>>& parts, const std::vector<uint64_t>& lengths) {
   I* const offsets = at<I>(call.c_offsets);
   uint64_t count = 0;
   for (uint64_t i = 0; i < call.rows; ++i) {
@@ -236,11 +240,10 @@ void write_result(const tuff_spgemm_desc& call, const std::vector<Rows<T, I>>& p
   if (call.capacity == 0) return;
   I* const indices = at<I>(call.c_indices);
   T* const values = at<T>(call.c_values);
-  std::vector<uint64_t> begins(parts.size());
-  for (size_t p = 1; p < parts.size(); ++p) begins[p] = begins[p - 1] + parts[p - 1].count;
+  for (size_t p = 1; p < parts.size(); ++p) parts[p].begin = parts[p - 1].begin + parts[p - 1].count;
   for_each(parts.size() - 1, count / parts.size(), [&](uint64_t before) {
     const Rows<T, I>& rows = parts[before + 1];
-    const uint64_t begin = std::min(begins[before + 1], call.capacity);
+    const uint64_t begin = std::min(rows.begin, call.capacity);
     const uint64_t some = std::min(rows.count, call.capacity - begin);
     std::copy_n(rows.columns, some, indices + begin);
     std::copy_n(rows.values, some, values + begin);
@@ -270,7 +273,7 @@ void multiply(const Device& device, const tuff_spgemm_desc& call) {
   if (call.capacity != 0) {
     parts[0].columns = at<I>(call.c_indices), parts[0].values = at<T>(call.c_values), parts[0].room = call.capacity;
   }
-  if (total <= call.max_terms) multiply_rows(a, b, firsts, terms, lengths, parts);
+  if (total <= call.max_terms) multiply_rows(device, a, b, firsts, terms, lengths, parts);
   if (call.terms != 0) *at<int64_t>(call.terms) = static_cast<int64_t>(total);
   write_result<T, I>(call, parts, lengths);
 }

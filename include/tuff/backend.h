@@ -26,8 +26,9 @@ extern "C" {
  *   device   what tuff_backend.open returned
  *   call     the operation's descriptor, complete (below)
  * Returns TUFF_OK after the results are written; TUFF_ERROR_UNSUPPORTED, with every input as it was, to have Tuff compute
- * the call; or TUFF_ERROR_OUT_OF_HOST_MEMORY. The caller of Tuff sees any other status as TUFF_ERROR_INTERNAL. No
- * exception leaves the function. */
+ * the call; or TUFF_ERROR_OUT_OF_HOST_MEMORY, with every operand as it was, since a call that fails changes nothing. So a
+ * function allocates before it writes. The caller of Tuff sees any other status as TUFF_ERROR_INTERNAL. No exception leaves
+ * the function. */
 typedef tuff_status (*tuff_backend_function)(void* device, const void* call);
 
 /* What a function for an operation gets as its call. Each is the descriptor of the operation's function in tuff.h, with

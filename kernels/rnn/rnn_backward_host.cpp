@@ -2,9 +2,11 @@
 // rounded once.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/elements.hpp"
+#include "kernels/common/last_writes.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/rnn/rnn_backward.hpp"
 
@@ -75,7 +77,7 @@ class Direction {
     dprojection_ = zeros(args.dprojection, layer_.proj_size * hidden_);
   }
 
-  void run(uint64_t sequence, Vector* dx) {
+  void run(uint64_t sequence, Vector* dx, LastWrites& writes) {
     const uint64_t row = direction_ * layer_.batch + sequence;
     const bool wants_h = runs_ || args_.dh0 != nullptr, wants_c = runs_ || args_.dc0 != nullptr;
     Vector h = loaded<T>(layer_.h0, row * width_, runs_ ? width_ : 0),
@@ -95,8 +97,12 @@ class Direction {
       }
       backward(steps[i], x_of(t, sequence), dx != nullptr ? dx + t : nullptr, dh, dc);
     }
-    store<T>(args_.dh0 != nullptr ? dh : Vector(), args_.dh0, row * width_);
-    store<T>(args_.dc0 != nullptr ? dc : Vector(), args_.dc0, row * hidden_);
+    if (args_.dh0 != nullptr) {
+      writes.add([dh = std::move(dh), to = args_.dh0, first = row * width_] { store<T>(dh, to, first); });
+    }
+    if (args_.dc0 != nullptr) {
+      writes.add([dc = std::move(dc), to = args_.dc0, first = row * hidden_] { store<T>(dc, to, first); });
+    }
   }
 
   void store_weights() const {
@@ -311,15 +317,17 @@ void run(const RnnBackwardArgs& args) {
   const bool wants_x = args.dx != nullptr && layer.steps != 0;
   // Without steps the initial states get what the final ones have.
   const bool any = layer.steps != 0 || args.dh0 != nullptr || args.dc0 != nullptr;
+  LastWrites writes;
   for (uint64_t sequence = 0; any && sequence < layer.batch; ++sequence) {
     // Both directions add to the same rows.
     std::vector<Vector> dx;
     if (wants_x) dx.assign(layer.steps, Vector(layer.input_size, 0));
-    for (Direction<T>& direction : directions) direction.run(sequence, wants_x ? dx.data() : nullptr);
-    for (uint64_t t = 0; t < dx.size(); ++t) {
-      store<T>(dx[t], args.dx, t * args.dx_strides[0] + sequence * args.dx_strides[1]);
-    }
+    for (Direction<T>& direction : directions) direction.run(sequence, wants_x ? dx.data() : nullptr, writes);
+    writes.add([dx = std::move(dx), &args, first = sequence * args.dx_strides[1]] {
+      for (uint64_t t = 0; t < dx.size(); ++t) store<T>(dx[t], args.dx, t * args.dx_strides[0] + first);
+    });
   }
+  writes.run();
   for (const Direction<T>& direction : directions) direction.store_weights();
 }
 

@@ -328,6 +328,8 @@ void triangular_solve(const SparseTriangularSolveArgs& args) {
       if (f.column != i) level[i] = std::max(level[i], level[f.column] + 1);
     }
   }
+  std::vector<double> solved(rows);
+  // Nothing is allocated after the levels are written.
   if (args.levels != nullptr && !args.levels_ready) {
     std::vector<uint64_t> order(rows);
     for (uint64_t i = 0; i < rows; ++i) order[i] = i;
@@ -340,7 +342,6 @@ void triangular_solve(const SparseTriangularSolveArgs& args) {
     }
     for (uint64_t i = 0; i < rows; ++i) levels[rows + 1 + i] = static_cast<int32_t>(order[i]);
   }
-  std::vector<double> solved(rows);
   for (uint64_t k = 0; k < args.n; ++k) {
     for (uint64_t place = 0; place < rows; ++place) {
       const uint64_t i = at(place);
