@@ -23,6 +23,7 @@ FUNCTIONS = {"unary": ["TUFF_VALUE4 x", "float alpha"], "binary": ["TUFF_VALUE4 
 
 
 FILES = "kernels/expression/functions.def"
+SHORT = "kernels/elementwise/short"
 
 
 class Problem(Exception):
@@ -108,21 +109,39 @@ def types(root, name):
     return f"//= types {'|'.join(map(str, sorted(numbers[each][0] for each in type_names(root, name))))}"
 
 
+def short_forms(root):
+    """The unary functions that have a short form for results of 16 bits: name → file in SHORT."""
+    return {function: path.name for path in sorted((pathlib.Path(root) / SHORT).glob("*.glsl"))
+            for function in re.findall(r"^vec4 tuff_short_(\w+)\(vec4 x\)", path.read_text(encoding="utf-8"), re.M)}
+
+
 def function_glsl(root, name, parameters):
     """For unary and binary: includes the file with the operation's function and defines tuff_apply() with it."""
     table = read(root, name)
     lines = [declared([int(row["number"]) for row in table], f"a TUFF_{name.upper()}_* of tuff.h"), types(root, name),
              "#if TUFF_HAS_NAN", '#include "kernels/elementwise/math.glsl"']
+    short = short_forms(root) if name == "unary" else {}
+    short_rows = {row["number"]: short[row["name"]] for row in table if row["name"] in short}
+    for file in dict.fromkeys(short_rows.values()):
+        wanted = " || ".join(f"TUFF_OP == {number}" for number, its_file in short_rows.items() if its_file == file)
+        lines += [f"#if TUFF_SHORT && ({wanted})", "#define TUFF_SHORT_FORM", f'#include "{SHORT}/{file}"', "#endif"]
     for file in dict.fromkeys(row["file"] for row in table):
         if file != "math":
             wanted = " || ".join(f"TUFF_OP == {row['number']}" for row in table if row["file"] == file)
+            wanted = f"!defined(TUFF_SHORT_FORM) && ({wanted})" if short_rows else wanted
             lines += [f"#if {wanted}", f'#include "kernels/elementwise/{file}.glsl"', "#endif"]
 
     def arguments(row):
         given = parameters if row.get("alpha", "0") != "0" or name == "binary" else parameters[:1]
         return ", ".join(parameter.split()[1] for parameter in given)
 
-    cases = [(row["number"], [f"  return tuff_{row['name']}({arguments(row)});"]) for row in table]
+    def call(row):
+        plain = f"  return tuff_{row['name']}({arguments(row)});"
+        if row["number"] not in short_rows:
+            return [plain]
+        return ["#ifdef TUFF_SHORT_FORM", f"  return tuff_short_{row['name']}({arguments(row)});", "#else", plain, "#endif"]
+
+    cases = [(row["number"], call(row)) for row in table]
     if any(row.get("integers", "0") != "0" for row in table):
         lines += ["#else", '#include "kernels/elementwise/integers.glsl"']
         # The others have no function of integers, and are never asked for one.
