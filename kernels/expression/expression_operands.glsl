@@ -2,7 +2,7 @@
 // EXPR_INPUT(slot, X, bytes) defines X_words(i), which loads elements 4 i … 4 i + 3, and X_word(i), which loads element i
 // four times; EXPR_OUTPUT(slot, Y, bytes) defines Y_store(i, words) and Y_store_one(i, words), which stores the first.
 // expr_decode_<dtype>(words) and expr_encode_<dtype>(values) convert them, with the dtypes of tuff.h.
-//# TUFF_MODES : 0.. : four bits for each operand: how it is accessed, see the modes below
+//# TUFF_MODES : 0.. : three bits for each operand, of ten in an int: how it is accessed, see the modes below
 //# TUFF_PLACES : 0|1 : 1: some mode is 1, 2 or 4
 //# TUFF_GATHERED : 0|1 : 1: some mode is 3
 //# TUFF_SCALARS : 0..16 : scalars in the table
@@ -14,7 +14,7 @@
 //     3   element by element, each with its own coordinates
 //     4   element by element from one place on, at distances of s; 4 divides the size of the innermost axis
 //     5   dense, element by element
-#define EXPR_MODE(slot) (TUFF_MODES >> (4 * slot) & 15)
+#define EXPR_MODE(slot) (TUFF_MODES >> (3 * slot) & 7)
 
 #if TUFF_PLACES || TUFF_GATHERED
 #define EXPR_TABLE 1

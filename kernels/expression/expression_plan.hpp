@@ -18,6 +18,9 @@ constexpr uint32_t kMax = TUFF_EXPR_MAX_BUFFERS + 1;
 using Axes = StridedAxes<kMax>;
 
 enum Mode : uint32_t { dense = 0, blocks = 1, repeated = 2, gathered = 3, stepped = 4, unaligned = 5 };
+// Of a mode in TUFF_MODES, which is an int of the shader: those of all operands are below 2^31.
+constexpr uint32_t mode_bits = 3;
+static_assert(mode_bits * TUFF_EXPR_MAX_BUFFERS < 32);
 
 struct Operand {
   const Buffer* buffer;

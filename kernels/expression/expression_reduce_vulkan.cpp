@@ -123,7 +123,7 @@ Access4 access_of(const Task& task, const Space& space, bool rows, bool cut) {
                expression::is_aligned(task.operand[slot], static_cast<uint64_t>(space.first[slot]))) {
       mode = expression::blocks;
     }
-    access.modes |= static_cast<int64_t>(mode) << (4 * slot);
+    access.modes |= static_cast<int64_t>(mode) << (expression::mode_bits * slot);
   }
   return access;
 }
@@ -193,7 +193,7 @@ void dispatch_stage(const Stage& stage, const Space& space, bool rows, uint64_t 
       .groups_linear(ceil_div(lanes, uint64_t{shape.workgroup} * shape.run), traits)
       .work(bytes, elements * (task.expression.needs().flops + 1));
   log(TUFF_LOG_DISPATCH,
-      "expr {} results={} length={} segments={}: by {}, {}+{} axes, modes {:x}, {} lanes of {}, {} in flight, {} each",
+      "expr {} results={} length={} segments={}: by {}, {}+{} axes, modes {:o}, {} lanes of {}, {} in flight, {} each",
       stage.op().name, results, length, segments, rows ? "rows" : "columns", space.kept.rank, space.reduced.rank,
       defines.formula.modes.value, shape.lanes, shape.workgroup, defines.formula.unroll.value, shape.run);
   task.recorder.dispatch(kernel, dispatch);

@@ -109,7 +109,7 @@ void record_piece(const Task& task, const Piece& piece) {
   bool places = false, gathers = false;
   for (uint32_t slot = 0; slot < task.operands; ++slot) {
     const Mode mode = mode_of(axes, slot, task.operand[slot], piece.first[slot]);
-    modes |= static_cast<int64_t>(mode) << (4 * slot);
+    modes |= static_cast<int64_t>(mode) << (expression::mode_bits * slot);
     gathers = gathers || mode == gathered;
     places = places || mode == blocks || mode == repeated || mode == stepped;
   }
@@ -149,7 +149,7 @@ void record_piece(const Task& task, const Piece& piece) {
   dispatch.push(shaders::Expression::Push{.n = static_cast<uint32_t>(n), .run = static_cast<uint32_t>(run)})
       .groups_linear(ceil_div(vec4s + (n % 4 != 0 ? 1 : 0), task.device.workgroup * run), traits)
       .work(bytes, static_cast<double>(n) * (needs.flops + 1));
-  log(TUFF_LOG_DISPATCH, "expr n={}: {} axes, modes {:x}, {} lanes, {} times four each", n, axes.rank, modes,
+  log(TUFF_LOG_DISPATCH, "expr n={}: {} axes, modes {:o}, {} lanes, {} times four each", n, axes.rank, modes,
       task.device.workgroup, run);
   task.recorder.dispatch(kernel, dispatch);
 }

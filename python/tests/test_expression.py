@@ -237,3 +237,22 @@ def test_axes_of_reductions():
     # The last ones took a time that doubled with each digit.
     for wrong in ("(0 1)", "()", "(,)", "(0,,1)", "1 2", "(0", "0)", "\u0661", "(" + "1" * 200 + "x)", "(" + "1 " * 200 + "x)", "(" + "1," * 200 + "x)"):
         assert reduction_of(f"sum(x, axis={wrong})") is None
+
+
+@pytest.mark.parametrize("shape", [(7, 12), (5, 3)])
+def test_as_many_buffers_as_there_may_be(ctx, shape):
+    """Nine inputs and a result, each accessed in another way: dense, repeated along either axis, in reverse, one element."""
+    rng = np.random.default_rng(13)
+    parts = [np.s_[:], np.s_[:1], np.s_[:, :1], np.s_[::-1], np.s_[:1, :1], np.s_[:, ::-1], np.s_[0], np.s_[-1, -1], np.s_[:, 1:2]]
+    host, arrays = {}, {}
+    for place, part in enumerate(parts):
+        wide = rng.integers(-9, 9, shape).astype(np.float32)
+        host[f"x{place}"], arrays[f"x{place}"] = wide[part], ctx.array(wide)[part]
+    names = list(host)
+    for order in (names, names[::-1], names[4:] + names[:4]):
+        formula = " + ".join(f"{place + 1} * {name}" for place, name in enumerate(order))
+        expected = sum((place + 1) * host[name] for place, name in enumerate(order))
+        given = {name: arrays[name] for name in order}
+        assert (tuff.expr(formula, **given, dtype=np.float32).numpy() == expected).all()
+        for axis in (0, 1):
+            assert (tuff.expr(f"sum({formula}, axis={axis})", **given, dtype=np.float32).numpy() == expected.sum(axis)).all()
