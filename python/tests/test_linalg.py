@@ -661,3 +661,32 @@ def test_products_of_matrices_and_vectors(ctx):
             use()
     if hasattr(np, "matvec"):  # of NumPy 2.2
         np.testing.assert_array_equal(np.matvec(x, y).numpy(), tuff.matvec(x, y).numpy())
+
+
+@pytest.mark.parametrize("shape, sides", [((4096, 3), ()), ((5000, 7), (2,)), ((70000, 2), (1,)), ((4100, 1), ())])
+def test_least_squares_of_tall_matrices(ctx, shape, sides):
+    """Their blocks of rows are factored by themselves."""
+    rng = np.random.default_rng(23)
+    a = rng.standard_normal(shape).astype(np.float32)
+    b = rng.standard_normal((shape[0], *sides)).astype(np.float32)
+    found = tuff.linalg.lstsq(ctx.array(a), ctx.array(b))
+    expected = np.linalg.lstsq(a.astype(np.float64), b.astype(np.float64), rcond=None)
+    # Errors of Householder's method grow with the roots of the sizes: here below 2**-24 * 64 of the norms.
+    scale = np.linalg.norm(b) / np.linalg.norm(a, 2)
+    np.testing.assert_allclose(found.x.numpy(), expected[0], atol=64 * 2.0**-24 * scale)
+    np.testing.assert_allclose(found.s.numpy(), expected[3], rtol=64 * 2.0**-24)
+    assert found.rank == expected[2] == shape[1]
+    np.testing.assert_allclose(found.residuals.numpy(), expected[1], rtol=1e-4)
+
+
+def test_tall_matrices_of_less_than_full_rank(ctx):
+    rng = np.random.default_rng(24)
+    columns = rng.standard_normal((5000, 2)).astype(np.float32)
+    a = np.concatenate([columns, columns[:, :1] + columns[:, 1:]], 1)
+    b = rng.standard_normal(5000).astype(np.float32)
+    found = tuff.linalg.lstsq(ctx.array(a), ctx.array(b), 1e-5)
+    expected = np.linalg.lstsq(a.astype(np.float64), b.astype(np.float64), rcond=1e-5)
+    assert found.rank == expected[2] == 2 and found.residuals.shape == (0,)
+    np.testing.assert_allclose(found.x.numpy(), expected[0], atol=1e-5)
+    with pytest.raises(np.linalg.LinAlgError):
+        tuff.linalg.lstsq(ctx.array(a * np.float32(np.nan)), ctx.array(b))

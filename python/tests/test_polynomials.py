@@ -24,7 +24,7 @@ CASES = [
     ("polydiv", (P, Q), {}, 16), ("polydiv", (Q, P), {}, 4), ("polydiv", (P, P), {}, 4), ("polydiv", (D, D[:1].copy()), {}, 4), ("polydiv", (N.astype(np.float32), [1.0, 1]), {}, 8), ("polydiv", (C, C[:2].copy()), {}, 32),
     *[("polyder", (p, m), {}, 4) for p in (P, N, D, C, NONE) for m in (0, 1, 2, 9)],
     *[("polyint", (p, m), {}, 4) for p in (P, N, D, C) for m in (0, 1, 3)], ("polyint", (P, 2, [1.0, 2.0]), {}, 4), ("polyint", (P, 2, 5.0), {}, 4), ("polyint", (P, 1, 1j), {}, 4), ("polyint", (P, 1, np.array([2.0], np.float32)), {}, 4),
-    ("polyval", (P, X), {}, 64), ("polyval", ([1.5, -2], X), {}, 16), ("polyval", (N, N)), ("polyval", (C, X), {}, 64), ("polyval", (P, 2.0), {}, 16), ("polyval", (D, X.astype(np.float64)), {}, 64), ("polyval", (P, X.reshape(4, 10)), {}, 64), ("polyval", ([1j, 2], X), {}, 16),
+    ("polyval", (P, X), {}, 64), ("polyval", ([1.5, -2], X), {}, 16), ("polyval", (N, N)), ("polyval", (C, X), {}, 64), ("polyval", (P, 2.0), {}, 16), ("polyval", (D, X.astype(np.float64)), {}, 64), ("polyval", (P, X.reshape(4, 10)), {}, 64), ("polyval", ([1j, 2], X), {}, 16), ("polyval", (X[:20].copy(), X / 4), {}, 64), ("polyval", (list(range(-9, 9)), X / 4), {}, 64),
     ("poly", (P,), {}, 64), ("poly", (N,), {}, 16), ("poly", (C,), {}, 64), ("poly", (np.array([1j, -1j, 2], np.complex64),), {}, 16), ("poly", (D,), {}, 16),
 ]  # fmt: skip
 
@@ -63,6 +63,35 @@ def test_polyfit_says_more(shared):
     np.testing.assert_allclose(exact, [3, 0, 0], atol=1e-5)
 
 
+POLYNOMIALS = [
+    [1, -3, 2], [1, 0, -1], [2.5, 0, 0], [0, 0, 1, -5, 6, 0], [1, 0, 0, 0, -1], [5], [0, 0, 0], [], [3, 4.5], [1, 1e4, 1], [1, 2j, 3], [1, 1 + 1j, 0, -2j, 0],
+    np.poly(np.arange(1, 9)), np.poly([1, 1, 1, 2]), np.poly([1e-3, 1, 1e3]), RNG.standard_normal(21), [1] + [0] * 39 + [-1],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("row", range(len(POLYNOMIALS)))
+def test_roots(shared, row, kind):
+    p = np.array(POLYNOMIALS[row])
+    kind = np.result_type(kind, np.complex64) if p.dtype.kind == "c" else kind
+    p = p.astype(kind)
+    expected = np.roots(p.astype(np.result_type(kind, np.float64)))
+    found = tuff.roots(shared.array(p, kind))
+    assert found.dtype == np.result_type(kind, np.complex64) and found.shape == expected.shape
+    z, n = found.numpy().astype(np.complex128), len(p)
+    # Each is a root of a polynomial whose coefficients differ by rounding errors.
+    sizes = np.polyval(np.abs(p.astype(np.complex128)), np.abs(z))
+    assert (np.abs(np.polyval(p.astype(np.complex128), z)) <= 16 * n * np.finfo(kind).eps * sizes).all()
+    if row not in (12, 13):  # near others, where coefficients of the type do not tell roots from each other
+        for one in expected:
+            assert np.abs(z - one).min() <= 100 * n * np.finfo(kind).eps * max(abs(one), 1e-30)
+
+
+def test_numpys_roots(shared):
+    p = shared.array([1.0, -6, 11, -6])
+    assert np.allclose(np.sort(np.roots(p).numpy().real), [1, 2, 3], atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "error, use",
     [
@@ -77,6 +106,9 @@ def test_polyfit_says_more(shared):
         (TypeError, lambda p: tuff.poly(p.reshape(2, 2))),
         (TypeError, lambda p: tuff.polyval([1, 2], X)),
         (TypeError, lambda p: tuff.polyval(["a"], p)),
+        (ValueError, lambda p: tuff.roots(p.reshape(2, 2))),
+        (TypeError, lambda p: tuff.roots(P)),
+        (np.linalg.LinAlgError, lambda p: tuff.roots(p * np.nan)),
         (ValueError, lambda p: tuff.polyfit(p, p, -1)),
         (TypeError, lambda p: tuff.polyfit(p.reshape(2, 2), p, 1)),
         (TypeError, lambda p: tuff.polyfit(p[:0], p[:0], 1)),

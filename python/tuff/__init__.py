@@ -102,7 +102,7 @@ for _module in (_attention, _convolution, _dlpack, _einsum, _elementwise, _expre
 del _module
 
 # These are made of the others.
-from . import _bits, _blocks, _calculus, _composed, _edits, _histograms, _index_arrays, _nans, _polynomials, _sets, _sharing, _standard, _statistics, _windows  # noqa: E402
+from . import _bits, _blocks, _calculus, _composed, _edits, _histograms, _index_arrays, _nans, _polynomials, _roots, _sets, _sharing, _standard, _statistics, _windows  # noqa: E402
 from ._bits import *  # noqa: E402, F403
 from ._blocks import *  # noqa: E402, F403
 from ._calculus import *  # noqa: E402, F403
@@ -112,13 +112,14 @@ from ._histograms import *  # noqa: E402, F403
 from ._index_arrays import *  # noqa: E402, F403
 from ._nans import *  # noqa: E402, F403
 from ._polynomials import *  # noqa: E402, F403
+from ._roots import *  # noqa: E402, F403
 from ._sets import *  # noqa: E402, F403
 from ._sharing import *  # noqa: E402, F403
 from ._standard import *  # noqa: E402, F403
 from ._statistics import *  # noqa: E402, F403
 from ._windows import *  # noqa: E402, F403
 
-for _module in (_bits, _blocks, _calculus, _composed, _edits, _histograms, _index_arrays, _nans, _polynomials, _sets, _sharing, _standard, _statistics, _windows):
+for _module in (_bits, _blocks, _calculus, _composed, _edits, _histograms, _index_arrays, _nans, _polynomials, _roots, _sets, _sharing, _standard, _statistics, _windows):
     __all__ += [name for name in _module.__all__ if not hasattr(_builtins, name)]
 del _module
 

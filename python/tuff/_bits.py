@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -136,11 +136,9 @@ def spacing(x: Array, *, out: Optional[Array] = None) -> Array:
 # The bits of bytes.
 
 
-def _bit_places(x: Array, bitorder: str) -> Array:
+def _bit_places(bitorder: str) -> Sequence[int]:
     """How far the bits of a byte, in order, are from its lowest one."""
-    ascending = choice(bitorder, "bitorder", {"big": False, "little": True})
-    places = np.arange(8, dtype=np.uint8)
-    return x.context.array(places if ascending else places[::-1].copy())
+    return choice(bitorder, "bitorder", {"big": range(7, -1, -1), "little": range(8)})
 
 
 def _last(x: Array, axis: Optional[int]) -> Tuple[Array, int]:
@@ -157,16 +155,14 @@ def packbits(a: Array, axis: Optional[int] = None, bitorder: str = "big") -> Arr
     require_array(a, "a")
     if a.dtype.kind not in "iub":
         raise TypeError(f"a is an array of {a.dtype}: needs integers or bools")
-    places = _bit_places(a, bitorder)
+    places = _bit_places(bitorder)
     x, along = _last(a, axis)
-    size = x.shape[-1]
-    if size % 8:
-        x = indexing.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, 8 - size % 8)])
-    eights = x.reshape((*x.shape[:-1], x.shape[-1] // 8, 8))
-    if eights.size == 0:
-        packed = a.context.empty(eights.shape[:-1], np.uint8)
-    else:
-        packed = expr("sum(u32(x != 0) << u32(s), axis=-1)", dtype=np.uint32, x=eights, s=places).astype(np.uint8)
+    truths = expr("x != 0", dtype=np.bool_, x=x)
+    if x.shape[-1] % 8:
+        truths = indexing.pad(truths, [(0, 0)] * (x.ndim - 1) + [(0, -x.shape[-1] % 8)])
+    # Eight bytes of memory as one integer, of which the first byte is the lowest one.
+    eights = Array(truths.buffer, (*truths.shape[:-1], truths.shape[-1] // 8), np.uint64)
+    packed = expr(" | ".join(f"u32((w >> {8 * at} & 1) << {place})" for at, place in enumerate(places)), dtype=np.uint8, w=eights)
     return packed if along == packed.ndim - 1 else namespace.moveaxis(packed, -1, along)
 
 
@@ -176,10 +172,11 @@ def unpackbits(a: Array, axis: Optional[int] = None, count: Optional[int] = None
     require_array(a, "a")
     if a.dtype != np.uint8:
         raise TypeError(f"a is an array of {a.dtype}: needs uint8")
-    places = _bit_places(a, bitorder)
+    places = _bit_places(bitorder)
     x, along = _last(a, axis)
-    bits = expr("(x >> s) & 1", dtype=np.uint8, x=x.reshape((*x.shape, 1)), s=places)
-    bits = bits.reshape((*x.shape[:-1], 8 * x.shape[-1]))
+    spread = " | ".join(f"(w >> {place} & 1) << {8 * at}" for at, place in enumerate(places))
+    eights = expr(f"w = u64(x); {spread}", dtype=np.uint64, x=x)
+    bits = Array(eights.buffer, (*x.shape[:-1], 8 * x.shape[-1]), np.uint8)
     if count is not None:
         have = bits.shape[-1]
         wanted = whole(count, "count", -(2**63), 2**63 - 1)

@@ -408,18 +408,37 @@ def without_nan(x: Array, value: float) -> Array:
     return expr("isnan(x) ? v : x", x=x, v=np.float64(value) if x.dtype == np.float64 else value)
 
 
+def _reduced(name: str, value: str, x: Array, axis: Axis, keepdims: bool, dtype: object, **inputs: object) -> Array:
+    """A reduction over axes of a formula of x, in one kernel: the values are not stored."""
+    axes = range(x.ndim) if axis is None else (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer, several, or None")
+    named = ", ".join(str(whole_axis(one, x.ndim)) for one in axes)
+    if named and x.size:
+        return expr(f"{name}({value}, axis=({named}))", dtype=dtype, keepdims=keepdims, x=x, **inputs)
+    values = expr(value, dtype=dtype if name in ("sum", "prod", "max", "min") else np.bool_, x=x, **inputs)
+    return getattr(values, name)(axis, keepdims)
+
+
 def _counted(x: Array, axis: Axis, keepdims: bool, dtype: np.dtype) -> Array:
-    return reductions.count_nonzero(elementwise.logical_not(elementwise.isnan(x)), axis, keepdims).astype(dtype)
+    return _reduced("count_nonzero", "!isnan(x)", x, axis, keepdims, np.int64).astype(dtype)
+
+
+def _folded_without_nan(x: Array, name: str, value: float, axis: Axis, keepdims: bool) -> Array:
+    require_array(x, "x")
+    elementwise.require_real(x)
+    if not elementwise.is_float(x.dtype):
+        return getattr(x, name)(axis, keepdims)
+    number = np.float64(value) if x.dtype == np.float64 else value
+    return _reduced(name, "isnan(x) ? v : x", x, axis, keepdims, x.dtype, v=number)
 
 
 def nansum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The sum over axes of what is not NaN."""
-    return without_nan(x, 0.0).sum(axis, keepdims)
+    return _folded_without_nan(x, "sum", 0.0, axis, keepdims)
 
 
 def nanprod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The product over axes of what is not NaN."""
-    return without_nan(x, 1.0).prod(axis, keepdims)
+    return _folded_without_nan(x, "prod", 1.0, axis, keepdims)
 
 
 def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
@@ -427,8 +446,8 @@ def _extreme(x: Array, name: str, axis: Axis, keepdims: bool) -> Array:
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return getattr(x, name)(axis, keepdims)
-    found = getattr(without_nan(x, -math.inf if name == "max" else math.inf), name)(axis, keepdims)
-    empty = reductions.all(elementwise.isnan(x), axis, keepdims)
+    found = _folded_without_nan(x, name, -math.inf if name == "max" else math.inf, axis, keepdims)
+    empty = _reduced("all", "isnan(x)", x, axis, keepdims, np.bool_)
     return elementwise.where(empty, x.dtype.type(math.nan), found)
 
 
@@ -457,8 +476,8 @@ def nanvar(x: Array, axis: Axis = None, correction: float = 0.0, keepdims: bool 
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return namespace.var(x, axis, correction, keepdims)
-    centred = x - nanmean(x, axis, True)
-    return nansum(centred * centred, axis, keepdims) / (_counted(x, axis, keepdims, x.dtype) - correction)
+    squares = _reduced("sum", "isnan(x) ? 0 : (x - m) ** 2", x, axis, keepdims, x.dtype, m=nanmean(x, axis, True))
+    return squares / (_counted(x, axis, keepdims, x.dtype) - correction)
 
 
 def nanstd(x: Array, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:

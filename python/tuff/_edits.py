@@ -232,10 +232,8 @@ def _runs(x: Array, kept: np.ndarray, along: int) -> Array:
         return shapes.take(x, kept, along)
     ends = [*begins[1:], len(kept)]
     before = (slice(None),) * along
-    parts = [shapes.section(x, (*before, slice(int(kept[b]), int(kept[e - 1]) + 1))) for b, e in zip(begins, ends)]
-    if not parts:
-        return shapes.section(x, (*before, slice(0, 0)))
-    return parts[0] if len(parts) == 1 else shapes.concat(parts, along)
+    parts = [x[(*before, slice(int(kept[b]), int(kept[e - 1]) + 1))] for b, e in zip(begins, ends)]
+    return shapes.concat(parts or [x[(*before, slice(0, 0))]], along)
 
 
 def insert(arr: Array, obj: Indices, values: Values, axis: Optional[int] = None) -> Array:
@@ -253,9 +251,14 @@ def insert(arr: Array, obj: Indices, values: Values, axis: Optional[int] = None)
     count = new.shape[along] if single or _length(obj, places) == 1 else _length(obj, places)
     sizes = [count if one == along else size for one, size in enumerate(x.shape)]
     _require_fits(new.shape, tuple(sizes), "values")
-    both = shapes.concat([x, views.broadcast_to(new.reshape(new.shape[new.ndim - x.ndim :]), sizes)], along)
+    wide = views.broadcast_to(new.reshape(new.shape[new.ndim - x.ndim :]), sizes)
     if places is not None:
-        order = _inserted(places.ravel(), n, count, along)
+        _require_places(places, n, along)
+        if places.size <= _FEW_PLACES:
+            return _spliced(x, wide, places.ravel(), along)
+    both = shapes.concat([x, wide], along)
+    if places is not None:
+        order = _inserted(places.ravel(), n)
     else:
         order = _inserted_on_device(obj, n, count)
     return shapes.take(both, order, along)
@@ -265,13 +268,29 @@ def _length(obj: Indices, places: Optional[np.ndarray]) -> int:
     return obj.size if places is None else places.size
 
 
-def _inserted(places: np.ndarray, n: int, count: int, axis: int) -> np.ndarray:
-    """Which of n elements and `count` values after them is at each place of the result."""
+def _require_places(places: np.ndarray, n: int, axis: int) -> None:
     wrong = places[np.asarray((places < 0) | (places > n))]
     if wrong.size:
         raise IndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {n}")
-    if places.size == 1:
-        places = np.repeat(places, count)
+
+
+#: Places between which the elements are copied in runs.
+_FEW_PLACES = 8
+
+
+def _spliced(x: Array, values: Array, places: np.ndarray, axis: int) -> Array:
+    """Runs of elements and, between them, each value, or all of them at a single place."""
+    before = (slice(None),) * axis
+    parts, end = [], 0
+    for place in np.argsort(places, kind="stable").tolist():
+        at = int(places[place])
+        parts += [x[(*before, slice(end, at))], values if places.size == 1 else values[(*before, slice(place, place + 1))]]
+        end = at
+    return shapes.concat([*parts, x[(*before, slice(end, None))]], axis)
+
+
+def _inserted(places: np.ndarray, n: int) -> np.ndarray:
+    """Which of n elements and the values after them is at each place of the result."""
     # Values before an element: a stable sort of the places of both.
     keys = np.concatenate([2 * np.arange(n) + 1, 2 * places])
     return np.argsort(keys, kind="stable")

@@ -65,11 +65,23 @@ def _comparable(x: Array) -> Array:
     return x.astype(np.float32) if is_float(x.dtype) and x.dtype.itemsize < 4 else x
 
 
+#: Edges that one kernel compares elements with, and how many are compared like this: others are searched in log2 steps.
+_AT_ONCE = 12
+_MOST_COMPARED = 48
+
+
 def _passed(x: Array, edges: np.ndarray, strict: bool) -> Array:
     """For each element how many of the edges are up to it, or if strict before it, as int32. NaN has passed all."""
     limits, below = _thresholds(edges, x.dtype, strict)
-    found = searching.search(x.context.array(limits, x.dtype), x, strict)
-    return found + below if below else found
+    if limits.size > _MOST_COMPARED:
+        found = searching.search(x.context.array(limits, x.dtype), x, strict)
+        return found + below if below else found
+    found = x.context.full(x.shape, below, np.int32)
+    for begin in range(0, limits.size, _AT_ONCE):
+        some = {f"t{place}": one for place, one in enumerate(limits[begin : begin + _AT_ONCE])}
+        passed = " + ".join(f"i32(!(x {'<=' if strict else '<'} {name}))" for name in some)
+        found = expr(f"p + {passed}", dtype=np.int32, x=x, p=found, **some)
+    return found
 
 
 def digitize(x: Array, bins: Union[Array, Sequence[float]], right: bool = False) -> Array:
@@ -264,6 +276,25 @@ def _counts(ordered: Array, edges: np.ndarray) -> Array:
     return elementwise.arithmetic("a - b", both[1:], both[:-1], None).astype(np.int64)
 
 
+#: Edges for which the elements are counted, each time all of them; with more edges they are sorted instead.
+_MOST_COUNTED = 17
+
+
+def _counted(x: Array, edges: np.ndarray) -> Array:
+    """The counts of unsorted elements: differences between the numbers of elements from each edge on."""
+    limits, below = _thresholds(edges, x.dtype, False)
+    last, last_below = _thresholds(edges[-1:], x.dtype, True)
+    if x.size == 0:
+        return x.context.zeros(edges.size - 1, np.int64)
+    everything, nothing = (x.context.full((), number, np.int64) for number in (x.size, 0))
+    above = [expr("count_nonzero(x >= t)", dtype=np.int64, x=x, t=one) for one in limits]
+    beyond = expr("count_nonzero(x > t)", dtype=np.int64, x=x, t=last[0]) if last.size else everything if last_below else nothing
+    numbers = [everything] * below + above + [nothing] * (edges.size - below - len(above)) + [beyond]
+    reached = protocol.stack(numbers)
+    # The last bin has its right edge too: it ends beyond that one.
+    return expr("a - b", dtype=np.int64, a=reached[:-2], b=shapes.concat([reached[1:-2], reached[-1:]], 0))
+
+
 def _bins_of(x: Array, edges: np.ndarray) -> Array:
     """For each element the number of its bin, from 1 on, as int32; 0 and the number of edges are outside."""
     passed = _passed(x, edges, False)
@@ -306,6 +337,12 @@ def _densities(counts: Array, widths: np.ndarray, *samples: Array) -> Array:
     return expr("c / w / t", dtype=kind, c=shares, w=counts.context.array(widths, part_of(kind)), t=shares.sum())
 
 
+def _is_small(bins: object) -> bool:
+    if isinstance(bins, str):
+        return False
+    return (bins + 1 if is_whole(bins) else len(bins) if hasattr(bins, "__len__") else _MOST_COUNTED + 1) <= _MOST_COUNTED
+
+
 def histogram(
     x: Array,
     bins: Bins = 10,
@@ -318,7 +355,10 @@ def histogram(
     left edge, the last one both. With weights, their sums; with density, what gives 1 if it is integrated over the bins."""
     require_array(x, "x")
     flat = _comparable(x.ravel())
-    if weights is None:
+    if weights is None and _is_small(bins):
+        edges = _edges(flat, bins, range, False)
+        counts = _counted(flat, edges)
+    elif weights is None:
         # Of sorted elements the ends are the smallest and the largest one.
         ordered = sorting.sort(flat)
         edges = _edges(ordered, bins, range, False, True)

@@ -170,16 +170,30 @@ def polyval(p: Coefficients, x: Union[Array, float]) -> Array:
         elif not isinstance(p, Storage) and kind.kind in "biu":
             kind = np.dtype(np.float32)
     number = np.float64 if part_of(kind) == np.float64 else float
-    result = x.context.zeros(x.shape, kind)
     for place, one in enumerate(coefficients):
         if not isinstance(one, Storage):
-            one = kind.type(one) if is_complex_number(one) else number(real(one, "a coefficient"))
-        result = expr("y * x + c", dtype=kind, y=result, x=x, c=one) if place else _filled(result, one)
+            coefficients[place] = kind.type(one) if is_complex_number(one) else number(real(one, "a coefficient"))
+    if len(coefficients) < 2:
+        result = x.context.zeros(x.shape, kind)
+        for one in coefficients:
+            result.assign(one.astype(kind) if isinstance(one, Storage) else one)
+        return result
+    return _horner(coefficients, x, kind)
+
+
+#: Coefficients of one formula: it has ten buffers, of which three are x and the polynomial before and after.
+_AT_ONCE = 7
+
+
+def _horner(coefficients: Sequence[Union[Array, float, complex]], x: Array, kind: np.dtype) -> Array:
+    first, *rest = coefficients
+    result: Union[Array, float, complex] = first
+    for begin in range(0, len(rest), _AT_ONCE):
+        some = {f"c{place}": one for place, one in enumerate(rest[begin : begin + _AT_ONCE])}
+        steps = [f"y{place + 1} = y{place} * x + c{place}" for place in range(len(some) - 1)]
+        last = len(some) - 1
+        result = expr("; ".join([*steps, f"y{last} * x + c{last}"]), dtype=kind, y0=result, x=x, **some)
     return result
-
-
-def _filled(result: Array, value: Union[Array, float, complex]) -> Array:
-    return result.assign(value.astype(result.dtype) if isinstance(value, Storage) else value)
 
 
 def poly(seq_of_zeros: Array) -> Array:

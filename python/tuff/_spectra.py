@@ -18,7 +18,7 @@ from ._operations import matmul
 from ._reductions import count_nonzero
 from ._reflections import adjoint, bidiagonal, product_of, triangular, tridiagonal
 from ._shape import concat
-from ._types import part_of
+from ._types import is_complex, part_of
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -247,6 +247,26 @@ class LstsqResult(NamedTuple):
     s: Array
 
 
+#: Rows of the blocks of a tall matrix that are factored side by side, from how many rows on, and up to how many columns.
+_BLOCK_ROWS, _TALL, _NARROW = 1024, 4096, 128
+
+
+def _shortened(a: Array, sides: Array) -> Tuple[Array, Array]:
+    """R and Q.T @ sides of a tall matrix a = Q @ R: a problem with the same solutions and singular values. The triangular
+    factors of blocks of rows, below each other, are factored again (Demmel, Grigori, Hoemmen and Langou,
+    Communication-optimal parallel and sequential QR and LU factorizations, 2012)."""
+    n, both = a.shape[1], concat([a, sides], 1)
+    columns = both.shape[1]
+    while both.shape[0] > _BLOCK_ROWS:
+        missing = -both.shape[0] % _BLOCK_ROWS
+        if missing:
+            both = concat([both, both.context.zeros((missing, columns), both.dtype)], 0)
+        factors = qr(both.reshape(-1, _BLOCK_ROWS, columns), "r")
+        both = factors.reshape(-1, columns)
+    r = qr(both, "r")
+    return r[:n, :n].copy(), r[:n, n:].copy()
+
+
 def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
     """The x for which the sum of squares of a @ x - b is least, and of several such the one that is least itself, by the
     singular values of the matrix a, of which those up to rcond times the largest count as zero, by default max(m, n) * eps.
@@ -267,10 +287,12 @@ def lstsq(a: Array, b: Array, rcond: Optional[float] = None) -> LstsqResult:
     if min(m, n) == 0:
         x, rank, values = a.context.zeros((n, sides.shape[1]), kind), 0, a.context.zeros((0,), part_of(kind))
     else:
-        u, values, vt = svd(a, full_matrices=False)
+        tall = m >= _TALL and n + sides.shape[1] <= _NARROW and not is_complex(kind)
+        matrix, right = _shortened(a, sides) if tall else (a, sides)
+        u, values, vt = svd(matrix, full_matrices=False)
         above = _cut(values, a.shape, rcond, "rcond")
         rank = int(above.numpy().sum())
-        x = matmul(adjoint(vt), matmul(adjoint(u), sides) * _inverse_values(values, above).reshape(values.shape[0], 1))
+        x = matmul(adjoint(vt), matmul(adjoint(u), right) * _inverse_values(values, above).reshape(values.shape[0], 1))
     if rank == n and m > n:
         left = matmul(a, x) - sides
         residuals = functions.square(functions.abs(left)).sum(axis=0)
