@@ -342,7 +342,7 @@ void triangular_solve(const SparseTriangularSolveArgs& args) {
     }
     for (uint64_t i = 0; i < rows; ++i) levels[rows + 1 + i] = static_cast<int32_t>(order[i]);
   }
-  for (uint64_t k = 0; k < args.n; ++k) {
+  for (uint64_t k = 0; rows != 0 && k < args.n; ++k) {
     for (uint64_t place = 0; place < rows; ++place) {
       const uint64_t i = at(place);
       double sum = 0, diagonal = args.unit_diagonal ? 1 : 0;
