@@ -10,17 +10,18 @@
 namespace tuff_test::linalg_test {
 namespace {
 
-// Extents around those of blocks (16, 32), of recursion (128, 256) and of strips (512).
+// Extents around those of blocks (16, 32; on GPUs 32, 64, 128), of recursion (128, 256) and of strips (512).
 std::vector<MatrixCase> squares() {
   std::vector<MatrixCase> all;
   for (const int32_t dtype : {TUFF_F32, TUFF_F64}) {
-    for (const uint64_t n : {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 100, 129, 200}) {
+    for (const uint64_t n : {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 97, 127, 128, 129, 200}) {
       all.push_back({dtype, n, n, 1 + n % 3, n % 4, n % 5});
     }
     all.push_back({dtype, 4, 4, 700, 0, 0});
     all.push_back({dtype, 17, 17, 90, 1, 1});
     all.push_back({dtype, 40, 40, 30, 0, 3});
   }
+  all.push_back({TUFF_F32, 256, 256, 1, 0, 0});
   all.push_back({TUFF_F32, 257, 257, 2, 3, 0});
   all.push_back({TUFF_F32, 700, 700, 1, 0, 0});
   all.push_back({TUFF_F64, 300, 300, 1, 5, 1});

@@ -103,6 +103,23 @@ TEST_P(LinearAlgebra, LuTakesNanAsTheLargest) {
   for (uint64_t i = 1; i < 5; ++i) EXPECT_TRUE(std::isnan(result.lu(i, 0)));
 }
 
+// An infinity in the pivot's row makes NaN of zeros elsewhere, also of those that stand for rows beyond the matrix.
+TEST_P(LinearAlgebra, LuWithInfinitiesStaysInside) {
+  for (const uint64_t m : {5, 33, 70}) {
+    for (const uint64_t column : {uint64_t{1}, m / 2, m - 1}) {
+      Matrix a(m, m);
+      for (uint64_t i = 0; i < m; ++i) a(i, i) = 1;
+      a(0, column) = INFINITY;
+      const auto result = lu<float>(a);
+      EXPECT_EQ(result.info, 0);
+      for (uint64_t i = 0; i < m; ++i) {
+        EXPECT_GE(result.pivots[i], static_cast<int32_t>(i)) << m << " " << column;
+        EXPECT_LT(result.pivots[i], static_cast<int32_t>(m)) << m << " " << column;
+      }
+    }
+  }
+}
+
 TEST_P(LinearAlgebra, NumbersNearTheEndsOfTheRange) {
   // 2^100 and 2^-100: reciprocals and squares of them are within f32, their products are not used.
   Matrix a(2, 2);
@@ -110,6 +127,12 @@ TEST_P(LinearAlgebra, NumbersNearTheEndsOfTheRange) {
   const auto result = lu<float>(a);
   EXPECT_EQ(result.lu(1, 0), 0.5);
   EXPECT_EQ(result.lu(1, 1), -std::ldexp(1.0, 99));
+  // Pivots on both sides of the limits within which a quotient takes no scaling, and thirds, which are rounded once.
+  for (const int exponent : {-100, -65, -64, -63, -62, -1, 0, 1, 63, 64, 65, 66, 100}) {
+    Matrix b(2, 1);
+    b(0, 0) = std::ldexp(3.0, exponent), b(1, 0) = std::ldexp(1.0, exponent);
+    EXPECT_EQ(lu<float>(b).lu(1, 0), static_cast<double>(1.0f / 3.0f)) << exponent;
+  }
   Matrix large(1, 1);
   large(0, 0) = std::ldexp(1.0, 126);
   EXPECT_EQ(cholesky<float>(large).first(0, 0), std::ldexp(1.0, 63));

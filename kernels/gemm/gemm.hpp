@@ -33,6 +33,10 @@ struct GemmEpilogue {
   bool none() const { return activation == TUFF_ACTIVATION_NONE && !has_operands() && !scaled(); }
 };
 
+// Which part of C is needed. The diagonal belongs to both triangles. Kernels may leave out tiles that lie outside, or
+// compute them.
+enum class GemmPart : uint8_t { all, lower, upper };
+
 // C[i] = alpha * op(A[i]) * op(B[i]) + beta * C[i] for i < batch_count, row-major. See tuff.h.
 struct GemmArgs {
   int32_t a_type, b_type, c_type;
@@ -49,6 +53,7 @@ struct GemmArgs {
   // batch_count buffers each, instead of a, b, c and their strides; all three or none. (In a planner's own copy of the
   // arguments some may be replaced by copies in scratch memory.)
   const Buffer *const *a_array = nullptr, *const *b_array = nullptr, *const *c_array = nullptr;
+  GemmPart c_part = GemmPart::all;
 
   auto arrays() {
     return std::tuple(counted(a_array, batch_count), counted(b_array, batch_count), counted(c_array, batch_count));

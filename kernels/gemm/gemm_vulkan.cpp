@@ -228,6 +228,7 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
     if (args.epilogue.bias != nullptr) piece.epilogue.bias = &bias;
     if (args.epilogue.residual != nullptr) piece.epilogue.residual = &residual;
     piece.*extent = std::min(most, args.*extent - first);
+    if (extent == &GemmArgs::m || extent == &GemmArgs::n) piece.c_part = GemmPart::all;
     if (extent == &GemmArgs::k && first > 0) piece.beta = 1;
     if (args.c_array != nullptr) {
       piece.a_array += first;
@@ -350,7 +351,7 @@ void merge_batch(GemmArgs& args) {
       epilogue.bias_axis == TUFF_BIAS_NONE || (epilogue.bias_axis == TUFF_BIAS_COLUMNS && epilogue.stride_bias == 0);
   const bool residual_follows =
       epilogue.residual == nullptr || epilogue.stride_residual == args.m * epilogue.ld_residual;
-  if (args.batch_count > 1 && args.c_array == nullptr && args.stride_b == 0 && args.ta == TUFF_NO_TRANS &&
+  if (args.batch_count > 1 && args.c_part == GemmPart::all && args.c_array == nullptr && args.stride_b == 0 && args.ta == TUFF_NO_TRANS &&
       args.stride_a == args.m * args.lda && args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
     args.m *= args.batch_count;
     args.batch_count = 1;

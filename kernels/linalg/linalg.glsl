@@ -46,3 +46,22 @@ bool is_finite(TUFF_VALUE a) { return (upper_of(a) >> FRACTION & MOST) != MOST; 
 
 // The larger one; NaN counts as the largest.
 TUFF_VALUE larger(TUFF_VALUE a, TUFF_VALUE b) { return is_nan(a) || (!is_nan(b) && a >= b) ? a : b; }
+
+// For quotients by the same number: its reciprocal, or 0 if that is too near to the limits of its type, or if division
+// is exact (kernels/elementwise/math.glsl). With it a quotient takes three operations; the second and third correct it by
+// its residual.
+TUFF_VALUE reciprocal(TUFF_VALUE divisor) {
+#if TUFF_EXACT_ARITHMETIC
+  return TUFF_ZERO;
+#else
+  const uint exponent = upper_of(divisor) >> FRACTION & MOST;
+  return exponent > MOST / 4 && exponent < MOST / 4 * 3 ? TUFF_ONE / divisor : TUFF_ZERO;
+#endif
+}
+TUFF_VALUE quotient(TUFF_VALUE a, TUFF_VALUE divisor, TUFF_VALUE inverse) {
+  if (inverse == TUFF_ZERO) return divide(a, divisor);
+  precise const TUFF_VALUE first = a * inverse;
+  precise const TUFF_VALUE residual = fma(-first, divisor, a);
+  precise const TUFF_VALUE corrected = fma(residual, inverse, first);
+  return is_nan(corrected) ? first : corrected;  // of an infinity
+}

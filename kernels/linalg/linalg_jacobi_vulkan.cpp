@@ -383,7 +383,7 @@ void record_svd_part(const Batch& part, const Tall& tall, const View& values, ui
   }
   if (left) {
     jacobi.arrange(memory.w, memory.sorted_w, tall.n);
-    record_product(part, tall.left, memory.q, memory.sorted_w, tall.m, tall.n, tall.n, 1, 0);
+    record_product(part, tall.left, memory.q, memory.sorted_w, tall.m, tall.n, tall.n, kPlainProduct);
   }
 }
 

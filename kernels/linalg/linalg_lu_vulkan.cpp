@@ -32,8 +32,9 @@ constexpr uint32_t kFewThreads = 512, kValues = 64;
 // Rows from which on a panel in registers is a copy by columns. Where a row's elements are contiguous, neighbouring
 // invocations read different lines of the cache, and each takes a cycle of the only multiprocessor that works.
 constexpr uint64_t kTall = 512;
-// Rows that linalg_swap.comp exchanges in one dispatch: see kernels/common/loop_limit.hpp.
+// Exchanges of one dispatch of linalg_swap.comp on CPU devices: see kernels/common/loop_limit.hpp.
 constexpr uint64_t kMaxSwaps = 32768;
+constexpr uint32_t kSwappedColumns = 64;  // of a workgroup that makes exchanges together
 
 struct Pivots {
   const Buffer* buffer;
@@ -49,19 +50,26 @@ struct Swaps {
   uint64_t rows, first, count, columns;
   uint64_t skip_first = UINT32_MAX, skip_columns = 0;
   bool reverse = false;
+  const Buffer* panels = nullptr;  // copies by columns of what is skipped, which go back to their places
 };
 
 void record_swap(const Batch& batch, const View& a, const Pivots& pivots, uint64_t steps, const Swaps& swaps) {
   const uint64_t columns = swaps.columns - swaps.skip_columns;
-  if (columns == 0 || swaps.count == 0) return;
-  const uint32_t threads = batch.threads(columns, kMaxThreads);
+  const bool panels = swaps.panels != nullptr, together = panels || !batch.device.cpu;
+  if ((columns == 0 && !panels) || swaps.count == 0) return;
+  const uint32_t threads = panels ? batch.threads(kSwappedColumns, kSwappedColumns)
+                                  : batch.threads(columns, together ? kSwappedColumns : kMaxThreads);
+  const uint64_t rows = swaps.rows - swaps.first;
+  const uint64_t panel_groups = panels ? ceil_div(rows, static_cast<uint64_t>(shaders::LinalgSwap::tile({}))) : 0;
   const uint64_t groups = ceil_div(columns, threads), span = batch.span(a, swaps.rows, swaps.columns);
   const bool wide = needs_wide(std::max(span, pivots.span(batch, steps)));
-  KernelRequest kernel = shaders::LinalgSwap::request({.reverse = swaps.reverse, .type = batch.dtype});
+  KernelRequest kernel = shaders::LinalgSwap::request(
+      {.panel = panels, .reverse = swaps.reverse, .together = together, .type = batch.dtype});
   kernel.streaming().constant(0, threads).wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, a, swaps.rows, swaps.columns, Access::read_write);
   pivots.operand(dispatch, batch, steps, Access::read);
+  dispatch.operand(swaps.panels, 0, panels ? batch.count * rows * swaps.skip_columns * batch.size() : 0, Access::read);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
     dispatch.push(shaders::LinalgSwap::Push<Index>{.row_stride = static_cast<Index>(a.row_stride()),
@@ -74,21 +82,23 @@ void record_swap(const Batch& batch, const View& a, const Pivots& pivots, uint64
                                                    .skip_first = static_cast<uint32_t>(swaps.skip_first),
                                                    .skip_columns = static_cast<uint32_t>(swaps.skip_columns),
                                                    .groups = static_cast<uint32_t>(groups),
+                                                   .panel_groups = static_cast<uint32_t>(panel_groups),
                                                    .matrices = static_cast<uint32_t>(batch.count)});
   });
-  const uint64_t moved = columns * swaps.count;
-  batch.record(kernel, dispatch, groups, 4 * moved, moved);
+  const uint64_t moved = columns * swaps.count, back = panels ? rows * swaps.skip_columns : 0;
+  batch.record(kernel, dispatch, groups + panel_groups, 4 * moved + 2 * back, moved + back);
 }
 
 // All exchanges of a factorisation, in order, or undone.
 void record_permutation(const Batch& batch, const View& b, const Pivots& pivots, uint64_t n, uint64_t columns,
                         bool reverse) {
-  const uint64_t parts = ceil_div(n, kMaxSwaps);
+  const uint64_t most = batch.device.cpu ? kMaxSwaps : static_cast<uint64_t>(shaders::LinalgSwap::most_together({}));
+  const uint64_t parts = ceil_div(n, most);
   for (uint64_t i = 0; i < parts; ++i) {
-    const uint64_t first = (reverse ? parts - 1 - i : i) * kMaxSwaps;
+    const uint64_t first = (reverse ? parts - 1 - i : i) * most;
     record_swap(
         batch, b, pivots, n,
-        {.rows = n, .first = first, .count = std::min(kMaxSwaps, n - first), .columns = columns, .reverse = reverse});
+        {.rows = n, .first = first, .count = std::min(most, n - first), .columns = columns, .reverse = reverse});
   }
 }
 
@@ -153,6 +163,7 @@ struct Lu {
   Panel panel;
   const Buffer* scratch;  // for copies of tall panels; null: they are computed in place
 
+  bool copies(uint64_t first) const { return panel.held && scratch != nullptr && args.m - first >= kTall; }
   void record(uint64_t first, uint64_t columns) const;
   void record_panel(uint64_t first, uint64_t columns) const;
   void record_held(uint64_t first, uint64_t columns) const;
@@ -198,7 +209,7 @@ void Lu::record_held(uint64_t first, uint64_t columns) const {
   const uint64_t rows = args.m - first;
   // Its columns are contiguous.
   const View columnwise{scratch, 0, rows, rows * columns, true};
-  const bool copied = scratch != nullptr && rows >= kTall;
+  const bool copied = copies(first);
   if (copied) copy_panel(block, columnwise, rows, columns);
   const View used = copied ? columnwise : block;
   const Held held = hold(batch, rows);
@@ -223,7 +234,6 @@ void Lu::record_held(uint64_t first, uint64_t columns) const {
                                                     .matrices = static_cast<uint32_t>(batch.count)});
   });
   batch.record(kernel, dispatch, 1, 2 * rows * columns, rows * columns * columns);
-  if (copied) copy_panel(columnwise, block, rows, columns);
 }
 
 void Lu::copy_panel(const View& from, const View& to, uint64_t rows, uint64_t columns) const {
@@ -247,7 +257,8 @@ void Lu::record(uint64_t first, uint64_t columns) const {
                         .count = columns,
                         .columns = args.n,
                         .skip_first = first,
-                        .skip_columns = columns});
+                        .skip_columns = columns,
+                        .panels = copies(first) ? scratch : nullptr});
   }
   const uint64_t left = split(columns, panel.columns), right = columns - left, middle = first + left;
   record(first, left);

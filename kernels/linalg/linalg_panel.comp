@@ -4,9 +4,10 @@
 // of a register depends on the step. A panel of more columns is taken in such parts, from left to right:
 //
 //     finished | part |
-//   U  U  U  U | u  u |   update  for each earlier pivot k: A(i, part) -= L(i, k) * U(k, part)
-//   L  U  U  U | p  r |   step k  the largest magnitude of column k is found by its bits, in subgroups and then among
-//   L  L  L  U | l  A |           them; l = A(i, k) / p, then A(i, j) -= l * r(j) for j > k
+//   U  U  U  U | u  u |   update  the rows of earlier pivots meet in shared memory, where invocation j computes column j
+//   L  U  U  U | p  r |           of u; then A(i, part) -= L(i, k) * u(k) for each of these rows
+//   L  L  L  U | l  A |   step k  the largest magnitude of column k is found by its bits, in subgroups and then among
+//                                 them; l = A(i, k) / p, then A(i, j) -= l * r(j) for j > k
 //
 // Neighbouring invocations read neighbouring rows, so a tall panel is a copy whose columns are contiguous. Rows stay
 // with their invocations: `position` says where exchanges have brought each, and rows that have moved are stored there
@@ -44,18 +45,21 @@ struct Candidate {
   uint high, low, place;
 };
 shared Candidate candidates[MOST_SUBGROUPS];
-shared TUFF_VALUE pivot_rows[2][PART];
-
-Candidate candidate_of(TUFF_VALUE value, uint place) {
-#if TUFF_TYPE == 1
-  const uint high = floatBitsToUint(value) & 0x7fffffffu, low = 0u;
-#else
-  const uvec2 bits = unpackDouble2x32(value);
-  const uint high = bits.y & 0x7fffffffu, low = bits.x;
+const uint QUADS = (PART + 3) / 4;
+shared TUFF_VALUE4 pivot_row[QUADS];
+#if TUFF_COLUMNS < 32
+const uint TOGETHER = 8;  // factors that an invocation loads at once
+#define UPPER(k, j) upper[(k) * QUADS + (j) / 4][(j) % 4]
+shared TUFF_VALUE4 upper[BLOCK * QUADS];
+shared TUFF_VALUE lower[BLOCK * BLOCK];  // the rows of earlier pivots: u, and their factors
 #endif
-  const bool nan = is_nan(value);
-  return Candidate(nan ? NOWHERE : high, nan ? NOWHERE : low, place);
-}
+
+#if TUFF_TYPE == 1
+uint high_of(float value) { return floatBitsToUint(value) & 0x7fffffffu; }
+#else
+uint high_of(double value) { return unpackDouble2x32(value).y & 0x7fffffffu; }
+uint low_of(double value) { return unpackDouble2x32(value).x; }
+#endif
 
 // Without branches: what follows is computed by whole subgroups.
 Candidate better(Candidate a, Candidate b) {
@@ -77,6 +81,10 @@ Candidate best_of_subgroup(Candidate a) {
 #define PLACE(row, c) (base + TUFF_INDEX(row) * row_stride + TUFF_INDEX(c) * column_stride)
 #define OWN(r, c) PLACE(thread + (r) * TUFF_THREADS, c)
 
+// Whether row r of the invocation may be the pivot of step k. Rows beyond the panel may not, whatever has become of their
+// zeros.
+#define IS_LEFT(r, k) (position[r] - (k) < rows - (k))
+
 void main() {
   const uint matrix = tuff_group(), thread = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   if (matrix >= push.matrices) return;
@@ -85,10 +93,10 @@ void main() {
   const TUFF_INDEX base = TUFF_INDEX(matrix) * push.stride;
   const TUFF_INDEX pivots = TUFF_INDEX(matrix) * push.stride_pivots + push.first;
   uint failure = 0, position[ROWS];
+  TUFF_VALUE part[ROWS][PART];
   [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     position[r] = thread + r * TUFF_THREADS < rows ? thread + r * TUFF_THREADS : NOWHERE;
   }
-  TUFF_VALUE part[ROWS][PART];
   for (uint left = 0; left < columns; left += PART) {
     [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       [[unroll]] for (uint j = 0; j < PART; ++j) {
@@ -96,44 +104,73 @@ void main() {
         if (position[r] != NOWHERE && left + j < columns) part[r][j] = TUFF_AT(A, OWN(r, left + j));
       }
     }
-    TUFF_VALUE factors[ROWS];
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-      factors[r] = TUFF_ZERO;
-      if (position[r] != NOWHERE && left != 0) factors[r] = TUFF_AT(A, OWN(r, 0));
-    }
-    for (uint k = 0; k < left; ++k) {
-      const uint turn = k & 1u;
+#if TUFF_COLUMNS < 32
+    if (left != 0) {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        if (position[r] == k) {
-          [[unroll]] for (uint j = 0; j < PART; ++j) pivot_rows[turn][j] = part[r][j];
+        if (position[r] < left) {
+          [[unroll]] for (uint j = 0; j < PART; ++j) UPPER(position[r], j) = part[r][j];
+          for (uint begin = 0; begin < position[r]; begin += TOGETHER) {
+            TUFF_VALUE factors[TOGETHER];
+            [[unroll]] for (uint c = 0; c < TOGETHER; ++c) {
+              if (begin + c < position[r]) factors[c] = TUFF_AT(A, OWN(r, begin + c));
+            }
+            [[unroll]] for (uint c = 0; c < TOGETHER; ++c) {
+              if (begin + c < position[r]) lower[position[r] * BLOCK + begin + c] = factors[c];
+            }
+          }
         }
       }
       barrier();
+      if (thread < PART) {
+        for (uint k = 1; k < left; ++k) {
+          TUFF_VALUE value = UPPER(k, thread);
+          for (uint c = 0; c < k; ++c) value -= lower[k * BLOCK + c] * UPPER(c, thread);
+          UPPER(k, thread) = value;
+        }
+      }
+      barrier();
+      for (uint k = 0; k < left; ++k) {
+        TUFF_VALUE4 u[QUADS];
+        [[unroll]] for (uint q = 0; q < QUADS; ++q) u[q] = upper[k * QUADS + q];
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+          TUFF_VALUE factor = TUFF_ZERO;
+          if (position[r] != NOWHERE) factor = TUFF_AT(A, OWN(r, k));
+          [[unroll]] for (uint j = 0; j < PART; ++j) part[r][j] -= factor * u[j / 4][j % 4];
+        }
+      }
+      // The part's elements of U in the rows of earlier pivots are finished.
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        const TUFF_VALUE factor = factors[r];
-        // The next one is under way while this one is used.
-        if (position[r] != NOWHERE && k + 1 < left) factors[r] = TUFF_AT(A, OWN(r, k + 1));
-        if (position[r] > k) {
-          [[unroll]] for (uint j = 0; j < PART; ++j) part[r][j] -= factor * pivot_rows[turn][j];
+        if (position[r] < left) {
+          [[unroll]] for (uint j = 0; j < PART; ++j) {
+            if (left + j < columns) TUFF_AT(A, OWN(r, left + j)) = UPPER(position[r], j);
+          }
         }
       }
     }
-    // The part's elements of U in the rows of earlier pivots are finished.
-    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-      [[unroll]] for (uint j = 0; j < PART; ++j) {
-        if (position[r] < left && left + j < columns) TUFF_AT(A, OWN(r, left + j)) = part[r][j];
-      }
-    }
+#endif
+    barrier();  // also because subgroup operations follow divergent branches
     const uint end = min(left + PART, columns);
     for (uint k = left; k < end; ++k) {
+      // The subgroup's best row. Its invocations meet first: a driver may otherwise let some of them be late.
       Candidate best = Candidate(0u, 0u, NOWHERE);
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) best.high = max(best.high, IS_LEFT(r, k) ? high_of(part[r][0]) : 0u);
+      subgroupBarrier();
+      best.high = subgroupMax(best.high);
+#if TUFF_TYPE == 4
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        Candidate own = candidate_of(part[r][0], position[r]);
-        const bool counts = position[r] >= k;
-        own = Candidate(counts ? own.high : 0u, counts ? own.low : 0u, counts ? own.place : NOWHERE);
-        best = better(own, best);
+        const bool same = IS_LEFT(r, k) && high_of(part[r][0]) == best.high;
+        best.low = max(best.low, same ? low_of(part[r][0]) : 0u);
       }
-      best = best_of_subgroup(best);
+      best.low = subgroupMax(best.low);
+#endif
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+        bool same = IS_LEFT(r, k) && high_of(part[r][0]) == best.high;
+#if TUFF_TYPE == 4
+        same = same && low_of(part[r][0]) == best.low;
+#endif
+        best.place = min(best.place, same ? position[r] : NOWHERE);
+      }
+      best.place = subgroupMin(best.place);
       if (gl_SubgroupInvocationID == 0) candidates[gl_SubgroupID] = best;
       barrier();
       best = Candidate(0u, 0u, NOWHERE);
@@ -144,7 +181,7 @@ void main() {
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         if (position[r] == pivot) {
           [[unroll]] for (uint j = 0; j < PART; ++j) {
-            pivot_rows[0][j] = part[r][j];
+            pivot_row[j / 4][j % 4] = part[r][j];
             if (k + j < end) TUFF_AT(A, OWN(r, k + j)) = part[r][j];
           }
         }
@@ -152,17 +189,20 @@ void main() {
       }
       if (thread == 0) TUFF_AT(Pivots, pivots + k) = int(push.first + pivot);
       barrier();
-      const TUFF_VALUE largest = pivot_rows[0][0];
+      const TUFF_VALUE largest = pivot_row[0].x;
       const bool zero = !is_nan(largest) && largest == TUFF_ZERO;
       if (zero && failure == 0) failure = push.first + k + 1;
+      const TUFF_VALUE inverse = reciprocal(largest);
+      TUFF_VALUE4 quads[QUADS];
+      [[unroll]] for (uint q = 0; q < QUADS; ++q) quads[q] = pivot_row[q];
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        const TUFF_VALUE factor = zero ? part[r][0] : divide(part[r][0], largest);
+        const TUFF_VALUE factor = zero ? part[r][0] : quotient(part[r][0], largest, inverse);
         if (position[r] > k && position[r] != NOWHERE) TUFF_AT(A, OWN(r, k)) = factor;
-        [[unroll]] for (uint j = 1; j < PART; ++j) part[r][j - 1] = part[r][j] - factor * pivot_rows[0][j];
+        [[unroll]] for (uint j = 1; j < PART; ++j) part[r][j - 1] = part[r][j] - factor * quads[j / 4][j % 4];
         part[r][PART - 1] = TUFF_ZERO;
       }
     }
-    barrier();  // pivot_rows[0] has been read
+    barrier();  // what is in shared memory has been read
   }
   // What has moved. Rows are read before others overwrite them.
   for (uint left = 0; left < columns; left += PART) {

@@ -9,6 +9,7 @@
 #include "kernels/common/kernels_for.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/common/workgroup.hpp"
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "planning/recorder.hpp"
 
@@ -18,8 +19,9 @@ namespace tuff::linalg {
 // a thousand times this many elements are beyond any device's memory.
 constexpr uint64_t kMaxTriangle = 1u << 20, kMaxExtent = (1u << 30) - 1;
 constexpr uint32_t kMaxThreads = 256;  // of a workgroup
-constexpr uint64_t kCut = 128;          // see split()
-// Extent of the triangles that linalg_cholesky.comp and linalg_solve.comp keep in shared memory.
+constexpr uint64_t kCut = 128;         // see split()
+// Extent of the triangles that linalg_cholesky.comp and linalg_solve.comp keep in shared memory on CPU devices, and of
+// the smallest ones for which they have kernels on GPUs.
 uint64_t block_extent();
 
 // A block of every matrix of a batch. Rows are ld elements apart, or, if it is a transposed view, columns are.
@@ -112,9 +114,18 @@ View view_of(const MatrixArgs& matrix, uint64_t rows, uint64_t count);
 // sum of 128 terms for each element that they read and write.
 uint64_t split(uint64_t extent, uint64_t block);
 
+// The largest triangle that linalg_cholesky.comp and linalg_solve.comp take: on GPUs as much as fits into registers and
+// shared memory.
+uint64_t held_extent(const Batch& batch);
+
 // C -= A * B, with A m x k and B k x n, or C = alpha * A * B + beta * C.
+struct Product {
+  double alpha = -1, beta = 1;
+  GemmPart c_part = GemmPart::all;  // which part of C is needed
+};
+constexpr Product kPlainProduct = {.alpha = 1, .beta = 0};
 void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n, uint64_t k,
-                    double alpha = -1, double beta = 1);
+                    const Product& product = {});
 
 // Makes rows x columns matrices identities.
 void record_identity(const Batch& batch, const View& a, uint64_t rows, uint64_t columns);

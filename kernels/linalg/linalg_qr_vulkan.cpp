@@ -185,11 +185,11 @@ void Qr::reflect(uint64_t first, uint64_t width, uint64_t block, const View& c, 
   const View v = vectors(first, block), s = place(before, places.s, width),
              t = place(before + places.s, places.t, width), w = place(before + places.s + places.t, places.w, columns),
              more = place(before + places.s + places.t + places.w, places.more, columns);
-  record_product(batch, s, v.transpose(), v, width, width, rows, 1, 0);
+  record_product(batch, s, v.transpose(), v, width, width, rows, kPlainProduct);
   record_triangle(first, width, s, t);
-  record_product(batch, w, v.transpose(), c, width, columns, rows, 1, 0);
+  record_product(batch, w, v.transpose(), c, width, columns, rows, kPlainProduct);
   // t is stored by columns.
-  record_product(batch, more, transpose ? t : t.transpose(), w, width, columns, width, 1, 0);
+  record_product(batch, more, transpose ? t : t.transpose(), w, width, columns, width, kPlainProduct);
   record_product(batch, c, v, more, rows, columns, width);
 }
 

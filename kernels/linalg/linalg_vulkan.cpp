@@ -22,6 +22,8 @@
 #include "planning/log.hpp"
 #include "shaders/linalg_cholesky.hpp"
 #include "shaders/linalg_determinant.hpp"
+#include "shaders/linalg_large_cholesky.hpp"
+#include "shaders/linalg_large_solve.hpp"
 #include "shaders/linalg_solve.hpp"
 #include "shaders/linalg_triangle.hpp"
 
@@ -29,11 +31,27 @@ namespace tuff {
 namespace linalg {
 namespace {
 
-constexpr uint64_t kStrip = 512;  // columns of a symmetric product that are computed at once
+constexpr uint64_t kStrip = 512;         // columns of a symmetric product that are computed at once
+constexpr uint64_t kMaxHeldBytes = 512;  // of a row, or column, in an invocation's registers
+constexpr uint32_t kLoaders = 128;       // invocations that bring a triangle of more than a block to shared memory
 
 }  // namespace
 
 uint64_t block_extent() { return static_cast<uint64_t>(shaders::LinalgSolve::block({})); }
+
+uint64_t held_extent(const Batch& batch) {
+  const DeviceTraits& traits = batch.recorder.traits();
+  uint64_t extent = block_extent();
+  if (batch.device.cpu) return extent;
+  for (const uint32_t larger : {64u, 128u}) {
+    // T, its diagonal and the reciprocals in shared memory, and a column of X in an invocation's registers.
+    const auto elements =
+        static_cast<uint64_t>(shaders::LinalgLargeSolve::held_elements({.extent = larger})) + 2 * larger;
+    const bool fits = elements * batch.size() <= traits.shared_bytes && larger * batch.size() <= kMaxHeldBytes;
+    if (fits && larger <= max_along_x(traits)) extent = larger;
+  }
+  return extent;
+}
 
 uint32_t Batch::threads(uint64_t items, uint32_t most) const {
   const uint32_t whole = std::min(most, std::bit_floor(device.workgroup));
@@ -97,9 +115,13 @@ uint64_t split(uint64_t extent, uint64_t block) {
 }
 
 void record_product(const Batch& batch, const View& c, const View& a, const View& b, uint64_t m, uint64_t n, uint64_t k,
-                    double alpha, double beta) {
-  // A transposed C is computed as C^T -= B^T * A^T.
-  if (c.transposed) return record_product(batch, c.transpose(), b.transpose(), a.transpose(), n, m, k, alpha, beta);
+                    const Product& product) {
+  if (c.transposed) {
+    // A transposed C is computed as C^T -= B^T * A^T.
+    Product turned = product;
+    if (turned.c_part == GemmPart::lower) turned.c_part = GemmPart::upper;
+    return record_product(batch, c.transpose(), b.transpose(), a.transpose(), n, m, k, turned);
+  }
   const Buffer a_block = moved(a.buffer, a.first, batch.dtype), b_block = moved(b.buffer, b.first, batch.dtype),
                c_block = moved(c.buffer, c.first, batch.dtype);
   GemmArgs args{};
@@ -109,11 +131,12 @@ void record_product(const Batch& batch, const View& c, const View& a, const View
   args.ta = a.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
   args.tb = b.transposed ? TUFF_TRANS : TUFF_NO_TRANS;
   args.m = m, args.n = n, args.k = k;
-  args.alpha = alpha, args.beta = beta;
+  args.alpha = product.alpha, args.beta = product.beta;
   args.a = &a_block, args.b = &b_block, args.c = &c_block;
   args.lda = a.ld, args.ldb = b.ld, args.ldc = c.ld;
   args.stride_a = a.stride, args.stride_b = b.stride, args.stride_c = c.stride;
   args.batch_count = batch.count;
+  args.c_part = product.c_part;
   record_gemm(batch.recorder, args);
 }
 
@@ -149,12 +172,49 @@ void record_solve_block(const Batch& batch, const Triangle& t, const View& x, ui
   batch.record(kernel, dispatch, groups, 2 * t.n * columns, t.n * t.n * columns);
 }
 
+// TUFF_EXTENT of the kernels for large triangles.
+uint32_t extent_of_kernel(uint64_t n) { return n <= 64 ? 64 : 128; }
+
+void record_large_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
+  const uint64_t t_span = batch.span(t.view, t.n, t.n), x_span = batch.span(x, t.n, columns);
+  // A large triangle takes long, so that the columns of X are spread over all cores.
+  const uint64_t share = ceil_div(columns * batch.count, batch.device.cores);
+  const uint64_t across = batch.threads(std::min(columns, share), kLoaders), groups = ceil_div(columns, across);
+  const bool wide = needs_wide(std::max(t_span, x_span));
+  KernelRequest kernel = shaders::LinalgLargeSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                             .extent = extent_of_kernel(t.n),
+                                                             .ones = t.unit_diagonal,
+                                                             .reverse = t.upper,
+                                                             .type = batch.dtype});
+  kernel.constant(0, batch.threads(kLoaders, kLoaders)).wide(wide);
+  Dispatch dispatch(batch.name);
+  batch.operand(dispatch, t.view, t.n, t.n, Access::read);
+  batch.operand(dispatch, x, t.n, columns, Access::read_write);
+  with_index(wide, [&](auto index) {
+    using Index = decltype(index);
+    dispatch.push(shaders::LinalgLargeSolve::Push<Index>{.t_row = static_cast<Index>(t.view.row_stride()),
+                                                         .t_column = static_cast<Index>(t.view.column_stride()),
+                                                         .t_stride = static_cast<Index>(t.view.stride),
+                                                         .x_row = static_cast<Index>(x.row_stride()),
+                                                         .x_column = static_cast<Index>(x.column_stride()),
+                                                         .x_stride = static_cast<Index>(x.stride),
+                                                         .n = static_cast<uint32_t>(t.n),
+                                                         .columns = static_cast<uint32_t>(columns),
+                                                         .across = static_cast<uint32_t>(across),
+                                                         .groups = static_cast<uint32_t>(groups),
+                                                         .matrices = static_cast<uint32_t>(batch.count)});
+  });
+  batch.record(kernel, dispatch, groups, 2 * t.n * columns, t.n * t.n * columns);
+}
+
 }  // namespace
 
 void record_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
   if (t.n == 0 || columns == 0) return;
+  const uint64_t block = held_extent(batch);
   if (t.n <= block_extent()) return record_solve_block(batch, t, x, columns);
-  const uint64_t part = split(t.n, block_extent()), rest = t.n - part;
+  if (t.n <= block) return record_large_solve(batch, t, x, columns);
+  const uint64_t part = split(t.n, block), rest = t.n - part;
   // An upper triangle is solved from its end.
   const uint64_t first = t.upper ? rest : 0, second = t.upper ? 0 : part;
   record_solve(batch, {t.view.at(first, first), part, t.upper, t.unit_diagonal}, x.at(first, 0), columns);
@@ -172,9 +232,14 @@ struct Cholesky {
 
   void record(uint64_t first, uint64_t n) const;
   void record_block(uint64_t first, uint64_t n) const;
+  void record_large_block(uint64_t first, uint64_t n) const;
+  template <typename Shader>
+  void dispatch_block(const KernelRequest& kernel, uint64_t first, uint64_t n, bool wide) const;
+  void record_update(uint64_t second, uint64_t rest, uint64_t first, uint64_t left) const;
 };
 
 void Cholesky::record_block(uint64_t first, uint64_t n) const {
+  if (n > block_extent()) return record_large_block(first, n);
   const View block = a.at(first, first);
   const bool held = !batch.device.cpu;
   const auto threads = held ? static_cast<uint32_t>(block_extent()) : batch.threads(ceil_div(n * n, 4), kMaxThreads);
@@ -182,35 +247,58 @@ void Cholesky::record_block(uint64_t first, uint64_t n) const {
   KernelRequest kernel = shaders::LinalgCholesky::request(
       {.exact_arithmetic = batch.recorder.traits().cpu, .held = held, .info = info != nullptr, .type = batch.dtype});
   kernel.constant(0, threads).wide(wide);
+  dispatch_block<shaders::LinalgCholesky>(kernel, first, n, wide);
+}
+
+void Cholesky::record_large_block(uint64_t first, uint64_t n) const {
+  const bool wide = needs_wide(batch.span(a.at(first, first), n, n));
+  KernelRequest kernel = shaders::LinalgLargeCholesky::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                                .extent = extent_of_kernel(n),
+                                                                .info = info != nullptr,
+                                                                .type = batch.dtype});
+  kernel.wide(wide);
+  dispatch_block<shaders::LinalgLargeCholesky>(kernel, first, n, wide);
+}
+
+template <typename Shader>
+void Cholesky::dispatch_block(const KernelRequest& kernel, uint64_t first, uint64_t n, bool wide) const {
+  const View block = a.at(first, first);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, block, n, n, Access::read_write);
   dispatch.operand(info, first_info * sizeof(int32_t), batch.count * sizeof(int32_t),
                    first == 0 ? Access::write : Access::read_write);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
-    dispatch.push(shaders::LinalgCholesky::Push<Index>{.row_stride = static_cast<Index>(block.row_stride()),
-                                                       .column_stride = static_cast<Index>(block.column_stride()),
-                                                       .stride = static_cast<Index>(block.stride),
-                                                       .n = static_cast<uint32_t>(n),
-                                                       .first = static_cast<uint32_t>(first),
-                                                       .matrices = static_cast<uint32_t>(batch.count)});
+    dispatch.push(typename Shader::template Push<Index>{.row_stride = static_cast<Index>(block.row_stride()),
+                                                        .column_stride = static_cast<Index>(block.column_stride()),
+                                                        .stride = static_cast<Index>(block.stride),
+                                                        .n = static_cast<uint32_t>(n),
+                                                        .first = static_cast<uint32_t>(first),
+                                                        .matrices = static_cast<uint32_t>(batch.count)});
   });
   batch.record(kernel, dispatch, 1, 2 * n * n, ceil_div(n * n * n, 3));
 }
 
+// A22 -= L21 L21^T, with `left` columns of L21, of which the lower triangle is needed.
+void Cholesky::record_update(uint64_t second, uint64_t rest, uint64_t first, uint64_t left) const {
+  const uint64_t strip = batch.device.cpu ? kStrip : rest;
+  // Strips of columns, each from its diagonal down. On GPUs one product leaves out tiles above the diagonal.
+  for (uint64_t column = 0; column < rest; column += strip) {
+    const View rows = a.at(second + column, first);
+    record_product(batch, a.at(second + column, second + column), rows, rows.transpose(), rest - column,
+                   std::min(strip, rest - column), left, {.c_part = GemmPart::lower});
+  }
+}
+
 void Cholesky::record(uint64_t first, uint64_t n) const {
-  if (n <= block_extent()) return record_block(first, n);
-  const uint64_t left = split(n, block_extent()), rest = n - left;
+  const uint64_t block = held_extent(batch);
+  if (n <= block) return record_block(first, n);
+  const uint64_t left = split(n, block), rest = n - left;
   record(first, left);
   // X L11^T = A21, transposed: L11 X^T = A21^T.
   const View below = a.at(first + left, first);
   record_solve(batch, {a.at(first, first), left, false, false}, below.transpose(), rest);
-  // Strips of columns, each from its diagonal down, because the other triangle is not needed.
-  for (uint64_t column = 0; column < rest; column += kStrip) {
-    const View rows = a.at(first + left + column, first);
-    record_product(batch, a.at(first + left + column, first + left + column), rows, rows.transpose(), rest - column,
-                   std::min(kStrip, rest - column), left);
-  }
+  record_update(first + left, rest, first, left);
   record(first + left, rest);
 }
 
@@ -266,7 +354,7 @@ void record_cholesky(Recorder& recorder, const CholeskyArgs& args) {
   for_each_part(batch, tiles * tiles, [&](const Batch& part, uint64_t first) {
     const View matrices = part_of(a, first);
     Cholesky{part, matrices, args.info, first}.record(0, args.n);
-    if (args.n > block_extent()) record_triangle(part, matrices, args.n, args.n, false);
+    if (args.n > held_extent(part)) record_triangle(part, matrices, args.n, args.n, false);
   });
 }
 

@@ -225,7 +225,8 @@ TEST_F(PlannerExtents, BatchesAreCutWhereADispatchEnds) {
   EXPECT_EQ(three[1].offset, 10u);
 }
 
-// The exchanges of 32,768 rows take a dispatch each; those of a transposed system are undone from the last.
+// On CPU devices the exchanges of 32,768 rows take a dispatch each, on GPUs those of 32; those of a transposed system
+// are undone from the last.
 TEST_F(PlannerExtents, ExchangesOfManyRowsAreCut) {
   const auto exchanges = [&](uint64_t n, int32_t transpose) {
     std::vector<std::array<uint32_t, 2>> result;
@@ -244,6 +245,10 @@ TEST_F(PlannerExtents, ExchangesOfManyRowsAreCut) {
     return result;
   };
   using Exchanges = std::vector<std::array<uint32_t, 2>>;
+  EXPECT_EQ(exchanges(32, TUFF_NO_TRANS), (Exchanges{{0, 32}}));
+  EXPECT_EQ(exchanges(65, TUFF_NO_TRANS), (Exchanges{{0, 32}, {32, 32}, {64, 1}}));
+  EXPECT_EQ(exchanges(34, TUFF_TRANS), (Exchanges{{32, 2}, {0, 32}}));
+  traits_.cpu = true;
   EXPECT_EQ(exchanges(32768, TUFF_NO_TRANS), (Exchanges{{0, 32768}}));
   EXPECT_EQ(exchanges(32769, TUFF_NO_TRANS), (Exchanges{{0, 32768}, {32768, 1}}));
   EXPECT_EQ(exchanges(32770, TUFF_TRANS), (Exchanges{{32768, 2}, {0, 32768}}));

@@ -69,7 +69,11 @@ class Kernel {
     read_a_ = w_.variable(reading_place(a_, warp_row_));
     read_b_ = w_.variable(reading_place(b_, warp_column_));
     for (uint32_t i = 0; i < blocks_of_a() * blocks_of_b() * 8; ++i) sums_.push_back(w_.make<Type::f64>());
-    tiles_.each([&](const Tile& tile) { compute(tile); });
+    tiles_.each([&](const Tile& tile) {
+      if (o_.c_part == GemmPart::all) return compute(tile);
+      const bool lower = o_.c_part == GemmPart::lower;
+      w_.when(lower ? tile.column < tile.row + o_.rows : tile.row < tile.column + o_.columns, [&] { compute(tile); });
+    });
     return w_.text(Dmma::kThreads);
   }
 
@@ -378,8 +382,10 @@ NativeKernel write_dmma(const KernelRequest& request) {
 }
 
 constexpr LegalRange kExtent[] = {{64, 64}, {128, 128}};
-constexpr DefineInfo kDefines[] = {{"BETA", kFlag},   {"COLUMNS", kExtent}, {"EDGE", kFlag},    {"PAIRS", kFlag},
-                                   {"ROWS", kExtent}, {"TRANS_A", kFlag},   {"TRANS_B", kFlag}, {"VECTOR", kFlag}};
+constexpr LegalRange kParts[] = {{0, 2}};
+constexpr DefineInfo kDefines[] = {{"BETA", kFlag},    {"COLUMNS", kExtent}, {"EDGE", kFlag},
+                                   {"PAIRS", kFlag},   {"PART", kParts},     {"ROWS", kExtent},
+                                   {"TRANS_A", kFlag}, {"TRANS_B", kFlag},   {"VECTOR", kFlag}};
 
 }  // namespace
 
@@ -388,6 +394,7 @@ uint32_t Dmma::shared_bytes() const { return kStages * 2 * (rows + columns) * kR
 KernelRequest Dmma::request() const {
   KernelRequest made(dmma_source);
   made.define("BETA", beta).define("COLUMNS", columns).define("EDGE", edge).define("PAIRS", pairs);
+  made.define("PART", static_cast<int64_t>(c_part));
   made.define("ROWS", rows).define("TRANS_A", trans_a).define("TRANS_B", trans_b).define("VECTOR", vector);
   return made;
 }
@@ -398,6 +405,7 @@ Dmma Dmma::read(const KernelRequest& request) {
   options.columns = static_cast<uint32_t>(request.value_of("COLUMNS"));
   options.edge = request.value_of("EDGE") != 0;
   options.pairs = request.value_of("PAIRS") != 0;
+  options.c_part = static_cast<GemmPart>(request.value_of("PART"));
   options.rows = static_cast<uint32_t>(request.value_of("ROWS"));
   options.trans_a = request.value_of("TRANS_A") != 0;
   options.trans_b = request.value_of("TRANS_B") != 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kernels/gemm/gemm.hpp"
 #include "planning/kernel_request.hpp"
 
 namespace tuff::gemm {
@@ -13,6 +14,7 @@ struct Dmma {
   uint32_t rows = 128, columns = 128;  // of a tile: 64 or 128
   bool edge = false;                   // some tiles extend beyond C, or the last step beyond k
   bool beta = false;                   // C is read
+  GemmPart c_part = GemmPart::all;     // tiles outside are left out
   bool pairs = true;   // A's and B's rows start at multiples of 16 bytes, so that two elements are loaded at once
   bool vector = true;  // … and C's, and n is even
 

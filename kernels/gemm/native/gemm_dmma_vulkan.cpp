@@ -93,6 +93,7 @@ bool record_dmma(Recorder& recorder, Plan& plan) {
   kernel.columns = variant.columns;
   kernel.edge = args.m % variant.rows != 0 || args.n % variant.columns != 0 || args.k % Dmma::kStep != 0;
   kernel.beta = plan.beta() != 0;
+  kernel.c_part = plan.to_scratch ? GemmPart::all : args.c_part;
   kernel.pairs = in_pairs(args.a, args.lda, args.stride_a) && in_pairs(args.b, args.ldb, args.stride_b);
   kernel.vector = in_pairs(plan.out, plan.out_ld, plan.out_stride) && args.n % 2 == 0;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };

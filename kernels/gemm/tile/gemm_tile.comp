@@ -23,6 +23,7 @@
 //# VECTOR_B : 0|1 : 1: likewise B; its contiguous extent is n (TRANS_B: k)
 //# VECTOR_C : 0|1 : 1: C is read and written as vec4, likewise; its contiguous extent is n
 //# UNROLL : 0|1 : 1: the loop over the BK steps is unrolled; a CPU driver takes minutes to compile that
+//# PART : 0|1|2 : 1: tiles above C's diagonal are left out; 2: those below it
 //# EDGE : 0|1 : 0: m, n, k are multiples of BM, BN, BK, and so is every split-K part
 // BM * BK and BN * BK are each a multiple of 4 * invocations.
 #define PAIRS 0
@@ -96,6 +97,11 @@ void main() {
   Tile tile = this_tile(8);
   if (!tile.exists) return;
   const uint row0 = tile.row * BM, col0 = tile.col * BN;
+#if PART == 1
+  if (col0 >= row0 + BM) return;
+#elif PART == 2
+  if (row0 >= col0 + BN) return;
+#endif
   const uint m = push.m, n = push.n, k_end = tile.k_end;
   const TUFF_INDEX lda = push.lda, ldb = push.ldb;
 #if VECTOR_A

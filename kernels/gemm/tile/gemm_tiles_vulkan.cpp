@@ -112,6 +112,7 @@ KernelRequest shared_request(const Plan& plan, const Variant& variant, const Dev
                                      .bm = variant.rows,
                                      .bn = variant.cols,
                                      .edge = edge,
+                                     .part = static_cast<int64_t>(plan.to_scratch ? GemmPart::all : args.c_part),
                                      .sum_type = args.sum_type(),
                                      .tm = variant.tm,
                                      .tn = variant.tn,
