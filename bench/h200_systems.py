@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Recurrent networks, sparse matrices and quantised weights on a GPU, beside PyTorch (cuDNN, cuSPARSE) in the same process.
+"""Recurrent networks, sparse matrices, quantised weights and keys, and random numbers of distributions on a GPU, beside
+PyTorch (cuDNN, cuSPARSE) in the same process.
 
     python3 bench/h200_systems.py build/release/libtuff.so [--only rnn]
 
 Each row is the best of three runs of several calls, after a comparison of the results. Ratios are PyTorch's time divided by
-Tuff's: above 1, Tuff is faster. PyTorch has no quantised products of these formats, so those rows compare with the rate of
-memory and with Tuff's own product of 16-bit numbers.
+Tuff's: above 1, Tuff is faster. PyTorch has neither quantised products of these formats nor attention over quantised keys,
+so those rows compare with the rate of memory and with Tuff's own f16.
 """
 
 from __future__ import annotations
@@ -23,7 +24,14 @@ BUDGET = 0.1
 
 class Bench(Beside):
     def parts(self) -> list[Callable[[], None]]:
-        named = {"rnn": self.recurrent, "sparse": self.sparse, "quant": self.quantised}
+        named = {
+            "rnn": self.recurrent,
+            "sparse": self.sparse,
+            "blocks": self.sparse_blocks,
+            "quant": self.quantised,
+            "keys": self.quantised_keys,
+            "random": self.distributions,
+        }
         return [part for name, part in named.items() if self.only in name]
 
     def row(self, name: str, call: Callable[[], Any], peer: Callable[[], Any], tolerance: float, work: str = "") -> None:
@@ -80,6 +88,71 @@ class Bench(Beside):
                 moved = matrix.nnz * 8 + (matrix.shape[0] + values.size * 2) * 4
                 self.row(f"sparse {name} ({matrix.nnz / 1e6:.1f}e6) x {width}", lambda: a @ x, lambda: b @ z, 1e-4, f"  ({moved / 1e6:.0f} MB)")
 
+    def sparse_blocks(self) -> None:
+        """BSR of 42 million elements, 40 blocks in a row; the same matrix as CSR beside it."""
+        import scipy.sparse
+
+        torch, tuff = self.torch, self.tuff
+        warnings.filterwarnings("ignore", message="Sparse")
+        for side in (4, 8, 16):
+            rows, each = 1_048_576 // side // side, 40
+            columns = np.arange(each) * (rows // each) + self.rng.integers(0, rows // each, (rows, each))
+            data = self.rng.standard_normal((rows * each, side, side)).astype(np.float32)
+            matrix = scipy.sparse.bsr_matrix((data, columns.ravel(), np.arange(rows + 1) * each), (rows * side, rows * side))
+            a = tuff.sparse.from_scipy(matrix, context=self.context)
+            csr = tuff.sparse.from_scipy(matrix.tocsr(), context=self.context)
+            parts = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+            b = torch.sparse_bsr_tensor(*parts, matrix.shape).cuda()
+            for width in (1, 32):
+                x, z = self.pair(self.rng.standard_normal((matrix.shape[1], width)).astype(np.float32))
+                name = f"sparse BSR {side} x {side} ({matrix.nnz / 1e6:.1f}e6) x {width}"
+                self.row(name, lambda: a @ x, lambda: b @ z, 1e-4)
+                own = seconds(lambda: csr @ x, self.context.synchronize, BUDGET)
+                print(f"{'':44} {own * 1e6:9.1f} us as CSR", flush=True)
+
+    def quantised_keys(self) -> None:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        tuff, torch = self.tuff, self.torch
+        half = np.dtype(np.float16)
+        for batch, heads, kv_heads, rows, keys in ((1, 32, 8, 1, 32768), (64, 32, 8, 1, 1024), (1, 32, 8, 4, 32768), (4, 32, 8, 1024, 1024)):
+            shape, count = (batch, kv_heads, keys, 128), batch * kv_heads * keys * 128
+            values = [self.rng.standard_normal(shape, np.float32).astype(half) for _ in "kv"]
+            q, z = self.pair(self.rng.standard_normal((batch, heads, rows, 128), np.float32).astype(half))
+            halves, peers = zip(*(self.pair(one) for one in values))
+            formats: dict[str, Any] = {"f16": halves}
+            for name, size in (("q8_0", 34), ("q4_0", 18)):
+                data = self.rng.integers(0, 256, (count // 32, size), np.uint8)
+                data[:, :2] = np.full(1, 0.01, half).view(np.uint8)
+                formats[name] = [tuff.Quantized(name, shape, data.reshape(-1), context=self.context) for _ in "kv"]
+            for name in ("float8_e4m3fn", "float8_e5m2"):
+                formats[name] = [tuff.cast(one, name) for one in halves]
+            times = {name: self.in_graph(lambda: tuff.attention(q, k, v), rows) for name, (k, v) in formats.items()}
+            with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):  # cuDNN's fails on some machines
+                call = lambda: torch.nn.functional.scaled_dot_product_attention(z, *peers, enable_gqa=True)  # noqa: E731
+                theirs = seconds(call, torch.cuda.synchronize, BUDGET)
+            line = f"keys {batch} x {heads} ({kv_heads}) x {rows} x {keys} x 128  PyTorch f16 {theirs * 1e6:.1f} us;"
+            for name, time_of in times.items():
+                line += f"  {name} {time_of * 1e6:.1f} ({times['f16'] / time_of:.2f})"
+            print(line, flush=True)
+
+    def distributions(self) -> None:
+        torch, n = self.torch, 1 << 24
+        own = self.tuff.Generator(self.context, 1)
+        draws = {
+            "gamma(2.5)": (lambda: own.standard_gamma(2.5, n), lambda: torch._standard_gamma(shapes)),
+            "gamma(0.3)": (lambda: own.standard_gamma(0.3, n), lambda: torch._standard_gamma(small)),
+            "poisson(4)": (lambda: own.poisson(4.0, n), lambda: torch.poisson(rates)),
+            "poisson(200)": (lambda: own.poisson(200.0, n), lambda: torch.poisson(large)),
+            "binomial(10, 0.3)": (lambda: own.binomial(10, 0.3, n), lambda: torch.binomial(tens, parts)),
+            "binomial(1000, 0.3)": (lambda: own.binomial(1000, 0.3, n), lambda: torch.binomial(tens * 100, parts)),
+        }
+        shapes, small, rates, large, tens, parts = (torch.full((n,), value).cuda() for value in (2.5, 0.3, 4.0, 200.0, 10.0, 0.3))
+        for name, (call, peer) in draws.items():
+            took = seconds(call, self.context.synchronize, BUDGET)
+            other = seconds(peer, torch.cuda.synchronize, BUDGET)
+            print(f"random {name:37} {took * 1e6:9.1f} us  PyTorch {other * 1e6:9.1f} us  ratio {other / took:.2f}", flush=True)
+
     def quantised(self) -> None:
         for n in (16384, 4096):
             self.products(n)
@@ -129,4 +202,4 @@ class Bench(Beside):
 
 
 if __name__ == "__main__":
-    sys.exit(run_beside(Bench, __doc__, "rnn, sparse or quant"))
+    sys.exit(run_beside(Bench, __doc__, "rnn, sparse, blocks, quant, keys or random"))

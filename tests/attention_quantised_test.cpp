@@ -124,6 +124,44 @@ std::vector<QuantisedCase> cases() {
        .head_dim_v = 32,
        .layout = Layout::roomy},
       {.batch = 1, .heads = 2, .seq_q = 33, .seq_kv = 130, .head_dim = 32, .head_dim_v = 160, .lse = true},
+      // as many as are dequantised first on devices with matrix units
+      {.batch = 2,
+       .heads = 4,
+       .seq_q = 70,
+       .seq_kv = 90,
+       .head_dim = 64,
+       .causal = kBottomRight,
+       .dtype = TUFF_F16,
+       .kv_heads = 2,
+       .layout = Layout::roomy,
+       .left = 40,
+       .lse = true},
+      {.batch = 1,
+       .heads = 2,
+       .seq_q = 48,
+       .seq_kv = 65,
+       .head_dim = 128,
+       .dtype = TUFF_BF16,
+       .layout = Layout::rows_first},
+      // few rows in PTX: rows behind each other from any key on, and with gaps
+      {.batch = 2,
+       .heads = 16,
+       .seq_q = 1,
+       .seq_kv = 500,
+       .head_dim = 128,
+       .causal = kBottomRight,
+       .dtype = TUFF_F16,
+       .kv_heads = 2,
+       .left = 333},
+      {.batch = 1,
+       .heads = 4,
+       .seq_q = 3,
+       .seq_kv = 200,
+       .head_dim = 128,
+       .dtype = TUFF_BF16,
+       .kv_heads = 2,
+       .head_dim_v = 64,
+       .layout = Layout::roomy},
       // all options
       {.batch = 6,
        .heads = 4,
@@ -170,7 +208,7 @@ std::vector<QuantisedCase> cases() {
     all.push_back({shapes[4], Stored::e5m2, Stored::e4m3, scales});
   }
   // only one of the two, beside 16 bits and f32
-  for (const size_t i : {size_t{0}, size_t{2}, size_t{4}}) {
+  for (const size_t i : {size_t{0}, size_t{2}, size_t{4}, size_t{6}, size_t{8}}) {
     all.push_back({shapes[i], Stored::q8_0, Stored::plain});
     all.push_back({shapes[i], Stored::plain, Stored::q4_0});
     all.push_back({shapes[i], Stored::plain, Stored::e4m3, Scales::keys});
@@ -287,10 +325,12 @@ void run_quantised(tuff_context context, const QuantisedCase& c) {
         placed_rows(at_o, s.batch, s.heads, s.seq_q, s.dim_v(), std::vector<float>(s.results(), poison())), shift);
   const StoredRows k(context, c.k, c.scales, s, s.head_dim, 2), v(context, c.v, c.scales, s, s.dim_v(), 3);
   const AttentionExtras extras = attention_extras(s);
-  // Nothing is rounded to 16 bits but q and o, and a bias of that type.
-  AttentionShape in_f32 = s;
-  in_f32.dtype = TUFF_F32;
-  Expected lse, expected = solve_attention(in_f32, hq, k.numbers, v.numbers, extras, s.lse ? &lse : nullptr);
+  // Nothing is rounded to 16 bits but q and o, and a bias of that type; on GPUs weights too, and numbers of blocks
+  // once.
+  AttentionShape computed = s;
+  if (properties_of(context).type == TUFF_DEVICE_CPU) computed.dtype = TUFF_F32;
+  computed.rounds_stored = computed.dtype != TUFF_F32 && (in_blocks(c.k) || in_blocks(c.v));
+  Expected lse, expected = solve_attention(computed, hq, k.numbers, v.numbers, extras, s.lse ? &lse : nullptr);
   add_storage(expected, s.dtype);
 
   tuff_attention_desc desc{};
@@ -476,6 +516,35 @@ TEST_P(AttentionQuantisedDescriptor, FiniteNumbersGiveFiniteResults) {
   d.seq_q = 3;
   ASSERT_OK(tuff_attention_ex(context(), &d));
   for (const float got : out_.read()) ASSERT_TRUE(std::isfinite(got)) << got;
+}
+
+// Keys beyond the range of f16, of a query that makes scores of about 1 from them.
+TEST_P(AttentionQuantisedDescriptor, NumbersBeyondTheTypeCount) {
+  tuff_attention_desc d = desc();
+  d.dtype = TUFF_F16, d.scale = 1;
+  const auto blocks = [&](uint32_t scale, signed char first, signed char rest) {
+    Bytes all;  // 2 heads of 5 keys
+    for (int key = 0; key < 10; ++key) {
+      all.push_back(static_cast<unsigned char>(scale)), all.push_back(static_cast<unsigned char>(scale >> 8));
+      all.insert(all.end(), 32, static_cast<unsigned char>(key % 5 == 0 ? first : rest));
+    }
+    return all;
+  };
+  Bytes queries;
+  for (int i = 0; i < 192; ++i) queries.push_back(1), queries.push_back(0);  // 2^-24
+  const TypedTensor q(context(), TUFF_F16, queries), k(context(), TUFF_I8, blocks(0x7bff, -8, 0)),
+      v(context(), TUFF_I8, blocks(0x7b53, 1, -1)),  // 65504, 60000
+      o(context(), TUFF_F16, Bytes(384, 0x7e));
+  d.q = q, d.k = k, d.v = v, d.o = o;
+  const double weight = std::exp(-8.0 * 32 * 65504 * 0x1p-24), expected = 60000 * (weight - 4) / (weight + 4);
+  for (const uint64_t rows : {uint64_t{1}, uint64_t{3}}) {
+    d.seq_q = rows;
+    ASSERT_OK(tuff_attention_ex(context(), &d));
+    const Bytes got = o.read();
+    for (uint64_t i = 0; i < 2 * rows * 32; ++i) {
+      ASSERT_NEAR(half_number(got[2 * i] | static_cast<uint32_t>(got[2 * i + 1]) << 8), expected, 0x1p-9 * 60000) << i;
+    }
+  }
 }
 TUFF_ON_BACKENDS(AttentionQuantisedDescriptor);
 

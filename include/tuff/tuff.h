@@ -1351,8 +1351,8 @@ typedef struct tuff_attention_desc {
    * key. TUFF_NULL_HANDLE: not computed */
   tuff_buffer lse;
 
-  /* Since 0.9.0. Quantised keys and values, which are read as they are stored and dequantised in f32; q and o are of
-   * dtype.
+  /* Since 0.9.0. Quantised keys and values; q and o are of dtype. They are dequantised in f32, or, where matrix units
+   * multiply f16 or bf16, rounded to dtype once: there numbers beyond the range of f16 may count as infinite.
    *   k_format, v_format   TUFF_QUANT_Q8_0 or TUFF_QUANT_Q4_0: blocks of 32 numbers along head_dim, at any even byte; 0:
    *                        none. head_dim (head_dim_v) is a multiple of 32. Strides count numbers, and are multiples of 32
    *   k_type, v_type       without a format: TUFF_F8_E4M3 or TUFF_F8_E5M2; dtype (or 0): not quantised

@@ -118,6 +118,8 @@ bool record_matrices(Recorder& recorder, const AttentionArgs& args, std::string_
 bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+// Dequantises keys and values first, and records the call without such, if that is best.
+bool record_dequantised(Recorder& recorder, const AttentionArgs& args);
 // Whether the device has cooperative matrices of this type; whether this call can use them.
 bool has_matrices(const DeviceTraits& traits, int32_t dtype);
 bool multiplies(const DeviceTraits& traits, const Call& call);

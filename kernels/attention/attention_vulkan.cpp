@@ -172,6 +172,7 @@ void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t ma
   if (args.batch == 0 || args.heads == 0) return;
   const auto& variable = forced_variant<"TUFF_ATTENTION_VARIANT">();
   const std::string_view forced = variable ? *variable : std::string_view();
+  if (forced.empty() && attention::record_dequantised(recorder, args)) return;
   if (attention::record_decode(recorder, args, forced) || attention::record_split(recorder, args, forced) ||
       attention::record_native(recorder, args, forced) || attention::record_matrices(recorder, args, forced)) {
     return;

@@ -489,7 +489,30 @@ std::string text_of(const attention::Decode& kernel) {
          std::to_string(kernel.head_dim_v) + " rows " + std::to_string(kernel.rows) + " lengths " +
          std::to_string(kernel.lengths) + (kernel.parts ? " parts" : "") + (kernel.hiding ? " hiding" : "") + " bias " +
          std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") + (kernel.cap ? " cap" : "") +
-         (kernel.pieces ? " pieces" : "");
+         (kernel.pieces ? " pieces" : "") + " stored " + std::to_string(kernel.k_stored) + " " +
+         std::to_string(kernel.v_stored) + " in pieces of " + std::to_string(kernel.k_piece) + " " +
+         std::to_string(kernel.v_piece);
+}
+
+// The kernel with keys and values that are quantised, as far as it has such.
+void add_stored(const attention::Decode& kernel, std::vector<attention::Decode>& all) {
+  constexpr std::pair<int32_t, int32_t> kStored[] = {{TUFF_QUANT_Q8_0, TUFF_QUANT_Q8_0},
+                                                     {TUFF_QUANT_Q4_0, TUFF_QUANT_Q4_0},
+                                                     {TUFF_QUANT_Q8_0, TUFF_QUANT_Q4_0},
+                                                     {TUFF_F8_E4M3, TUFF_F8_E4M3},
+                                                     {TUFF_F8_E5M2, TUFF_F8_E5M2},
+                                                     {TUFF_QUANT_Q8_0, 0},
+                                                     {0, TUFF_QUANT_Q4_0},
+                                                     {TUFF_F8_E4M3, 0}};
+  for (const auto& [keys, values] : kStored) {
+    for (const uint32_t piece : {0u, 4u, 8u, 16u}) {
+      attention::Decode with = kernel;
+      with.k_stored = keys, with.v_stored = values;
+      if (keys != 0) with.k_piece = piece;
+      if (values != 0) with.v_piece = piece;
+      if (with.legal()) all.push_back(with);
+    }
+  }
 }
 
 std::vector<attention::Decode> all_decode_options() {
@@ -508,8 +531,14 @@ std::vector<attention::Decode> all_decode_options() {
             kernel.parts = (bits & 1) != 0, kernel.hiding = (bits & 2) != 0;
             if (!kernel.legal()) continue;
             all.push_back(kernel);
-            if (rows >= 16 && (lengths == 0 || lengths == 7)) {
-              add_score_options(kernel, all, [](const attention::Decode& with) { return with.legal(); });
+            if (lengths != 0 && lengths != 7) continue;
+            if (bits == lengths % 3) add_stored(kernel, all);
+            if (rows < 16) continue;
+            std::vector<attention::Decode> with_options;
+            add_score_options(kernel, with_options, [](const attention::Decode& with) { return with.legal(); });
+            for (const attention::Decode& with : with_options) {
+              all.push_back(with);
+              if (with.bias == TUFF_F32 && with.mask && with.cap && bits == 3) add_stored(with, all);
             }
           }
         }

@@ -175,6 +175,8 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
   const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads == 0 ? 1 : s.heads / s.heads_of_kv();
   const double scale = s.scale_used(), of_weights = s.dtype == TUFF_F32 ? 0 : unit_roundoff(s.dtype);
   const double vanishing = FLT_MIN + (s.dtype == TUFF_F16 ? 0x1p-25 : 0);
+  const double of_stored = s.rounds_stored ? unit_roundoff(s.dtype) : 0;
+  const double vanishing_stored = s.rounds_stored && s.dtype == TUFF_F16 ? 0x1p-25 : 0;
   Expected expected;
   expected.value.assign(s.results(), 0);
   expected.bound.assign(s.results(), 0);
@@ -198,13 +200,14 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
     bool invalid = false;
     for (const uint64_t j : seen) {
       const float* const key = &k[(kv_row0 + j) * d];
-      double sum = 0, size = 0;
+      double sum = 0, size = 0, tiny = 0;
       for (uint64_t x = 0; x < d; ++x) {
         const double term = static_cast<double>(query[x]) * key[x];
         sum += term, size += std::fabs(term);
+        tiny += vanishing_stored * std::fabs(query[x]);
       }
       score[j] = scale * sum;
-      error[j] = gamma(static_cast<double>(d) + 3) * scale * size;
+      error[j] = (gamma(static_cast<double>(d) + 3) + of_stored) * scale * size + scale * tiny;
       if (s.softcap != 0) {
         error[j] += kU * std::fabs(score[j]);
         score[j] = s.softcap * std::tanh(score[j] / s.softcap);
@@ -234,11 +237,12 @@ Expected solve_attention(const AttentionShape& s, const std::vector<float>& q, c
     }
     for (const uint64_t j : seen) {
       const double p = weight[j] / total;
-      const double allowed = p * (std::expm1(error[j] + largest) + gamma(2 * keys + 2) + of_weights) + vanishing;
+      const double allowed =
+          p * (std::expm1(error[j] + largest) + gamma(2 * keys + 2) + of_weights + of_stored) + vanishing;
       const float* const value = &v[(kv_row0 + j) * dv];
       for (uint64_t x = 0; x < dv; ++x) {
         out[x] += p * value[x];
-        bound[x] += allowed * std::fabs(value[x]);
+        bound[x] += allowed * std::fabs(value[x]) + p * vanishing_stored;
       }
     }
     if (lse != nullptr) {

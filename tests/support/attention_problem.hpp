@@ -33,6 +33,7 @@ struct AttentionShape {
   Same same = Same::nothing;  // for bias and mask
   uint64_t left = 0, right = 0;
   bool lengths = false, lse = false;
+  bool rounds_stored = false;  // keys and values are rounded to dtype when they are dequantised
 
   float scale_used() const;
   uint64_t heads_of_kv() const { return kv_heads != 0 ? kv_heads : heads; }

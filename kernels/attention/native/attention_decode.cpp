@@ -15,6 +15,8 @@
 //
 // Tiles of 32 and 64 rows have teams of two and four warps, which load a step together and compute 16 rows each.
 //
+// Keys and values that are quantised arrive as they are stored, and are dequantised where the operands are read.
+//
 // At the end the teams' outputs are added up in shared memory. online_softmax.hpp explains weights and references, and
 // which rows are computed again: here those of the block's part. score_options.hpp explains bias, mask and soft cap.
 // Keys that some rows see and others do not have weight 0 there: if such a value is NaN, the row's sums are, and it is
@@ -30,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/attention/attention.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/attention/native/online_softmax.hpp"
 #include "kernels/attention/native/score_options.hpp"
@@ -93,6 +96,8 @@ class Kernel {
       options_.read_numbers();
       options_.make(extras_);
     }
+    if (o_.k_stored != 0) stored_keys_.emplace(w_, o_.k_stored, o_.type);
+    if (o_.v_stored != 0) stored_values_.emplace(w_, o_.v_stored, o_.type);
     read_queries();
     for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.variable(number(w_, 0)));
     for (uint32_t half = 0; half < halves(); ++half) {
@@ -174,7 +179,8 @@ class Kernel {
     if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(first_row < rows_here_, end, w_.constant(0));
     const U32 part_keys = number_at(offsetof(Decode::Push, part_keys)), part_first = part * part_keys;
     U32 begin = ptx::max(part_first, first_key(first_row));
-    if (o_.options()) begin = begin & ~15u;  // pieces of bias and mask have at most 16 keys
+    // Pieces of bias and mask have at most 16 keys, those of blocks that follow each other at most 8.
+    if (o_.options() || o_.packed()) begin = begin & ~15u;
     begin_ = w_.variable(begin);
     end_ = w_.variable(ptx::min(part_first + part_keys, end));
     if (!o_.hiding) return;
@@ -198,10 +204,14 @@ class Kernel {
   // Pairs of elements of rows lane / 4 and lane / 4 + 8, as mma.sync takes them.
   void read_queries() {
     for (uint32_t half = 0; half < halves(); ++half) {
-      const U64 at = multiply_add(quad_, 4, query_of(place_of(own_row_ + half * 8)));
+      const bool stored = stored_keys_.has_value();
+      const uint32_t per_quad = stored ? stored_keys_->pairs_per_quad() * 2 : 4;
+      const U64 at = multiply_add(quad_, per_quad, query_of(place_of(own_row_ + half * 8)));
       for (uint32_t i = 0; i < o_.head_dim / 8; ++i) {
         const U32 pair = w_.make<Type::u32>();
-        w_.emit("ld.global.b32 {}, [{}+{}];", pair.text, at.text, i * 16);
+        const uint32_t place =
+            stored ? (i / 4 * StoredRows::kNumbers + stored_keys_->place_of_pair(i % 4)) * 2 : i * 16;
+        w_.emit("ld.global.b32 {}, [{}+{}];", pair.text, at.text, place);
         queries_[half].push_back(pair);
       }
     }
@@ -222,19 +232,22 @@ class Kernel {
 
   // --- loading ------------------------------------------------------------------------------------------------------
 
-  // What a thread loads of 16 rows of a tensor: one piece of 16 bytes of every `rows_at_once`-th.
+  // What a thread loads of 16 rows of a tensor: one piece of every `rows_at_once`-th.
   struct Loads {
     U64 at, between, step;
     U32 to, row;
     Pred exists;  // if there are fewer pieces than threads
-    uint32_t rows_at_once, row_bytes;
+    uint32_t rows_at_once, row_bytes, piece;
   };
-  Loads prepare(const U64& base, const U32& row_stride, uint32_t dim, uint32_t row_bytes, uint32_t place) {
+  // Of rows of `length` bytes, which are `row_bytes` apart in a stage.
+  Loads prepare(const U64& base, const U32& row_stride, uint32_t length, uint32_t row_bytes, uint32_t place,
+                uint32_t piece_bytes) {
     Loads all;
-    const uint32_t pieces = dim / 8, lanes = std::bit_ceil(pieces), threads = o_.team() * kWarp;
-    const U32 thread = thread_ & (threads - 1), piece = thread & (lanes - 1);
-    all.rows_at_once = threads / lanes;
+    const uint32_t pieces = length / piece_bytes, lanes = std::bit_ceil(pieces);
+    const U32 thread = thread_of_team(), piece = thread & (lanes - 1);
+    all.rows_at_once = team_threads() / lanes;
     all.row_bytes = row_bytes;
+    all.piece = piece_bytes;
     all.row = thread / lanes;
     const U32 first = begin_ + team_ * w_.constant(Decode::kKeys) + all.row;
     if (pieces != lanes) all.exists = piece < pieces;
@@ -242,33 +255,74 @@ class Kernel {
       const Pred row = all.row < Decode::kKeys;
       all.exists = pieces != lanes ? all.exists && row : row;
     }
-    all.at = w_.variable(multiply_add(first, row_stride, multiply_add(piece, 16, base)));
+    all.at = w_.variable(multiply_add(first, row_stride, multiply_add(piece, piece_bytes, base)));
     all.between = w_.variable(ptx::multiply_wide(row_stride, w_.constant(all.rows_at_once)));
     all.step = w_.variable(ptx::multiply_wide(row_stride, w_.constant(team_keys())));
-    all.to = all.row * row_bytes + (ring_ + place + (piece << 4));
+    all.to = all.row * row_bytes + (ring_ + place + piece * w_.constant(piece_bytes));
+    return all;
+  }
+  // Of rows that follow each other: every `threads`-th piece of 16 bytes of all of them.
+  Loads prepare_packed(const U64& base, uint32_t row_bytes, uint32_t place) {
+    Loads all;
+    const U32 thread = thread_of_team(), first = begin_ + team_ * w_.constant(Decode::kKeys);
+    all.piece = 0, all.row_bytes = row_bytes, all.rows_at_once = 0;
+    all.row = w_.variable(thread << 4);  // its place in the rows
+    all.at = w_.variable(multiply_add(first, row_bytes, multiply_add(thread, 16, base)));
+    all.step = w_.variable(widen(w_.constant(team_keys() * row_bytes)));
+    all.to = w_.variable(all.row + (ring_ + place));
     return all;
   }
 
   // Starts loading 16 rows from `key` on. Rows from the part's end on become zeros.
   void load(const Loads& all, const U32& stage, const U32& key) {
+    if (all.piece == 0) return load_packed(all, stage, key);
     const U32 to = all.to + stage, first = key + all.row;
     U64 from = all.at;
     for (uint32_t row = 0; row < Decode::kKeys; row += all.rows_at_once) {
       if (row != 0) from = from + all.between;
-      const U32 bytes = select(first + row < end_, w_.constant(16), w_.constant(0));
+      const U32 bytes = select(first + row < end_, w_.constant(all.piece), w_.constant(0));
       const ptx::Guard guard = all.exists.writer != nullptr ? if_true(all.exists) : ptx::Guard{};
-      w_.emit(guard, "cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16, {};", to.text, row * all.row_bytes,
-              from.text, bytes.text);
+      copy(guard, to, row * all.row_bytes, from, 0, all.piece, bytes);
     }
     w_.assign(all.at, all.at + all.step);
+  }
+  void load_packed(const Loads& all, const U32& stage, const U32& key) {
+    const uint32_t threads = team_threads(), pieces = all.row_bytes * Decode::kKeys / 16;
+    const U32 to = all.to + stage, left = ptx::min(end_ - key, w_.constant(Decode::kKeys)) * all.row_bytes - all.row;
+    for (uint32_t i = 0; i < pieces; i += threads) {
+      const U32 bytes = min_signed(max_signed(left - i * 16, w_.constant(0)), w_.constant(16));
+      const ptx::Guard guard = i + threads > pieces ? if_true(all.row < (pieces - i) * 16) : ptx::Guard{};
+      copy(guard, to, i * 16, all.at, i * 16, 16, bytes);
+    }
+    w_.assign(all.at, all.at + all.step);
+  }
+  // `bytes` of a piece of memory, and zeros for the rest of it.
+  void copy(const ptx::Guard& guard, const U32& to, uint32_t to_offset, const U64& from, uint32_t from_offset,
+            uint32_t piece, const U32& bytes) {
+    w_.emit(guard, "cp.async.{}.shared.global.L2::128B [{}+{}], [{}+{}], {}, {};", piece == 16 ? "cg" : "ca", to.text,
+            to_offset, from.text, from_offset, piece, bytes.text);
+  }
+  uint32_t team_threads() const { return o_.team() * kWarp; }
+  U32 thread_of_team() const { return thread_ & (team_threads() - 1); }
+
+  Loads prepare_keys() {
+    const uint32_t row = o_.k_stage_row_bytes();
+    if (o_.k_piece == 0) return prepare_packed(k_, row, 0);
+    const uint32_t length = o_.k_stored == 0 ? o_.head_dim * 2 : StoredRows::bytes(o_.k_stored, o_.head_dim);
+    return prepare(k_, k_row_, length, row, 0, o_.k_piece);
+  }
+  Loads prepare_values() {
+    const uint32_t row = o_.v_stage_row_bytes(), place = Decode::kKeys * o_.k_stage_row_bytes();
+    if (o_.v_piece == 0) return prepare_packed(v_, row, place);
+    const uint32_t length = o_.v_stored == 0 ? o_.head_dim_v * 2 : StoredRows::bytes(o_.v_stored, o_.head_dim_v);
+    return prepare(v_, v_row_, length, row, place, o_.v_piece);
   }
 
   void each_step() {
     const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
-    ring_ = w_.variable(memory_ + team_ * w_.constant(stages * stage_bytes));
-    const uint32_t v_place = Decode::kKeys * o_.k_row_bytes();
-    const Loads keys = prepare(k_, k_row_, o_.head_dim, o_.k_row_bytes(), 0);
-    const Loads values = prepare(v_, v_row_, o_.head_dim_v, o_.v_row_bytes(), v_place);
+    ring_ = w_.variable(memory_ + team_ * w_.constant(o_.team_bytes()));
+    const Loads keys = prepare_keys(), values = prepare_values();
+    const uint32_t v_place = Decode::kKeys * o_.k_stage_row_bytes();
     const U32 key = w_.variable(begin_ + team_ * w_.constant(Decode::kKeys));
     ScoreOptions::Rows of_lane;
     if (o_.bias != 0 || o_.mask) {
@@ -287,12 +341,22 @@ class Kernel {
     // ldmatrix: lanes 8 i to 8 i + 7 have the addresses of the rows of matrix i. For keys, matrices 0 and 1 are of the
     // same keys; for values, matrices 0 and 1 are of the same columns.
     const U32 matrix = lane_ >> 3, in_matrix = lane_ & 7;
-    const auto key_of = [&](const U32& eight) {
-      const U32 row = in_matrix + (eight << 3);
-      return o_.options() ? options_.key_of_row(row) : row;
-    };
-    const U32 read_keys = w_.variable(ring_ + key_of(matrix >> 1) * o_.k_row_bytes() + ((matrix & 1) << 4));
-    const U32 read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * o_.v_row_bytes() + ((matrix >> 1) << 4));
+    const auto key_of = [&](const U32& eight) { return key_in_order(in_matrix + (eight << 3)); };
+    U32 read_keys, read_values;
+    if (o_.k_stored == 0) {
+      read_keys = w_.variable(ring_ + key_of(matrix >> 1) * o_.k_row_bytes() + ((matrix & 1) << 4));
+    } else {
+      const auto place = [&](uint32_t eight) { return key_in_order(group_ + 8 * eight) * o_.k_stage_row_bytes(); };
+      for (uint32_t eight = 0; eight < 2; ++eight) key_rows_[eight] = w_.variable(ring_ + place(eight));
+    }
+    if (o_.v_stored == 0) {
+      read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * o_.v_row_bytes() + ((matrix >> 1) << 4));
+    } else {
+      for (uint32_t i = 0; i < 4; ++i) {
+        const U32 key = key_in_order((quad_ << 1) + (i / 2 * 8 + i % 2));
+        value_rows_[i] = w_.variable(ring_ + v_place + key * o_.v_stage_row_bytes());
+      }
+    }
     const U32 stage = w_.variable(w_.constant(0));
     w_.repeat([&] { return key < end_; },
               [&] {
@@ -301,9 +365,9 @@ class Kernel {
                 join_team();  // all threads' pieces have arrived, and the last step has been read
                 const U32 free = select(stage == 0u, w_.constant(ahead * stage_bytes), stage - stage_bytes);
                 load_step(free, key + ahead * team_keys());
-                multiply_keys(read_keys + stage);
+                o_.k_stored == 0 ? multiply_keys(read_keys + stage) : multiply_stored_keys(stage);
                 soften(key);
-                multiply_values(read_values + stage);
+                o_.v_stored == 0 ? multiply_values(read_values + stage) : multiply_stored_values(stage);
                 const U32 next = stage + stage_bytes;
                 w_.assign(stage, select(next == stages * stage_bytes, w_.constant(0), next));
                 w_.assign(key, key + team_keys());
@@ -320,6 +384,9 @@ class Kernel {
     }
   }
 
+  // The key of a step that is the operands' number so and so.
+  U32 key_in_order(const U32& row) const { return o_.options() ? options_.key_of_row(row) : row; }
+
   // --- multiplying --------------------------------------------------------------------------------------------------
 
   std::array<U32, 4> load_matrices(const U32& at, uint32_t offset, const char* transposed) {
@@ -334,15 +401,34 @@ class Kernel {
   // order of ScoreOptions.
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
 
-  void multiply_keys(const U32& at) {
+  void start_scores() {
     scores_.clear();
     for (uint32_t i = 0; i < Decode::kKeys / 2; ++i) scores_.push_back(w_.variable(number(w_, 0)));
+  }
+  std::array<U32, 4> queries_of(uint32_t i) const {
+    return {queries_[0][2 * i], queries_[1][2 * i], queries_[0][2 * i + 1], queries_[1][2 * i + 1]};
+  }
+
+  void multiply_keys(const U32& at) {
+    start_scores();
     for (uint32_t i = 0; i < o_.head_dim / 16; ++i) {
-      const std::array<U32, 4> b = load_matrices(at, i * 32, "");
-      const std::array<U32, 4> a = {queries_[0][2 * i], queries_[1][2 * i], queries_[0][2 * i + 1],
-                                    queries_[1][2 * i + 1]};
+      const std::array<U32, 4> b = load_matrices(at, i * 32, ""), a = queries_of(i);
       ptx::multiply_16x8(o_.type, &scores_[0], a, b[0], b[1]);
       ptx::multiply_16x8(o_.type, &scores_[4], a, b[2], b[3]);
+    }
+  }
+
+  void multiply_stored_keys(const U32& stage) {
+    start_scores();
+    for (uint32_t eight = 0; eight < 2; ++eight) {
+      const U32 row = key_rows_[eight] + stage;
+      for (uint32_t block = 0; block < o_.head_dim / StoredRows::kNumbers; ++block) {
+        const auto operands = stored_keys_->keys(row, quad_, block);
+        for (uint32_t i = 0; i < 2; ++i) {
+          ptx::multiply_16x8(o_.type, &scores_[4 * eight], queries_of(2 * block + i), operands[i].low,
+                             operands[i].high);
+        }
+      }
     }
   }
 
@@ -415,7 +501,7 @@ class Kernel {
     }
   }
 
-  void multiply_values(const U32& at) {
+  std::array<U32, 4> packed_weights() {
     std::array<U32, 4> weights;
     for (uint32_t half = 0; half < 2; ++half) {
       for (uint32_t eight = 0; eight < 2; ++eight) {
@@ -424,6 +510,11 @@ class Kernel {
                                         : queries_[1][0];  // zeros
       }
     }
+    return weights;
+  }
+
+  void multiply_values(const U32& at) {
+    const std::array<U32, 4> weights = packed_weights();
     for (uint32_t i = 0; i < o_.head_dim_v / 16; ++i) {
       const std::array<U32, 4> b = load_matrices(at, i * 32, ".trans");
       ptx::multiply_16x8(o_.type, &sums_[i * 8], weights, b[0], b[1]);
@@ -431,13 +522,37 @@ class Kernel {
     }
   }
 
+  void multiply_stored_values(const U32& stage) {
+    const std::array<U32, 4> weights = packed_weights();
+    std::array<U32, 4> rows;
+    for (uint32_t i = 0; i < 4; ++i) rows[i] = value_rows_[i] + stage;
+    for (uint32_t block = 0; block < o_.head_dim_v / StoredRows::kNumbers; ++block) {
+      const auto operands = stored_values_->values(rows, group_, block);
+      for (uint32_t i = 0; i < 4; ++i) {
+        ptx::multiply_16x8(o_.type, &sums_[block * 16 + i * 4], weights, operands[i].low, operands[i].high);
+      }
+    }
+  }
+
   // --- the end ------------------------------------------------------------------------------------------------------
 
-  uint32_t team_bytes() const { return o_.stages() * o_.stage_bytes(); }
+  // Numbers that left the range of the type when they were dequantised: all rows are computed again.
+  void check_stored() {
+    if (!o_.quantised()) return;
+    Pred far = ptx::truth(w_, false);
+    if (o_.k_stored != 0) far = far || stored_keys_->overflowed();
+    if (o_.v_stored != 0) far = far || stored_values_->overflowed();
+    const Pred any = w_.make<Type::pred>();
+    w_.emit("barrier.cta.red.or.pred {}, 0, {};", any.text, far.text);
+    for (uint32_t half = 0; half < halves(); ++half) {
+      w_.assign(rows_[half].again, select(any, w_.constant(1), rows_[half].again));
+    }
+  }
 
   void add_up() {
-    const U32 statistics = memory_ + o_.teams() * team_bytes();  // [team][row]
+    const U32 statistics = memory_ + o_.teams() * o_.team_bytes();  // [team][row]
     join_team();
+    check_stored();
     for (uint32_t half = 0; half < halves(); ++half) {
       const ScoreRow& row = rows_[half];
       if (o_.hiding || o_.options()) check_sums(half);
@@ -450,11 +565,7 @@ class Kernel {
       w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}], {};", at.text, row.reference.text);
       w_.emit(if_true(quad_ == 0u), "st.shared.f32 [{}+4], {};", at.text, row.total.text);
       w_.emit(if_true(quad_ == 0u), "st.shared.u32 [{}+8], {};", at.text, row.again.text);
-      const U32 to = ring_ + number_of_row * o_.output_bytes() + (quad_ << 3);
-      for (uint32_t i = 0; i < o_.head_dim_v / 8; ++i) {
-        w_.emit("st.shared.v2.f32 [{}+{}], {{{}, {}}};", to.text, i * 32, sums_[i * 4 + half * 2].text,
-                sums_[i * 4 + half * 2 + 1].text);
-      }
+      store_sums(ring_ + number_of_row * o_.output_bytes(), half);
     }
     w_.emit("bar.sync 0;");
     const F32 scale = w_.parameter_float("push", offsetof(Decode::Push, scale_log2));
@@ -464,6 +575,23 @@ class Kernel {
                 add_up_row(row, statistics, scale);
                 w_.assign(row, row + Decode::kWarps);
               });
+  }
+
+  void store_sums(const U32& row, uint32_t half) {
+    const auto sum = [&](uint32_t i, uint32_t e) { return sums_[i * 4 + half * 2 + e].text; };
+    if (o_.v_stored == 0) {
+      const U32 to = row + (quad_ << 3);
+      for (uint32_t i = 0; i < o_.head_dim_v / 8; ++i) {
+        w_.emit("st.shared.v2.f32 [{}+{}], {{{}, {}}};", to.text, i * 32, sum(i, 0), sum(i, 1));
+      }
+      return;
+    }
+    const uint32_t apart = stored_values_->outputs_apart() * 4;
+    const U32 to = row + quad_ * w_.constant(2 * apart);
+    for (uint32_t i = 0; i < o_.head_dim_v / 8; ++i) {
+      const uint32_t first = (i / 4 * StoredRows::kNumbers + stored_values_->first_output(i % 4)) * 4;
+      for (uint32_t e = 0; e < 2; ++e) w_.emit("st.shared.f32 [{}+{}], {};", to.text, first + e * apart, sum(i, e));
+    }
   }
 
   // A hidden value may have been NaN or infinite.
@@ -478,7 +606,9 @@ class Kernel {
 
   // A row of the part, by one warp, key by key.
   OnlineSoftmax::Result one_by_one(const Place& place) {
-    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
+    const auto lane_at = [&](const U64& base, int32_t stored = 0) {
+      return stored != 0 ? base : multiply_add(lane_, 2, base);
+    };
     U32 first = begin_, end = end_;
     if (o_.hiding) {
       first = max_signed(first_key(place.row), begin_);
@@ -489,8 +619,9 @@ class Kernel {
       applied = [this, rows = options_.find(batch_, first_head_ + place.head, place.row)](
                     const F32& x, const U32& key) { return options_.applied(*softmax_, x, rows, key); };
     }
-    return softmax_->one_by_one(lane_at(query_of(place)), {lane_at(k_), k_row_, o_.head_dim},
-                                {lane_at(v_), v_row_, o_.head_dim_v}, lane_, first, end, applied);
+    return softmax_->one_by_one(lane_at(query_of(place)), {lane_at(k_, o_.k_stored), k_row_, o_.head_dim, o_.k_stored},
+                                {lane_at(v_, o_.v_stored), v_row_, o_.head_dim_v, o_.v_stored}, lane_, first, end,
+                                applied);
   }
 
   // One warp adds up the teams' outputs of a row.
@@ -526,7 +657,7 @@ class Kernel {
       for (uint32_t i = 0; i < o_.teams(); ++i) {
         const F32 x = w_.make<Type::f32>();
         // Past the last element are the row's 8 numbers that nobody wrote, and other rows.
-        w_.emit("ld.shared.f32 {}, [{}+{}];", x.text, from.text, i * team_bytes() + n * kWarp * 4);
+        w_.emit("ld.shared.f32 {}, [{}+{}];", x.text, from.text, i * o_.team_bytes() + n * kWarp * 4);
         one = multiply_add(x, factor[i], one);
       }
       sum.sums.push_back(one);
@@ -582,6 +713,9 @@ class Kernel {
   std::array<ScoreOptions::Rows, 2> extras_;
   std::array<std::vector<U32>, 2> queries_;
   std::vector<F32> scores_, sums_;
+  std::optional<StoredRows> stored_keys_, stored_values_;
+  std::array<U32, 2> key_rows_;    // the thread's, if keys are quantised
+  std::array<U32, 4> value_rows_;  // likewise
   std::optional<OnlineSoftmax> softmax_;
   std::array<ScoreRow, 2> rows_;  // a thread's, 8 apart
 };
@@ -595,9 +729,13 @@ constexpr auto kDims = ptx::multiples<16, Decode::kMaxHeadDim>();
 constexpr LegalRange kRows[] = {{8, 8}, {16, 16}, {32, 32}, {64, 64}};
 constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
 constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
-constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},        {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
-                                   {"HIDING", kFlag}, {"LENGTHS", kLengths}, {"MASK", kFlag},     {"PARTS", kFlag},
-                                   {"PIECES", kFlag}, {"ROWS", kRows},       {"TYPE", kHalves}};
+constexpr LegalRange kStored[] = {
+    {0, 0}, {TUFF_F8_E4M3, TUFF_F8_E5M2}, {TUFF_QUANT_Q4_0, TUFF_QUANT_Q4_0}, {TUFF_QUANT_Q8_0, TUFF_QUANT_Q8_0}};
+constexpr LegalRange kPiece[] = {{0, 0}, {4, 4}, {8, 8}, {16, 16}};
+constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},      {"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims},
+                                   {"HIDING", kFlag}, {"K_PIECE", kPiece}, {"K_STORED", kStored}, {"LENGTHS", kLengths},
+                                   {"MASK", kFlag},   {"PARTS", kFlag},    {"PIECES", kFlag},     {"ROWS", kRows},
+                                   {"TYPE", kHalves}, {"V_PIECE", kPiece}, {"V_STORED", kStored}};
 
 // What a block needs besides its stages.
 constexpr uint32_t kRest = ptx::kSharedAlignment + Decode::kMaxRows * kStatistics;
@@ -617,19 +755,29 @@ uint32_t Decode::stages() const {
 }
 
 bool Decode::legal() const {
-  // The outputs take the place of a team's stages. With options, a thread's queries and sums leave this many registers.
+  if (!loads(k_piece, k_stored, head_dim) || !loads(v_piece, v_stored, head_dim_v)) return false;
+  // The outputs take the place of a team's stages. With options, and with what dequantising takes, a thread has so many
+  // registers for its queries and sums.
   constexpr uint32_t kMaxWithOptions = 160;
-  const bool fits = head_dim / 4 + head_dim_v / 2 <= kMaxWithOptions && rows >= kWarpRows;
-  return rows * output_bytes() <= stages() * stage_bytes() && (!options() || fits);
+  const bool fits = head_dim / 4 + head_dim_v / 2 <= kMaxWithOptions || !(options() || quantised());
+  return rows * output_bytes() <= team_bytes() && stages() >= 2 && fits && (rows >= kWarpRows || !options());
 }
 
-uint32_t Decode::shared_bytes() const { return teams() * stages() * stage_bytes() + kRest; }
+bool Decode::loads(uint32_t piece, int32_t stored, uint32_t numbers) const {
+  if (stored == 0) return piece == 16;
+  if (numbers % StoredRows::multiple(stored) != 0 || (piece == 0 && !in_blocks(stored))) return false;
+  const uint32_t row = StoredRows::bytes(stored, numbers);
+  return piece == 0 || (row % piece == 0 && std::bit_ceil(row / piece) <= team() * ptx::kWarp);
+}
+
+uint32_t Decode::shared_bytes() const { return teams() * team_bytes() + kRest; }
 
 KernelRequest Decode::request() const {
   KernelRequest made(decode_source);
   made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("LENGTHS", lengths);
   made.define("PARTS", parts).define("ROWS", rows).define("TYPE", type).define("HIDING", hiding);
   made.define("BIAS", bias).define("MASK", mask).define("CAP", cap).define("PIECES", pieces);
+  made.define("K_STORED", k_stored).define("V_STORED", v_stored).define("K_PIECE", k_piece).define("V_PIECE", v_piece);
   return made;
 }
 
@@ -646,6 +794,10 @@ Decode Decode::read(const KernelRequest& request) {
   options.mask = request.value_of("MASK") != 0;
   options.cap = request.value_of("CAP") != 0;
   options.pieces = request.value_of("PIECES") != 0;
+  options.k_stored = static_cast<int32_t>(request.value_of("K_STORED"));
+  options.v_stored = static_cast<int32_t>(request.value_of("V_STORED"));
+  options.k_piece = static_cast<uint32_t>(request.value_of("K_PIECE"));
+  options.v_piece = static_cast<uint32_t>(request.value_of("V_PIECE"));
   if (!options.legal()) {
     fail(TUFF_ERROR_INTERNAL, "attention_decode: {} rows with head_dim {} and {}", options.rows, options.head_dim,
          options.head_dim_v);

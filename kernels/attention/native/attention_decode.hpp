@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/attention/native/stored_rows.hpp"
 #include "planning/kernel_request.hpp"
 
 namespace tuff::attention {
@@ -21,6 +22,11 @@ struct Decode {
   int32_t bias = 0;
   bool mask = false, cap = false;
   bool pieces = false;  // bias and mask are read several elements at a time
+  // How keys and values are stored, if not as `type`: stored_rows.hpp.
+  int32_t k_stored = 0, v_stored = 0;
+  // They are loaded in pieces of so many bytes: 16, or 4 or 8 of blocks; 0: rows follow each other, and are loaded
+  // together in pieces of 16.
+  uint32_t k_piece = 16, v_piece = 16;
 
   static constexpr uint32_t kWarps = 4, kThreads = kWarps * 32;
   static constexpr uint32_t kKeys = 16;      // of a step
@@ -37,11 +43,22 @@ struct Decode {
   // without bank conflicts.
   uint32_t k_row_bytes() const { return head_dim * 2 + 16; }
   uint32_t v_row_bytes() const { return head_dim_v * 2 + 16; }
-  uint32_t stage_bytes() const { return kKeys * (k_row_bytes() + v_row_bytes()); }  // of a team
+  uint32_t k_stage_row_bytes() const {
+    return k_stored == 0 ? k_row_bytes() : StoredRows::shared_bytes(k_stored, head_dim);
+  }
+  uint32_t v_stage_row_bytes() const {
+    return v_stored == 0 ? v_row_bytes() : StoredRows::shared_bytes(v_stored, head_dim_v);
+  }
+  uint32_t stage_bytes() const { return kKeys * (k_stage_row_bytes() + v_stage_row_bytes()); }  // of a team
+  uint32_t team_bytes() const { return stages() * stage_bytes(); }
+  bool quantised() const { return k_stored != 0 || v_stored != 0; }
   // For a row's outputs, when teams add them up: 8 numbers longer, so that eight rows are written without bank
   // conflicts.
   uint32_t output_bytes() const { return (head_dim_v + 8) * 4; }
+  bool packed() const { return k_piece == 0 || v_piece == 0; }
   bool legal() const;  // whether the kernel has these options together
+  // Whether rows of so many numbers can be loaded in pieces of so many bytes.
+  bool loads(uint32_t piece, int32_t stored, uint32_t numbers) const;
   uint32_t stages() const;
   uint32_t blocks_per_core() const;  // that fit into a multiprocessor's shared memory
   uint32_t shared_bytes() const;

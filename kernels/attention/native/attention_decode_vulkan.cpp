@@ -1,6 +1,7 @@
 // Plans attention of few query rows for NVIDIA's Hopper GPUs: a kernel in PTX (attention_decode.cpp), then
 // attention_merge.comp.
 #include <algorithm>
+#include <optional>
 
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
@@ -22,17 +23,32 @@ constexpr uint64_t kManyRows = 48;  // from here on attention_wgmma.cpp is bette
 // Whether this kernel is best.
 bool suits(const AttentionArgs& args) { return args.seq_q < kManyRows; }
 
+// The largest pieces in which rows of keys or values can be loaded: as Decode::k_piece; none if there are none.
+std::optional<uint32_t> piece_of(const AttentionArgs& args, const Decode& kernel, bool keys) {
+  const AttentionStored& stored = keys ? args.k_stored : args.v_stored;
+  const AttentionStrides& strides = keys ? args.k_strides : args.v_strides;
+  const uint64_t dim = keys ? args.head_dim : args.head_dim_v;
+  const auto bytes = [&](uint64_t numbers) { return args.bytes_of(stored.as, numbers); };
+  const uint64_t rows_at = (keys ? args.k : args.v)->offset | bytes(strides.batch) | bytes(strides.head);
+  if (in_blocks(stored.as) && strides.row == dim && rows_at % 16 == 0) return 0;
+  for (const uint32_t piece : {16u, 8u, 4u}) {
+    if ((rows_at | bytes(strides.row)) % piece != 0) continue;
+    if (kernel.loads(piece, stored.as, static_cast<uint32_t>(dim))) return piece;
+  }
+  return std::nullopt;
+}
+
 bool computes(const Call& call) {
   const AttentionArgs& args = call.args;
   const auto whole = [](uint64_t dim) { return dim % 16 == 0 && dim <= Decode::kMaxHeadDim; };
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
+  if (args.k_stored.scales != nullptr || args.v_stored.scales != nullptr) return false;
   const bool rows = args.seq_q == 1 || (in_range(args.q_strides) && in_range(args.o_strides));
-  return !args.quantised() && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) &&
-         args.heads / args.kv_heads <= Decode::kWarpRows && whole(args.head_dim) && whole(args.head_dim_v) &&
-         call.in_pieces_of(8) && has_usual_scale(args) && (!call.scaled || args.scale <= kMaxScoreScale) &&
-         in_range(args.k_strides) && in_range(args.v_strides) && rows;
+  return (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && args.heads / args.kv_heads <= Decode::kWarpRows &&
+         whole(args.head_dim) && whole(args.head_dim_v) && call.in_pieces_of(8) && has_usual_scale(args) &&
+         (!call.scaled || args.scale <= kMaxScoreScale) && in_range(args.k_strides) && in_range(args.v_strides) && rows;
 }
 
 // The parts of the keys, for which the multiprocessors are busy for the shortest time.
@@ -51,7 +67,7 @@ Parts cut(uint64_t keys, uint64_t tiles, uint64_t slots) {
 }
 
 // What the text of the kernel depends on, but for `parts`.
-Decode kernel_of(const Call& call) {
+std::optional<Decode> kernel_of(const Call& call) {
   const AttentionArgs& args = call.args;
   Decode kernel;
   kernel.type = args.dtype;
@@ -67,8 +83,14 @@ Decode kernel_of(const Call& call) {
   const uint64_t rows = args.seq_q * (args.heads / args.kv_heads);
   kernel.rows = kernel.options() ? Decode::kWarpRows : 8;
   while (kernel.rows < std::min<uint64_t>(rows, Decode::kMaxRows)) kernel.rows *= 2;
+  kernel.k_stored = args.k_stored.as, kernel.v_stored = args.v_stored.as;
+  const std::optional<uint32_t> k_piece = piece_of(args, kernel, true), v_piece = piece_of(args, kernel, false);
+  if (!k_piece || !v_piece) return std::nullopt;
+  kernel.k_piece = *k_piece, kernel.v_piece = *v_piece;
+  // The keys of a part begin at a multiple of 16 then, where a window may not.
+  kernel.hiding = kernel.hiding || (kernel.packed() && args.window_left != 0);
   while (!kernel.legal() && kernel.rows > Decode::kWarpRows) kernel.rows /= 2;
-  return kernel;
+  return kernel.legal() ? std::optional(kernel) : std::nullopt;
 }
 
 }  // namespace
@@ -86,8 +108,9 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
   const Call plain(traits, args, 0);  // without scratch memory for parts
   if (!computes(plain)) return false;
 
-  Decode kernel = kernel_of(plain);
-  if (!kernel.legal()) return false;
+  const std::optional<Decode> possible = kernel_of(plain);
+  if (!possible) return false;
+  Decode kernel = *possible;
   const uint64_t sharing = args.heads / args.kv_heads, row_tiles = ceil_div(args.seq_q * sharing, kernel.rows);
   const uint64_t tiles = args.batch * args.kv_heads * row_tiles;
   const uint64_t cores = traits.cores != 0 ? traits.cores : 16;
@@ -105,8 +128,11 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
   Decode::Push push{};
   push.q_batch = shape.q_batch * size, push.q_head = shape.q_head * size;
   if (args.seq_q > 1) push.q_row = number(shape.q_row * size), push.o_row = number(shape.o_row * size);
-  push.k_batch = shape.k_batch * size, push.k_head = shape.k_head * size, push.k_row = number(shape.k_row * size);
-  push.v_batch = shape.v_batch * size, push.v_head = shape.v_head * size, push.v_row = number(shape.v_row * size);
+  const auto of_keys = [&](uint64_t stride) { return args.bytes_of(args.k_stored.as, stride); };
+  const auto of_values = [&](uint64_t stride) { return args.bytes_of(args.v_stored.as, stride); };
+  push.k_batch = of_keys(shape.k_batch), push.k_head = of_keys(shape.k_head), push.k_row = number(of_keys(shape.k_row));
+  push.v_batch = of_values(shape.v_batch), push.v_head = of_values(shape.v_head);
+  push.v_row = number(of_values(shape.v_row));
   push.o_batch = shape.o_batch * size, push.o_head = shape.o_head * size;
   push.seq_q = shape.seq_q, push.seq_kv = shape.seq_kv;
   push.kv_heads = number(call.args.kv_heads);
@@ -121,18 +147,18 @@ bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_vi
 
   Dispatch dispatch("attention native");
   dispatch.operand(args.q, 0, call.elements[0] * size, Access::read)
-      .operand(args.k, 0, call.elements[1] * size, Access::read)
-      .operand(args.v, 0, call.elements[2] * size, Access::read)
+      .operand(args.k, 0, args.k_bytes(), Access::read)
+      .operand(args.v, 0, args.v_bytes(), Access::read)
       .operand(kernel.parts ? scratch : args.o, 0, kernel.parts ? scratch_bytes : call.elements[3] * size,
                Access::write);
   score_operands(recorder, dispatch, args);
   dispatch.push(push).groups(number(groups)).work(call.bytes(), call.operations()).variant(kVariant.data());
   log(TUFF_LOG_DISPATCH,
       "attention {} {} heads={} seq_q={} seq_kv={} head_dim={} causal={} rows={} parts={} keys={} groups={} hiding={} "
-      "lengths={} bias={} mask={} cap={} pieces={}",
+      "lengths={} bias={} mask={} cap={} pieces={} stored={},{} loads={},{}",
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
       kernel.rows, parts.count, parts.keys, groups, kernel.hiding, kernel.lengths, kernel.bias, kernel.mask, kernel.cap,
-      kernel.pieces);
+      kernel.pieces, kernel.k_stored, kernel.v_stored, kernel.k_piece, kernel.v_piece);
   // Addresses have 64 bits.
   if (!refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0)) return false;
   if (kernel.parts) merge_parts(recorder, call, kernel.rows, parts, *scratch, scratch_bytes);

@@ -1,5 +1,6 @@
 #include "kernels/attention/native/online_softmax.hpp"
 
+#include "kernels/attention/native/stored_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 
@@ -127,12 +128,14 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
                                                 const U32& lane, const U32& first, const U32& end,
                                                 const Applied& applied) const {
   // Elements lane, lane + 32, ... of a row; zeros beyond the last.
-  const auto elements = [&](const U64& at, uint32_t dim) {
+  const auto elements = [&](const U64& at, uint32_t dim, int32_t stored = 0) {
     std::vector<F32> all;
     for (uint32_t n = 0; n * kWarp < dim; ++n) {
       Pred exists;
       if ((n + 1) * kWarp > dim) exists = lane < dim - n * kWarp;
-      all.push_back(ptx::load_element(type_, at, n * kWarp * 2, exists.writer != nullptr ? &exists : nullptr));
+      const Pred* const existing = exists.writer != nullptr ? &exists : nullptr;
+      all.push_back(stored == 0 ? ptx::load_element(type_, at, n * kWarp * 2, existing)
+                                : stored_element(stored, at, lane, n, existing));
     }
     return all;
   };
@@ -144,7 +147,7 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
   const U32 key = w_.variable(first);
   w_.repeat([&] { return key < end; },
             [&] {
-              const std::vector<F32> y = elements(multiply_add(key, keys.row, keys.at), keys.dim);
+              const std::vector<F32> y = elements(multiply_add(key, keys.row, keys.at), keys.dim, keys.stored);
               F32 plain = number(w_, 0), shrunk = number(w_, 0);
               for (uint32_t n = 0; n < x.size(); ++n) {
                 plain = multiply_add(x[n], y[n], plain);
@@ -167,7 +170,8 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
               const F32 weight = ptx::power_of_2(multiply_add(score - larger, scale_, number(w_, headroom())));
               w_.assign(row.reference, larger);
               w_.assign(row.total, multiply_add(row.total, shrink, weight));
-              const std::vector<F32> value = elements(multiply_add(key, values.row, values.at), values.dim);
+              const std::vector<F32> value =
+                  elements(multiply_add(key, values.row, values.at), values.dim, values.stored);
               for (uint32_t n = 0; n < value.size(); ++n) {
                 w_.assign(row.sums[n], multiply_add(weight, value[n], row.sums[n] * shrink));
               }

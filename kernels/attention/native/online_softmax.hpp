@@ -69,6 +69,7 @@ class OnlineSoftmax {
     ptx::U64 at;
     ptx::U32 row;  // bytes
     uint32_t dim;
+    int32_t stored = 0;  // a format of stored_rows.hpp: then `at` is the address of the row's beginning
   };
   using Applied = std::function<ptx::F32(const ptx::F32& score, const ptx::U32& key)>;
   Result one_by_one(const ptx::U64& query, const Tensor& keys, const Tensor& values, const ptx::U32& lane,
