@@ -32,7 +32,7 @@ CASES = [
     ("column_stack", ([V, M.T.copy(), V],), 0),
     ("fliplr", (M,), 0), ("flipud", (S,), 0), *[("rot90", (S, k, axes), 0) for k in range(-1, 4) for axes in ((0, 1), (2, 0))],
     *[("rollaxis", (S, axis, start), 0) for axis in range(3) for start in range(4)],
-    ("dot", (M, V), 16), ("dot", (V, V), 16), ("dot", (M, M.T.copy()), 16), ("dot", (M, 2.0), 0), ("inner", (M, V), 16), ("inner", (S, S), 16), ("inner", (V, V), 16),
+    ("dot", (M, V), 16), ("dot", (V, V), 16), ("dot", (M, M.T.copy()), 16), ("dot", (M, 2.0), 0), ("dot", (M, np.stack([M.T, M.T * 2])), 16), ("dot", (S, S.transpose(0, 2, 1).copy()), 16), ("dot", (V[:3], S), 16), ("inner", (M, V), 16), ("inner", (S, S), 16), ("inner", (V, V), 16),
     ("vdot", (M, M), 64),
     *[(name, (a, b, mode), 32) for name in ("convolve", "correlate") for a, b in ((V, V[:3]), (V[:2], V), (V, V[:4])) for mode in ("full", "same", "valid")],
     ("convolve", (WHOLE[0], WHOLE[1]), 0),

@@ -690,3 +690,31 @@ def test_tall_matrices_of_less_than_full_rank(ctx):
     np.testing.assert_allclose(found.x.numpy(), expected[0], atol=1e-5)
     with pytest.raises(np.linalg.LinAlgError):
         tuff.linalg.lstsq(ctx.array(a * np.float32(np.nan)), ctx.array(b))
+
+
+def test_einsum_of_lists_of_axes(ctx):
+    a, b = _chain((3, 4), (2, 4, 5))
+    x, y = ctx.array(a), ctx.array(b)
+    for lists in (lambda m, n: (m, [0, 1], n, [7, 1, 3], [7, 0, 3]), lambda m, n: (m, [0, 1], n, [2, 1, 3]), lambda m, n: (n, [..., 0, 1], [..., 1, 0]), lambda m, n: (m, (0, 1))):
+        for way in (tuff.einsum, np.einsum):
+            found, expected = way(*lists(x, y)), np.einsum(*lists(a, b))
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
+    for error, use in ((ValueError, lambda: tuff.einsum(x, [0, 1, 2])), (TypeError, lambda: tuff.einsum(x, 3)), (ValueError, lambda: tuff.einsum(x, [0, 99])), (TypeError, lambda: tuff.einsum(x, ["i", "j"])), (TypeError, lambda: tuff.einsum(x, [0, 1], a, [0, 1]))):
+        with pytest.raises(error):
+            use()
+
+
+def test_numpys_names_of_tolerances(ctx):
+    a = np.diag([3, 1, 1e-3]).astype(np.float32)
+    x = ctx.array(a)
+    assert np.linalg.matrix_rank(x, tol=0.5).item() == np.linalg.matrix_rank(a, tol=0.5) == 2
+    assert np.linalg.matrix_rank(x, 2, True).item() == 1 and np.linalg.matrix_rank(x, hermitian=True).item() == 3
+    assert tuff.linalg.matrix_rank(ctx.array(np.stack([a, 2 * a])), tol=ctx.array([2.0, 1.0])).numpy().tolist() == [1, 2]
+    np.testing.assert_allclose(np.linalg.pinv(x, 0.01).numpy(), np.linalg.pinv(a, 0.01), atol=1e-6)
+    np.testing.assert_allclose(np.linalg.svd(x, hermitian=True)[1].numpy(), [3, 1, 1e-3], rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.svd(x, compute_uv=False, hermitian=True).numpy(), [3, 1, 1e-3], rtol=1e-5)
+    with pytest.raises(ValueError, match="both"):
+        tuff.linalg.matrix_rank(x, tol=1.0, rtol=1.0)
+    with pytest.raises(TypeError):
+        tuff.linalg.matrix_rank(x, tol="small")

@@ -246,11 +246,12 @@ def rollaxis(x: Array, axis: int, start: int = 0) -> Array:
 
 
 def dot(a: Union[Array, float], b: Union[Array, float]) -> Array:
-    """As numpy.dot: the product of matrices and vectors, or a * b if one has no axes."""
+    """As numpy.dot: the product of matrices and vectors, or a * b if one has no axes. Of a stack b the products of a with each
+    of its matrices, along new axes: matmul() multiplies stacks in pairs."""
     if any(not isinstance(value, Array) or value.ndim == 0 for value in (a, b)):
         return functions.multiply(a, b)
     if b.ndim > 2:
-        raise ValueError(f"dot of shapes {a.shape} and {b.shape}: matmul() multiplies stacks")
+        return products.tensordot(a, b, ((-1,), (-2,)))
     return operations.matmul(a, b)
 
 

@@ -17,6 +17,7 @@ from ._namespace import result_type
 from ._namespace import sum as total
 from ._layout import may_share
 from ._operands import require_array, whole_axis
+from ._storage import Storage
 
 if TYPE_CHECKING:
     from ._array import Array
@@ -120,10 +121,30 @@ def _labels(text: str, ndim: int, where: str) -> List[object]:
     return [*before, *range(-missing, 0), *after]
 
 
-def einsum(subscripts: str, *operands: Array, out: Optional[Array] = None, optimize: object = True) -> Array:
-    """Sums of products over named axes, as numpy.einsum: einsum("bij,bjk->bik", a, b). Axes that are summed over both
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def _lettered(arguments: Sequence[object]) -> Tuple[str, Tuple[Array, ...]]:
+    """Subscripts and operands of operands that are each followed by a list of their axes, and perhaps the result's."""
+
+    def text(axes: object) -> str:
+        listed = sequence(axes, "a list of axes", "integers and an ellipsis")
+        return "".join("..." if one is Ellipsis else _LETTERS[whole(one, "an axis", 0, len(_LETTERS) - 1)] for one in listed)
+
+    pairs = list(zip(arguments[::2], arguments[1::2]))
+    inputs = ",".join(text(axes) for _, axes in pairs)
+    output = f"->{text(arguments[-1])}" if len(arguments) % 2 else ""
+    return inputs + output, tuple(x for x, _ in pairs)
+
+
+def einsum(
+    subscripts: Union[str, Array], *operands: Union[Array, Sequence[object]], out: Optional[Array] = None, optimize: object = True
+) -> Array:
+    """Sums of products over named axes, as numpy.einsum: einsum("bij,bjk->bik", a, b), or einsum(a, [0, 1], b, [1, 2]). Axes that are summed over both
     operands of a pair are a matrix product; of several operands, the pair with the smallest product comes first (optimize
     is there for NumPy's sake). Integers and bools are computed as int64, or uint64."""
+    if isinstance(subscripts, Storage) and operands and not isinstance(operands[0], str):
+        subscripts, operands = _lettered((subscripts, *operands))
     if not isinstance(subscripts, str):
         raise TypeError(f"subscripts are {type(subscripts).__name__}, not a str")
     for place, one in enumerate(operands):
@@ -216,9 +237,8 @@ def tensordot(a: Array, b: Array, axes: Union[int, Sequence[Union[int, Sequence[
         raise ValueError(f"axes are {axes!r}, which are not as many different ones of a as of b")
     if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b)):
         raise ValueError(f"tensordot of shapes {a.shape} and {b.shape} over axes {of_a} and {of_b}")
-    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    left = list(letters[: a.ndim])
-    right = list(letters[a.ndim : a.ndim + b.ndim])
+    left = list(_LETTERS[: a.ndim])
+    right = list(_LETTERS[a.ndim : a.ndim + b.ndim])
     for i, j in zip(of_a, of_b):
         right[j] = left[i]
     kept = [one for place, one in enumerate(left) if place not in of_a] + [one for place, one in enumerate(right) if place not in of_b]
@@ -319,8 +339,10 @@ def _trace(array: Array, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype:
     return total(protocol.FUNCTIONS["diagonal"](array, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-def _numpys_einsum(subscripts: str, *operands: Array, dtype: object = None, **options: object) -> Array:
-    return einsum(subscripts, *(operands if dtype is None else [one.astype(dtype) for one in operands]), **options)
+def _numpys_einsum(*arguments: object, dtype: object = None, **options: object) -> Array:
+    if dtype is not None:
+        arguments = tuple(one.astype(dtype) if isinstance(one, Storage) else one for one in arguments)
+    return einsum(*arguments, **options)
 
 
 protocol.UFUNCS.update(matvec=matvec, vecdot=vecdot, vecmat=vecmat)

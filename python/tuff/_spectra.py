@@ -205,15 +205,20 @@ def _cut(values: Array, shape: Tuple[int, ...], rtol: Union[None, float, Array],
     return values > values.max(axis=values.ndim - 1, keepdims=True) * rtol
 
 
-def matrix_rank(x: Array, *, rtol: Union[None, float, Array] = None) -> Array:
-    """How many singular values of each matrix are above rtol times the largest one, by default max(m, n) * eps."""
+def matrix_rank(x: Array, *, rtol: Union[None, float, Array] = None, tol: Union[None, float, Array] = None) -> Array:
+    """How many singular values of each matrix are above rtol times the largest one, by default max(m, n) * eps, or above tol."""
+    if tol is not None and rtol is not None:
+        raise ValueError("`tol` and `rtol` can't be both set.")
     x = x if has_complex(x) else matrices(x, "x", square=False)
     if x.ndim < 2:
         raise LinAlgError(f"x has shape {x.shape}, needs at least two axes")
     if 0 in x.shape[-2:]:
         return x.context.zeros(x.shape[:-2], np.int64)
     values = svdvals(x)
-    return count_nonzero(_cut(values, x.shape, rtol), values.ndim - 1)
+    if tol is None:
+        return count_nonzero(_cut(values, x.shape, rtol), values.ndim - 1)
+    limit = float(tol) if is_number(tol) else floats(tol, "tol").reshape((*tol.shape, 1))
+    return count_nonzero(values > limit, values.ndim - 1)
 
 
 def _inverse_values(values: Array, above: Array) -> Array:

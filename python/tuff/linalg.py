@@ -428,4 +428,22 @@ def norm(x: Array, ord: Union[None, str, float] = None, axis: Axis = None, keepd
     return result.reshape([1 if one in (rows, columns) else size for one, size in enumerate(x.shape)]) if keepdims else result
 
 
+def _numpys_rank(A: Array, tol: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:  # noqa: N803
+    """numpy.linalg.matrix_rank. hermitian changes nothing: singular values are those of any matrix."""
+    return matrix_rank(A, rtol=rtol, tol=tol)
+
+
+def _numpys_pinv(a: Array, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
+    """numpy.linalg.pinv, of which rcond is another name of rtol. hermitian changes nothing."""
+    if rcond is not None and rtol is not None:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    return pinv(a, rtol=rtol if rcond is None else rcond)
+
+
+def _numpys_svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Union[SVDResult, Array]:
+    """numpy.linalg.svd. hermitian changes nothing."""
+    return svd(a, full_matrices) if compute_uv else svdvals(a)
+
+
 protocol.FUNCTIONS.update({f"linalg.{name}": globals()[name] for name in __all__ if not isinstance(globals()[name], type)})
+protocol.FUNCTIONS.update({"linalg.matrix_rank": _numpys_rank, "linalg.pinv": _numpys_pinv, "linalg.svd": _numpys_svd})

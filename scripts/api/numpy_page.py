@@ -58,7 +58,7 @@ DIFFERENT = {
     "diagonal": "a view that can be written",
     "resize": "tuff.resize is another function, which resamples images; numpy.resize is NumPy's",
     "divide": "integers give float32",
-    "einsum": "letters and an ellipsis, no lists of axes; integers give int64 or uint64",
+    "einsum": "integers give int64 or uint64; no order, no casting",
     "empty": "float32 by default",
     "exp": "integers give float32, as of every function of floats",
     "eye": "float32 by default",
@@ -97,7 +97,6 @@ COMPOSED = {
     "diag": "of a matrix a new array",
     "diff": "prepend and append are arrays, numbers or lists of numbers",
     "digitize": "whether bins on the device are in order is waited for",
-    "dot": "no stacks: matmul() multiplies those",
     "float_power": "in float32, not float64",
     "frexp": "exponents 0 for infinities and NaN on every device",
     "geomspace": "float32 by default; of numbers, not arrays",
@@ -159,10 +158,10 @@ LINALG = {
     "cond": "NaN for a matrix of zeros; where it takes singular values, LinAlgError for infinity",
     "eigh": "LinAlgError for NaN and infinity",
     "lstsq": "a NamedTuple",
-    "matrix_rank": "rtol only, no tol, no hermitian; LinAlgError for infinity",
-    "pinv": "rtol only, no rcond, no hermitian; LinAlgError for infinity",
+    "matrix_rank": "LinAlgError for infinity; hermitian, of numpy.linalg alone, changes nothing",
+    "pinv": "LinAlgError for infinity; hermitian and rcond, of numpy.linalg alone: rcond is rtol, hermitian changes nothing",
     "qr": 'no mode "raw"',
-    "svd": "no hermitian; LinAlgError for infinity",
+    "svd": "LinAlgError for infinity; hermitian, of numpy.linalg alone, changes nothing",
 }
 
 
