@@ -26,7 +26,7 @@ CASES = [
     *[(name, (x, axis), {}, 16) for name in ("nancumsum", "nancumprod") for x in (HOLES, S, C) for axis in (None, 0, -1)],
     ("nancumsum", (N,)), ("nancumsum", (N > 0, 1)), ("nancumprod", (N,)), ("nancumsum", (HOLES, 0, np.float64), {}, 16),
     *[("nanmedian", (x, axis), {}, 4) for x in (HOLES, EMPTY_ROW, S) for axis in (None, 0, -1, (0, 1))],
-    ("nanmedian", (S, (0, 2)), {"keepdims": True}, 4), ("nanmedian", (N, 0), {}, 4), ("nanmedian", (H, 0), {}, 2.0**13), ("nanmedian", (POINT,)), ("nanmedian", (np.zeros((0, 3), np.float32),)), ("nanmedian", (np.zeros((0, 3), np.float32), 0)),
+    ("nanmedian", (S, (0, 2)), {"keepdims": True}, 4), ("nanmedian", (N, 0), {}, 4), ("nanmedian", (H, 0), {}, 2.0**13), ("nanmedian", (POINT,)), ("nanmedian", (np.zeros((0, 3), np.float32),)), ("nanmedian", (np.zeros((0, 3), np.float32), 0)), ("nanmedian", (np.zeros((2, 0), np.uint8), 1)), ("nanmedian", (np.zeros((2, 0), np.int64), 0)),
     ("nanmedian", (HOLES, 1), {"keepdims": True}, 4),
     *[("nanquantile", (LONG, [0.0, 0.1, 0.25, 0.7, 0.9, 1.0]), {"method": method}, 8) for method in METHODS],
     *[("nanquantile", (EMPTY_ROW, 0.3, 1), {"method": method}, 8) for method in METHODS],

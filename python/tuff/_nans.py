@@ -147,6 +147,8 @@ def nanquantile(
     """Quantiles over axes, or of all elements, of what is not NaN, for q from 0 to 1, with the methods of quantile(); NaN if
     all are NaN. Several q give a first axis of their number."""
     x = _checked(a)
+    if x.size == 0 and not is_float(x.dtype):
+        x = x.astype(np.float32)  # of nothing NaN
     if not is_float(x.dtype):
         return _stored(sorting.quantile(x, q, axis, method=method, keepdims=bool(keepdims)), out)
     fractions, several = sorting.fractions_of(q)

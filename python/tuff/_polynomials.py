@@ -76,7 +76,7 @@ def _products(a: Array, b: Array) -> Array:
 
 
 def polymul(a1: Coefficients, a2: Coefficients) -> Array:
-    """The coefficients of the product of two polynomials; those of integers modulo 2**bits."""
+    """The coefficients of the product of two polynomials; those of integers modulo 2**bits. Leading zeros remain."""
     a, b = _pair(a1, a2, ("a1", "a2"))
     if a.size == 0 or b.size == 0:
         raise ValueError("a polynomial has no coefficients")

@@ -132,6 +132,7 @@ COMPOSED = {
     "polydiv": "it waits for the remainder's size",
     "polyfit": "float32, or float64 of float64; full=True gives a NamedTuple; no RankWarning",
     "polyint": "integers give float32",
+    "polymul": "leading coefficients that are 0 remain: their number would have to be waited for",
     "put": "indices on the device that are out of range are skipped",
     "roots": "complex, in no order, by Aberth's and Ehrlich's method; it waits",
     "setxor1d": "assume_unique changes nothing",
