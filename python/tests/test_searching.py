@@ -192,3 +192,27 @@ def test_only_arrays_on_the_device_are_searched(ctx):
             call(np.zeros(3))
     with pytest.raises(ValueError, match="0-d"):
         tuff.nonzero(ctx.array(np.float32(1)))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int8, np.uint64])
+def test_searches_in_few_elements(ctx, kind):
+    """The first steps of a search are one formula, of as many elements as there are."""
+    rng = np.random.default_rng(14)
+    for n in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 100):
+        a, v = np.sort(rng.integers(0, 30, n)).astype(kind), rng.integers(0, 32, 50).astype(kind)
+        if kind == np.float32 and n > 3:
+            a[-2:] = v[:5] = np.nan
+        for side in ("left", "right"):
+            found = tuff.searchsorted(ctx.array(a, kind), ctx.array(v, kind), side).numpy()
+            assert found.tolist() == np.searchsorted(a, v, side).tolist(), (n, side)
+
+
+def test_searches_share_formulas(ctx):
+    """Formulas are compiled for the kind of the elements and for eighths of powers of two, not for each number of elements."""
+    from tuff._expression import _compiled
+
+    def search(n):
+        tuff.searchsorted(ctx.zeros(n), ctx.ones(5))
+        return len(_compiled[ctx])
+
+    assert search(1000) == search(1023) == search(900) == search(2047) == search(1800) == search(120000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -157,19 +157,46 @@ def search(a: Array, v: Array, left: bool) -> Array:
     """searchsorted() as int32: a binary search of all v at the same time, one bit of the result after another."""
     if a.size >= 2**31:
         raise ValueError(f"a has {a.size} elements, needs fewer than 2**31")
-    places = v.context.zeros(v.shape, np.int32)
-    if v.size == 0:
-        return places
-    before = "a < v" if left else "a <= v"
-    if elementwise.is_float(a.dtype):
-        before = "(a < v || (isnan(v) && !isnan(a)))" if left else "(a <= v || isnan(v))"
+    if v.size == 0 or a.size == 0:
+        return v.context.zeros(v.shape, np.int32)
+
+    def before(name: str) -> str:
+        if not elementwise.is_float(a.dtype):
+            return f"{name} < v" if left else f"{name} <= v"
+        return f"({name} < v || (isnan(v) && !isnan({name})))" if left else f"({name} <= v || isnan(v))"
+
     # A step moves on if the last of the elements that it would pass comes before v. Those beyond the array read as 0.
-    formula = f"p <= n && {before} ? p + b : p"
-    for bit in reversed(range(a.size.bit_length())):
+    bits = a.size.bit_length()
+    places = _first_steps(a, v, before, builtins.min(bits, _FIRST_STEPS))
+    formula = f"p <= n && {before('a')} ? p + b : p"
+    for bit in reversed(range(bits - _FIRST_STEPS)):
         step = 1 << bit
         passed = shapes.take(a[step - 1 :], places, 0)
-        places = expr(formula, dtype=np.int32, p=places, a=passed, v=v, n=np.int32(a.size - step), b=np.int32(step))
-    return places
+        places = expr(formula, dtype=np.uint32, p=places, a=passed, v=v, n=np.uint32(a.size - step), b=np.uint32(step))
+    return type(places)(places.buffer, v.shape, np.int32)  # the same numbers; unsigned ones are gathered in one pass
+
+
+#: Steps of a search that are one formula: it reads the elements that they may compare with, 7 of 3 steps.
+_FIRST_STEPS = 3
+
+
+def _first_steps(a: Array, v: Array, before: Callable[[str], str], steps: int) -> Array:
+    """The places after so many steps, as uint32, in units of the last step: the formula is the same for most sizes."""
+    pivots: Dict[str, Array] = {}
+    unit = 1 << (a.size.bit_length() - steps)
+
+    def after(place: int, step: int) -> str:
+        if step == 0:
+            return f"{place} * s"
+        last = (place + step) * unit - 1
+        if last >= a.size:
+            return after(place, step // 2)
+        name = f"a{len(pivots)}"
+        pivots[name] = a[last]
+        return f"({before(name)} ? {after(place + step, step // 2)} : {after(place, step // 2)})"
+
+    formula = after(0, 1 << (steps - 1))
+    return expr(formula, dtype=np.uint32, v=v, s=np.uint32(unit), **pivots)
 
 
 def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> Array:
