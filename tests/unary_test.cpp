@@ -87,6 +87,7 @@ std::vector<UnaryCase> cases() {
       }
     }
     all.push_back({kOperations[0], 2'100'001, 8, false, dtype});
+    all.push_back({kOperations[1], 4'300'003, 8, false, dtype});  // so many that lanes of GPUs have two blocks
   }
   return all;
 }

@@ -1,6 +1,7 @@
 // Planner of unary and binary operations. Both use one kernel, whose lanes process blocks of 16 bytes (map.glsl).
 //
-//   GPU   256 invocations, one block each: the launch itself keeps enough loads in flight
+//   GPU   256 invocations, one block each: the launch itself keeps enough loads in flight. Many elements of 16 bits
+//         and a long function: two, since so many launches slow it down (gelu of 2^27 on an H200: 3.3 TB/s, not 3.8)
 //   CPU   one subgroup per workgroup with a long run, which amortises the cost of a workgroup (about 100 ns), and
 //         64-bit loads (blocks.glsl). The driver's compiler is slow (exp of 20 numbers takes a quarter of a second), so
 //         each function is instantiated as few times as speed allows
@@ -32,8 +33,12 @@ struct Variant {
 // Operations per element from which arithmetic rather than memory limits a CPU.
 constexpr double kLong = 20;
 
-Variant choose(const StreamDevice& device, uint64_t blocks, double flops) {
-  if (!device.cpu) return {"gpu", device.workgroup, 1, 1};
+// From here on lanes of a GPU can have two blocks.
+constexpr uint64_t kManyBlocks = uint64_t{1} << 19;
+
+// `narrow`: a function of one operand of 16 bits.
+Variant choose(const StreamDevice& device, uint64_t blocks, bool narrow, double flops) {
+  if (!device.cpu) return {"gpu", device.workgroup, narrow && flops >= kLong && blocks >= kManyBlocks ? 2u : 1u, 1};
   // A short operation needs about a thousand elements to be worth a workgroup: fewer take less time than launching it.
   const bool is_long = flops >= kLong;
   const auto run = static_cast<uint32_t>(device.items_each(blocks, 128, is_long ? 4 : 32));  // a multiple of 4
@@ -61,7 +66,7 @@ void record(Recorder& recorder, const Task& task) {
   const auto blocks_in = [parts](uint64_t elements) { return parts == 2 ? elements / 8 : elements / 4; };
   const uint64_t element = dtype_size(task.dtype);
   const StreamDevice device = stream_device(traits, forced_variant<"TUFF_ELEMENTWISE_VARIANT">(), element);
-  const Variant variant = choose(device, blocks_in(task.n), task.flops);
+  const Variant variant = choose(device, blocks_in(task.n), parts == 2 && task.input_count == 1, task.flops);
   bool aligned = aligned16(task.output);
   for (uint32_t i = 0; i < task.input_count; ++i) aligned = aligned && aligned16(task.inputs[i]);
   const int vector = vector_mode(traits, aligned);

@@ -5,9 +5,9 @@
 //
 //   tuff_unary_errors [--every N] [--type f32|f16|bf16] [--op NAME]…
 //
-// --every 1 takes all arguments, which needs one to five minutes for each operation on two cores. Of f16 and bf16, which
-// unary operations alone have here, all 65,536 numbers are taken; errors are in units of the type's last place, and the
-// count is that of results which are not the exact one rounded. The exit status is 1 if a function exceeds the library's
+// --every 1 takes all arguments, which needs one to five minutes for each operation on two cores. Of f16 and bf16, for
+// unary operations only, all 65,536 numbers are taken; errors are in units of the type's last place, and the count is
+// that of results which are not the exact one rounded. The exit status is 1 if a function exceeds the library's
 // promise.
 #include <algorithm>
 #include <bit>

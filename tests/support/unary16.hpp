@@ -10,9 +10,9 @@
 
 namespace tuff_test {
 
-// Short forms of functions call the device's exp2, log2, inversesqrt and reciprocal. Those of GPUs are more accurate than
-// Vulkan demands, within some 2 ULP. A CPU's driver need not be, and only has to compute them if it is made to: 3 ULP
-// (Vulkan, exp2 near 0) and a rounding more.
+// Short forms of functions call the device's exp2, log2, inversesqrt and reciprocal. Those of GPUs are more accurate
+// than Vulkan demands, within some 2 ULP. A CPU's driver need not be, and only has to compute them if it is made to:
+// 3 ULP (Vulkan, exp2 near 0) and a rounding more.
 inline double ulps_of_driver() {
   const char* const variant = std::getenv("TUFF_ELEMENTWISE_VARIANT");
   return variant != nullptr && std::string_view(variant) == "gpu" ? 4 : 0;

@@ -19,8 +19,8 @@ vec4 tuff_short_erf(vec4 x) {
   return mix(near, far, greaterThan(a, vec4(0.75)));
 }
 
-// 1 - x Q(x^2), and where |x| is above 1/2 t P(t) e^(-x^2) with t = 1 / (1 + 0.3 |x|), or 2 less that for negative x. NaN
-// is not above.
+// 1 - x Q(x^2), and where |x| is above 1/2 t P(t) e^(-x^2) with t = 1 / (1 + 0.3 |x|), or 2 less that for negative x.
+// NaN is not above.
 vec4 tuff_short_erfc(vec4 x) {
   vec4 z = x * x;
   vec4 q = fma(vec4(0.00425176974), z, vec4(-0.0264979489));
@@ -38,6 +38,6 @@ vec4 tuff_short_erfc(vec4 x) {
   p = fma(p, t, vec4(0.148294047));
   p = fma(p, t, vec4(0.170722544));
   p = fma(p, t, vec4(0.169187501));
-  vec4 right = (t * p) * tuff_short_power(-(a * a));
+  vec4 right = (t * p) * tuff_short_power_of_f32(-(a * a));
   return mix(near, mix(right, 2.0 - right, lessThan(x, vec4(0.0))), greaterThan(abs(x), vec4(0.5)));
 }

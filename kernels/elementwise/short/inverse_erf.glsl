@@ -1,5 +1,5 @@
-// Short form of the inverse of the error function: x P(w) with w = log2(1 - x^2), which has an absolute error. No number of
-// 11 bits below 1 has a w below -10.01.
+// Short form of the inverse of the error function: x P(w) with w = log2(1 - x^2), of which an absolute error is enough.
+// No number of 11 bits below 1 has a w below -10.01.
 vec4 tuff_short_erfinv(vec4 x) {
   vec4 a = abs(x);
   vec4 w = fma(log2((1.0 - a) * (1.0 + a)), vec4(-0.2), vec4(-1.0));

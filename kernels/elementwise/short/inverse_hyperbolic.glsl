@@ -1,10 +1,11 @@
-// Short forms of asinh, acosh and atanh: polynomials where the result is small, otherwise by the device's log2. NaN is not
-// larger than a bound, and passes through the polynomials.
+// Short forms of asinh, acosh and atanh: polynomials where the result is small, otherwise by the device's log2. NaN is
+// not larger than a bound, and passes through the polynomials.
 
 // ln(x + root) for a root of almost x beyond 4096, where x^2 may be infinite
 vec4 tuff_short_log_of_sum(vec4 x, vec4 root) {
   bvec4 large = greaterThan(x, vec4(4096.0));
-  return fma(log2(mix(x + root, x, large)), vec4(0.69314718055994531), mix(vec4(0.0), vec4(0.69314718055994531), large));
+  vec4 more = mix(vec4(0.0), vec4(0.69314718055994531), large);
+  return fma(log2(mix(x + root, x, large)), vec4(0.69314718055994531), more);
 }
 
 // x + x^3 P(x^2) up to 1/2

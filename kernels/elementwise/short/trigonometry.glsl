@@ -1,5 +1,6 @@
-// Short forms of sin, cos and tan below 8192 in magnitude. The device's own have an absolute error, which is large beside
-// results near 0. An angle is reduced by three parts of pi, of which the first two times a number of turns are exact.
+// Short forms of sin, cos and tan below 8192 in magnitude. The device's own have an absolute error, which is large
+// beside results near 0. An angle is reduced by three parts of pi. Products of the first two with a number of turns are
+// exact.
 #include "kernels/elementwise/trigonometry.glsl"
 
 bool tuff_short_large(vec4 x) { return any(not(lessThan(abs(x), vec4(8192.0)))); }
