@@ -204,20 +204,22 @@ std::vector<gemm::Wgmma> all_options() {
 std::string text_of(const gemm::Dmma& kernel) {
   return "trans " + std::to_string(kernel.trans_a) + std::to_string(kernel.trans_b) + " tile " +
          std::to_string(kernel.rows) + "x" + std::to_string(kernel.columns) + (kernel.edge ? " edge" : "") +
-         (kernel.beta ? " beta" : "") + (kernel.pairs ? " pairs" : "") + (kernel.vector ? " vector" : "");
+         (kernel.beta ? " beta" : "") + (kernel.pairs ? " pairs" : "") + (kernel.vector ? " vector" : "") + " part " +
+         std::to_string(static_cast<int>(kernel.c_part));
 }
 
 std::vector<gemm::Dmma> all_dmma_options() {
   constexpr std::pair<uint32_t, uint32_t> kExtents[] = {{64, 64}, {128, 64}, {128, 128}};
   std::vector<gemm::Dmma> all;
   for (const auto& [rows, columns] : kExtents) {
-    for (uint32_t bits = 0; bits < 64; ++bits) {
+    for (uint32_t bits = 0; bits < 3 * 64; ++bits) {
       all.push_back({.trans_a = (bits & 1) != 0,
                      .trans_b = (bits & 2) != 0,
                      .rows = rows,
                      .columns = columns,
                      .edge = (bits & 4) != 0,
                      .beta = (bits & 8) != 0,
+                     .c_part = static_cast<GemmPart>(bits / 64),
                      .pairs = (bits & 16) != 0,
                      .vector = (bits & 32) != 0});
     }

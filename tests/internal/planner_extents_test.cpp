@@ -2,6 +2,7 @@
 // what is larger than a dispatch. Sizes are beyond any test's memory, so everything is only planned.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -223,6 +224,23 @@ TEST_F(PlannerExtents, BatchesAreCutWhereADispatchEnds) {
   const std::vector<Part> three = solved(3);
   ASSERT_EQ(three.size(), 2u);
   EXPECT_EQ(three[1].offset, 10u);
+}
+
+// A GPU computes the product that updates a factorisation at once, without the tiles on the other side of the diagonal.
+TEST_F(PlannerExtents, ProductsOfAFactorisationAreTriangles) {
+  const auto parts_of_c = [&](int32_t triangle) {
+    std::vector<int64_t> result;
+    FakeRecorder recorder(traits_);
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+      if (kernel.source().name == std::string_view("gemm_tile")) result.push_back(kernel.value_of("PART"));
+    };
+    record_cholesky(recorder, {TUFF_F32, triangle, 2048, {&buffers_[0], 2048, 0}, nullptr, 1});
+    return result;
+  };
+  const std::vector<int64_t> lower = parts_of_c(TUFF_TRIANGLE_LOWER), upper = parts_of_c(TUFF_TRIANGLE_UPPER);
+  EXPECT_GE(lower.size(), 2048 / 128 - 2u);
+  EXPECT_EQ(std::count(lower.begin(), lower.end(), 1), std::count(upper.begin(), upper.end(), 2));
+  EXPECT_GE(std::count(lower.begin(), lower.end(), 1), 2048 / 128 - 2);
 }
 
 // On CPU devices the exchanges of 32,768 rows take a dispatch each, on GPUs those of 32; those of a transposed system
