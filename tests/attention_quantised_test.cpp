@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -328,7 +329,9 @@ void run_quantised(tuff_context context, const QuantisedCase& c) {
   // Nothing is rounded to 16 bits but q and o, and a bias of that type; on GPUs weights too, and numbers of blocks
   // once.
   AttentionShape computed = s;
-  if (properties_of(context).type == TUFF_DEVICE_CPU) computed.dtype = TUFF_F32;
+  const char* const forced = std::getenv("TUFF_ATTENTION_VARIANT");
+  const bool dequantised_first = forced != nullptr && std::strcmp(forced, "dequantised_first") == 0;
+  if (properties_of(context).type == TUFF_DEVICE_CPU && !dequantised_first) computed.dtype = TUFF_F32;
   computed.rounds_stored = computed.dtype != TUFF_F32 && (in_blocks(c.k) || in_blocks(c.v));
   Expected lse, expected = solve_attention(computed, hq, k.numbers, v.numbers, extras, s.lse ? &lse : nullptr);
   add_storage(expected, s.dtype);

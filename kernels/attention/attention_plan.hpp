@@ -119,7 +119,8 @@ bool record_split(Recorder& recorder, const AttentionArgs& args, std::string_vie
 bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 bool record_decode(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
 // Dequantises keys and values first, and records the call without such, if that is best.
-bool record_dequantised(Recorder& recorder, const AttentionArgs& args);
+bool record_dequantised(Recorder& recorder, const AttentionArgs& args, std::string_view forced);
+bool is_dequantised_variant(std::string_view name);
 // Whether the device has cooperative matrices of this type; whether this call can use them.
 bool has_matrices(const DeviceTraits& traits, int32_t dtype);
 bool multiplies(const DeviceTraits& traits, const Call& call);

@@ -10,6 +10,7 @@
 namespace tuff::attention {
 namespace {
 
+constexpr std::string_view kVariant = "dequantised_first";
 constexpr uint64_t kManyRows = 48;
 constexpr uint64_t kMaxScratch = uint64_t{1} << 30;
 
@@ -29,9 +30,12 @@ void record_numbers(Recorder& recorder, int32_t stored, const Buffer& from, int3
 
 }  // namespace
 
-bool record_dequantised(Recorder& recorder, const AttentionArgs& args) {
+bool is_dequantised_variant(std::string_view name) { return name == kVariant; }
+
+bool record_dequantised(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
   const DeviceTraits& traits = recorder.traits();
-  if (!args.quantised() || traits.cpu || args.seq_q < kManyRows) return false;
+  if (!args.quantised() || (!forced.empty() && !is_dequantised_variant(forced))) return false;
+  if (forced.empty() && (traits.cpu || args.seq_q < kManyRows)) return false;
   if (args.k_stored.scales != nullptr || args.v_stored.scales != nullptr) return false;
   const uint64_t size = dtype_size(args.dtype);
   ScratchLayout layout;
@@ -43,9 +47,9 @@ bool record_dequantised(Recorder& recorder, const AttentionArgs& args) {
   plain.k_stored = {}, plain.v_stored = {};
   Buffer k = *args.k, v = *args.v;
   plain.k = &k, plain.v = &v;
-  if (k_bytes != 0) k.offset = 0;
+  if (k_bytes != 0) k.offset = 0;  // parts of scratch memory are aligned
   if (v_bytes != 0) v.offset = 0;
-  if (!multiplies(traits, Call(traits, plain, 0))) return false;
+  if (forced.empty() && !multiplies(traits, Call(traits, plain, 0))) return false;
 
   const Buffer memory = recorder.scratch(layout.bytes(), Scratch::outer);
   if (k_bytes != 0) {
@@ -56,8 +60,8 @@ bool record_dequantised(Recorder& recorder, const AttentionArgs& args) {
     v = part_of(memory, v_at, v_bytes);
     record_numbers(recorder, args.v_stored.as, *args.v, args.dtype, args.v_elements(), v);
   }
-  log(TUFF_LOG_DISPATCH, "attention {} heads={} seq_q={} seq_kv={} head_dim={}: keys and values dequantised first",
-      dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim);
+  log(TUFF_LOG_DISPATCH, "attention {} {} heads={} seq_q={} seq_kv={} head_dim={}", kVariant, dtype_name(args.dtype),
+      args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim);
   record_attention(recorder, plain);
   return true;
 }

@@ -109,7 +109,8 @@ const Variant& choose(const DeviceTraits& traits, const AttentionArgs& args, std
     return variant;
   }
   if (!forced.empty() && !attention::is_matrix_variant(forced) && !attention::is_split_variant(forced) &&
-      !attention::is_native_variant(forced) && !attention::is_decode_variant(forced)) {
+      !attention::is_native_variant(forced) && !attention::is_decode_variant(forced) &&
+      !attention::is_dequantised_variant(forced)) {
     fail(TUFF_ERROR_INVALID_ARGUMENT, "TUFF_ATTENTION_VARIANT={} is not a variant of attention", forced);
   }
   const uint64_t cores = traits.cores == 0 ? 16 : traits.cores;
@@ -172,9 +173,9 @@ void record_attention(Recorder& recorder, const AttentionArgs& args, uint64_t ma
   if (args.batch == 0 || args.heads == 0) return;
   const auto& variable = forced_variant<"TUFF_ATTENTION_VARIANT">();
   const std::string_view forced = variable ? *variable : std::string_view();
-  if (forced.empty() && attention::record_dequantised(recorder, args)) return;
-  if (attention::record_decode(recorder, args, forced) || attention::record_split(recorder, args, forced) ||
-      attention::record_native(recorder, args, forced) || attention::record_matrices(recorder, args, forced)) {
+  if (attention::record_dequantised(recorder, args, forced) || attention::record_decode(recorder, args, forced) ||
+      attention::record_split(recorder, args, forced) || attention::record_native(recorder, args, forced) ||
+      attention::record_matrices(recorder, args, forced)) {
     return;
   }
   const DeviceTraits& traits = recorder.traits();
