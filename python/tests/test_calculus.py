@@ -43,6 +43,7 @@ CASES = [
     ("cov", (C,), {}, 128), ("cov", (M,), {"fweights": TIMES}, 64), ("cov", (M,), {"aweights": np.abs(M[0])}, 64), ("cov", (M,), {"fweights": TIMES, "aweights": np.abs(M[0]), "ddof": 0}, 64),
     ("cov", (M,), {"fweights": TIMES, "aweights": np.abs(M[0])}, 64), ("cov", (V, V * 2), {}, 64), ("cov", (ONE.T.copy(),)), ("cov", (M,), {"aweights": [1, 2, 3, 4, 5, 6.0]}, 64), ("cov", (M + 100,), {}, 64 * 100),
     ("corrcoef", (M,), {}, 64), ("corrcoef", (V,)), ("corrcoef", (M, M[:2].copy()), {}, 64), ("corrcoef", (M,), {"rowvar": False}, 64), ("corrcoef", (C,), {}, 128), ("corrcoef", (N,), {}, 64), ("corrcoef", (D,), {}, 64),
+    ("float_power", (np.abs(D), 1.3), {}, 32), ("float_power", (np.abs(D), np.abs(D[0])), {}, 32), ("vander", (D[0].copy(), 5), {}, 32), ("vander", (D[0].copy(),), {"increasing": True}, 32),
     ("angle", (C,), {}, 8), ("angle", (C,), {"deg": True}, 8), ("angle", (M,), {}, 2), ("angle", (np.array([0, -0.0, np.nan, -np.inf, 3], np.float32),), {}, 2), ("angle", (N, True), {}, 4), ("angle", (D,), {}, 2),
     *[(name, (x,)) for name in ("iscomplex", "isreal") for x in (C, np.array([1, 2j, complex(1, np.nan)], np.complex64), M, N, NONE)],
     ("real_if_close", (C,)), ("real_if_close", (M,)), ("real_if_close", ((M + 1e-7j).astype(np.complex64),)), ("real_if_close", ((M + 1e-3j).astype(np.complex64), 0.01)),

@@ -49,18 +49,25 @@ def test_polyfit(shared, y, options):
 def test_polyfit_says_more(shared):
     x, y = shared.array(X), shared.array(Y)
     wide = X.astype(np.float64), Y.astype(np.float64)
-    expected = np.polyfit(*wide, 2, full=True)
-    found = tuff.polyfit(x, y, 2, full=True)
+    expected = np.polyfit(*wide, 3, full=True)
+    found = tuff.polyfit(x, y, 3, full=True)
     compare(found.coefficients, expected[0], 2000)
     compare(found.residuals, expected[1], 2000)
     assert found.rank == expected[2] and np.isclose(found.rcond, len(X) * 2.0**-23)
     compare(found.singular_values, expected[3], 2000)
     for cov in (True, "unscaled"):
-        coefficients, covariances = tuff.polyfit(x, y, 2, cov=cov)
-        compare(covariances, np.polyfit(*wide, 2, cov=cov)[1], 20000)
-    assert tuff.polyfit(x, shared.array(Z), 2, cov=True)[1].shape == (3, 3, 2)
-    exact = tuff.polyfit(x.astype(np.float64), (3 * x * x).astype(np.float64), 2).numpy()
-    np.testing.assert_allclose(exact, [3, 0, 0], atol=1e-5)
+        coefficients, covariances = tuff.polyfit(x, y, 3, cov=cov)
+        compare(covariances, np.polyfit(*wide, 3, cov=cov)[1], 20000)
+    assert tuff.polyfit(x, shared.array(Z), 3, cov=True)[1].shape == (4, 4, 2)
+
+
+def test_polyfit_in_float64():
+    """Its singular values are those of test_linalg.py on every device: here on the host alone."""
+    with tuff.Context(backend="host") as context:
+        x = context.array(X, np.float64)
+        exact = tuff.polyfit(x, 3 * x * x, 2).numpy()
+        np.testing.assert_allclose(exact, [3, 0, 0], atol=64 * 2.0**-53 * 3 * 10)
+        assert exact.dtype == np.float64
 
 
 POLYNOMIALS = [

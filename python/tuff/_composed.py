@@ -541,7 +541,8 @@ def vander(x: Array, n: Optional[int] = None, increasing: bool = False) -> Array
     powers = np.arange(count, dtype=np.int32)
     dtype = x.dtype if elementwise.is_float(x.dtype) else np.dtype(np.float32)
     exponents = x.context.array(powers if increasing else powers[::-1].copy())
-    return expr("n == 0 ? 1 : f32(x) ** n", dtype=dtype, x=x.reshape(x.size, 1), n=exponents)
+    formula = f"n == 0 ? 1 : {'f64' if dtype == np.float64 else 'f32'}(x) ** n"
+    return expr(formula, dtype=dtype, x=x.reshape(x.size, 1), n=exponents)
 
 
 def _over_axes(function: Callable[..., Array]) -> Callable[..., Array]:

@@ -450,8 +450,10 @@ def fmin(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
 
 @repeated
 def float_power(a: Operand, b: Operand, *, out: Optional[Array] = None) -> Array:
-    """a to the power of b, in float32 for integers."""
-    return _floats("f32(a) ** f32(b)", a, b, out)
+    """a to the power of b, in float32 for integers, in float64 for float64."""
+    _checked(a, b)
+    kind = "f64" if type_of(a, b) == np.float64 else "f32"
+    return _floats(f"{kind}(a) ** {kind}(b)", a, b, out)
 
 
 @repeated

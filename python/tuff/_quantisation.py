@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _functions as functions
-from . import _searching as searching
+from . import _histograms as histograms
 from . import _shape as shapes
 from . import _sorting as sorting
 from . import raw
@@ -460,7 +460,7 @@ def _entropy_limit(rows: Array, levels: int, bins: int) -> float:
     top = float(sizes.max().numpy())
     if not np.isfinite(top) or top == 0:
         return top
-    counts = searching.histogram(sizes, bins, (0.0, top))[0].numpy().astype(np.float64)
+    counts = histograms.histogram(sizes, bins, (0.0, top))[0].numpy().astype(np.float64)
     counts[0] = 0  # zeros are exact whatever the range
     levels = (levels + 1) // 2
     best, chosen = np.inf, bins

@@ -97,7 +97,7 @@ COMPOSED = {
     "diag": "of a matrix a new array",
     "diff": "prepend and append are arrays, numbers or lists of numbers",
     "digitize": "whether bins on the device are in order is waited for",
-    "float_power": "in float32, not float64",
+    "float_power": "in float32, but of float64 in float64",
     "frexp": "exponents 0 for infinities and NaN on every device",
     "geomspace": "float32 by default; of numbers, not arrays",
     "gradient": "of several axes a tuple",
