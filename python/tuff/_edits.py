@@ -16,7 +16,7 @@ from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
 from . import _views as views
-from ._checked import choice, is_scalar, is_whole, sequence, whole
+from ._checked import choice, is_scalar, is_whole, sequence
 from ._expression import expr
 from ._layout import Layout, layout_of
 from ._operands import given, require_array, whole_axis
