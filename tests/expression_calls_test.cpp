@@ -35,6 +35,19 @@ TEST_P(ExpressionCalls, ScalarsOfEveryType) {
                TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_run", "i8");
 }
 
+TEST_P(ExpressionCalls, ScalarsOfOtherFloats) {
+  const OwnBuffer x = uploaded<float>(context(), {1, 2, -3}), y(context(), 12);
+  const OwnExpr expr(context(), "a * s", {{"a", TUFF_F32}, {"s", TUFF_BF16, TUFF_EXPR_SCALAR}}, {{"y", TUFF_F32}});
+  ASSERT_OK(expr.run(context(), {3}, {dense(x), scalar(1.00390625)}, {dense(y)}));  // halfway: to the even number
+  EXPECT_EQ(downloaded<float>(context(), y, 3), (std::vector<float>{1, 2, -3}));
+  int32_t has_f64 = 0;
+  ASSERT_OK(tuff_supports(context(), "f64", &has_f64));
+  if (has_f64 == 0) return;
+  const OwnExpr wider(context(), "a * s", {{"a", TUFF_F32}, {"s", TUFF_F64, TUFF_EXPR_SCALAR}}, {{"y", TUFF_F32}});
+  ASSERT_OK(wider.run(context(), {3}, {dense(x), scalar(1 + 0x1p-30)}, {dense(y)}));
+  EXPECT_EQ(downloaded<float>(context(), y, 3), (std::vector<float>{1, 2, -3}));
+}
+
 // --- Operands with strides
 
 template <typename T>
@@ -214,10 +227,25 @@ TEST_P(ExpressionCalls, WrongFormulas) {
       {"a ? c", kArgument, "character 6: expected \":\", got the end"},
       {"a; c", kArgument, "character 4: output \"y\" is assigned twice"},
       {"elu(a, c)", kArgument, "character 1: the second argument of elu needs to be a number"},
+      {"(a c", kArgument, "character 4: expected \")\", got \"c\""},
+      {"18446744073709551615 + 1", kArgument, "character 22: an integer beyond 64 bits"},
+      {"a & 1", kArgument, "character 3: & does not take f32"},
+      {"a | 1", kArgument, "character 3: | does not take f32"},
+      {"i >> a", kArgument, "character 3: >> does not take f32"},
+      {"z < z", kArgument, "character 3: < does not take c64"},
+      {"z <= z", kArgument, "character 3: <= does not take c64"},
+      {"l + m", kArgument, "character 3: no type holds both i64 and u64: convert one"},
   };
   for (const Wrong& row : rows) {
     tuff_expr expr = 7;
-    EXPECT_EQ(create_expr(context(), row.formula, {{"a", TUFF_F32}, {"b", TUFF_U8}, {"c", TUFF_F32}, {"i", TUFF_I32}},
+    EXPECT_EQ(create_expr(context(), row.formula,
+                          {{"a", TUFF_F32},
+                           {"b", TUFF_U8},
+                           {"c", TUFF_F32},
+                           {"i", TUFF_I32},
+                           {"l", TUFF_I64},
+                           {"m", TUFF_U64},
+                           {"z", TUFF_C64}},
                           {{"y", TUFF_F32}}, &expr),
               row.status)
         << row.formula;
@@ -226,6 +254,8 @@ TEST_P(ExpressionCalls, WrongFormulas) {
     EXPECT_EQ(expr, 7u);
   }
   tuff_expr expr = 0;
+  EXPECT_FAILS(create_expr(context(), "a", {{"a", TUFF_F32}}, {{"y", TUFF_F32}, {"z", TUFF_F32}}, &expr),
+               TUFF_ERROR_INVALID_ARGUMENT, "tuff_expr_create", "a value without a name, and there are 2 outputs");
   EXPECT_EQ(create_expr(context(), "lgamma(a)", {{"a", TUFF_F64}}, {{"y", TUFF_F64}}, &expr), TUFF_ERROR_UNSUPPORTED);
   EXPECT_TRUE(last_error().find("lgamma does not take f64") != std::string::npos) << last_error();
 }

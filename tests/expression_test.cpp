@@ -518,6 +518,55 @@ TEST_P(Expression, TypesOfMixedOperands) {
   EXPECT_EQ(downloaded<float>(context(), y, 4), (std::vector<float>{100, 127.5f, 0, 3.5f}));
 }
 
+// Integers of more digits than a double has are rounded once: halfway and a little more is up.
+TEST_P(Expression, LongIntegersAsFloats) {
+  if (vulkan()) GTEST_SKIP() << "Floats and Casts compare devices with the host";
+  const std::vector<int64_t> a = {(int64_t{1} << 60) + (int64_t{1} << 36) + 1, (int64_t{1} << 60) + (int64_t{1} << 36)};
+  const OwnBuffer x = uploaded(context(), a), y(context(), 8);
+  const OwnExpr expr(context(), "f32(a)", {{"a", TUFF_I64}}, {{"y", TUFF_F32}});
+  ASSERT_OK(expr.run(context(), {2}, {dense(x)}, {dense(y)}));
+  EXPECT_EQ(downloaded<float>(context(), y, 2), (std::vector<float>{0x1p60f + 0x1p37f, 0x1p60f}));
+}
+
+// What is computed of numbers alone while a formula is read.
+TEST_P(Expression, Numbers) {
+  const struct {
+    const char* formula;
+    float value;
+    bool wide = false;  // computes 64-bit integers
+  } rows[] = {{"1 + 2", 3},
+              {"1.5 + 2", 3.5f},
+              {"7 - 2.5", 4.5f},
+              {"+3 * -2", -6},
+              {"7 / 2", 3.5f},
+              {"sqrt(6.25)", 2.5f},
+              {"1 << 10", 1024},
+              {"abs(-2.5)", 2.5f},
+              {"exp(0)", 1},
+              {"max(2, 5.5)", 5.5f},
+              {"pow(2, 10)", 1024},
+              {"pow(0.5, 2)", 0.25f},
+              {"i32(2.75)", 2},
+              {"3000000000", 3e9f},
+              {"18446744073709551615", 0x1p64f},
+              {"f32(9007199254740993)", 0x1p53f},
+              {"u16(60000) + i16(-1)", 59999},
+              {"u32(4000000000) + i32(-1000)", 3999999000.0f, true}};
+  const OwnBuffer x = uploaded<float>(context(), {0, 1}), y(context(), 8);
+  int32_t has_wide = 0;
+  ASSERT_OK(tuff_supports(context(), "i64", &has_wide));
+  for (const auto& row : rows) {
+    if (row.wide && has_wide == 0) continue;
+    const OwnExpr expr(context(), ("a * (" + std::string(row.formula) + ")").c_str(), {{"a", TUFF_F32}},
+                       {{"y", TUFF_F32}});
+    ASSERT_OK(expr.run(context(), {2}, {dense(x)}, {dense(y)}));
+    EXPECT_EQ(downloaded<float>(context(), y, 2), (std::vector<float>{0, row.value})) << row.formula;
+  }
+  const OwnExpr cut(context(), "2.75", {{"a", TUFF_F32}}, {{"y", TUFF_I32}});
+  ASSERT_OK(cut.run(context(), {2}, {dense(x)}, {dense(y)}));
+  EXPECT_EQ(downloaded<int32_t>(context(), y, 2), (std::vector<int32_t>{2, 2}));
+}
+
 TUFF_ON_BACKENDS(Expression);
 
 }  // namespace

@@ -366,6 +366,24 @@ TEST_P(GraphBind, OperandsThatMeet) {
   expect_all(stream_, wide, 3 * kCount, 7);
 }
 
+// A copy's source and destination may not, and a fill has no operand to meet.
+TEST_P(GraphBind, OperandsOfCopiesThatMeet) {
+  const OwnBuffer a = buffer_of(context(), kCount, 1), b = buffer_of(context(), kCount, 2);
+  const OwnBuffer wide = buffer_of(context(), 2 * kCount, 3);
+  const OwnGraph graph = capture(stream_, [&] {
+    EXPECT_OK(tuff_copy_dtod(stream_, b, 0, a, 0, kBytes));
+    EXPECT_OK(tuff_fill(stream_, b, 0, 4, "abcd", 4));
+  });
+  EXPECT_FAILS(tuff_graph_bind(graph, a, b), kArgument, "tuff_graph_bind", "copy");
+  ASSERT_OK(tuff_graph_bind(graph, a, view_of(wide, 0, kBytes)));
+  EXPECT_FAILS(tuff_graph_bind(graph, b, view_of(wide, 16, kBytes)), kArgument, "tuff_graph_bind", "copy");
+  ASSERT_OK(tuff_graph_bind(graph, b, view_of(wide, kBytes, kBytes)));
+  fill(stream_, wide, kCount, 7);
+  ASSERT_OK(tuff_graph_launch(stream_, graph));
+  expect_all(stream_, view_of(wide, kBytes + 4, kBytes - 4), kCount - 1, 7);
+  expect_all(stream_, b, kCount, 2);
+}
+
 // What a call was given and does not use, it was not captured with.
 TEST_P(GraphBind, OperandsThatAreNotUsed) {
   const OwnBuffer a = buffer_of(context(), 64, 1), c = buffer_of(context(), 64, 3);
