@@ -431,7 +431,11 @@ TEST(OpDeclarations, ScalarsKeepEveryBit) {
   const OwnContext host("host");
   const OwnOp op = make_op(host, declaration);
   const int64_t bound = int64_t{1} << 62;
+  ASSERT_OK(tuff_profile_begin(host));
   ASSERT_OK(run(host, op, {integer(INT32_MIN), integer(-1), integer(-bound), real(0.1)}));
+  ASSERT_OK(tuff_profile_end(host));
+  const std::string shown = trace_of(host).dump();
+  EXPECT_NE(shown.find("i=-2147483648 u=18446744073709551615"), std::string::npos) << shown;
   EXPECT_EQ(seen.integers, (std::vector<int64_t>{INT32_MIN, -1, -bound, 0}));
   EXPECT_EQ(seen.reals, (std::vector<double>{0, 0, 0, 0.1}));
   EXPECT_FAILS(run(host, op, {integer(int64_t{INT32_MIN} - 1), integer(0), integer(0), real(0)}),
