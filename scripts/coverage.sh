@@ -64,6 +64,10 @@ if ((!report)); then
   fi
   own=$coverage loader=$TUFF_ROOT/$tests
   run "Planners" "$own/tuff_planner_cases" --count 300000 --seed 1
+  # Of these the cases above have too few.
+  for operation in conv_backward_filter rnn_backward; do
+    run "Planners, $operation" "$own/tuff_planner_cases" --operation "$operation" --count 60000 --seed 7
+  done
   # Each variant of the planners' tables, and names that none has, which are refused.
   run "Planners, forced variants" bash -c 'for row in $("$1/tuff_variant_sweep" --list) {gemm,conv,attention,pool}/none; do
       family=${row%/*}
