@@ -25,7 +25,7 @@ std::string with_new_type(const std::string& text) {
   if (begin >= end || end == std::string::npos) return {};
   std::string block = text.substr(begin, end - begin);
   // The functions that both types call.
-  const size_t shared = block.find("// In the upper half of a word"), own = block.find("uvec2 tuff_pack_3(");
+  const size_t shared = block.find("uint tuff_bf16_bits("), own = block.find("uvec2 tuff_pack_3(");
   if (shared >= own || own == std::string::npos) return {};
   block.erase(shared, own - shared);
   block = std::regex_replace(block, std::regex("#define TUFF_BF16 3"), "#define TUFF_NEW 31");
