@@ -351,8 +351,9 @@ void merge_batch(GemmArgs& args) {
       epilogue.bias_axis == TUFF_BIAS_NONE || (epilogue.bias_axis == TUFF_BIAS_COLUMNS && epilogue.stride_bias == 0);
   const bool residual_follows =
       epilogue.residual == nullptr || epilogue.stride_residual == args.m * epilogue.ld_residual;
-  if (args.batch_count > 1 && args.c_part == GemmPart::all && args.c_array == nullptr && args.stride_b == 0 && args.ta == TUFF_NO_TRANS &&
-      args.stride_a == args.m * args.lda && args.stride_c == args.m * args.ldc && bias_repeats && residual_follows) {
+  if (args.batch_count > 1 && args.c_part == GemmPart::all && args.c_array == nullptr && args.stride_b == 0 &&
+      args.ta == TUFF_NO_TRANS && args.stride_a == args.m * args.lda && args.stride_c == args.m * args.ldc &&
+      bias_repeats && residual_follows) {
     args.m *= args.batch_count;
     args.batch_count = 1;
     args.stride_a = args.stride_c = epilogue.stride_residual = 0;
