@@ -14,9 +14,9 @@ from . import _reductions as reductions
 from . import _searching as searching
 from . import _shape as shapes
 from . import _sorting as sorting
-from ._checked import is_scalar, is_whole, real, sequence, whole
+from ._checked import is_scalar, is_whole, real, whole
 from ._expression import expr
-from ._operands import given, require_array, whole_axis
+from ._operands import given, named_axes, require_array, whole_axis
 from ._storage import Storage
 from ._types import common_type, complex_of, is_complex, is_float, part_of
 
@@ -34,13 +34,7 @@ def gradient(f: Array, *varargs: Union[float, Array], axis: Axis = None, edge_or
     the ends, as numpy.gradient. varargs: nothing, a distance, or for each axis a distance or the samples' coordinates. Of one
     axis an array, of several a tuple."""
     require_array(f, "f")
-    if axis is None:
-        axes: Tuple[int, ...] = tuple(range(f.ndim))
-    else:
-        named = (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer or several")
-        axes = tuple(whole_axis(one, f.ndim) for one in named)
-        if len(set(axes)) != len(axes):
-            raise ValueError(f"axis {axis} names one axis twice")
+    axes = list(range(f.ndim)) if axis is None else named_axes(axis, f.ndim)
     if f.dtype == np.bool_:
         raise TypeError("f is an array of bool: needs numbers")
     if not is_float(f.dtype) and not is_complex(f.dtype):
@@ -97,12 +91,11 @@ def _derivative(f: Array, step: Union[float, Array], axis: int, order: int) -> A
         return (slice(None),) * axis + (slice(begin, end),)
 
     n = f.shape[axis]
-    wide = part_of(f.dtype) == np.float64
     uneven = isinstance(step, Storage) and step.ndim == 1
     if uneven:
         gaps = composed.diff(step.astype(f.dtype) if not is_complex(f.dtype) else step)
         gaps = gaps.reshape((-1, *(1,) * (f.ndim - axis - 1)))
-    distance = step if isinstance(step, Storage) else np.float64(step) if wide else step
+    distance = step if isinstance(step, Storage) else elementwise.adopted(step, f.dtype)
     result = f.context.empty(f.shape, f.dtype)
     if n > 2:
         inside = {"a": f[part(None, -2)], "b": f[part(1, -1)], "c": f[part(2, None)]}
@@ -167,7 +160,7 @@ def _periodic(x: Array, xp: Array, fp: Array, period: float) -> Tuple[Array, Arr
     length = abs(real(period, "period"))
     if length == 0:
         raise ValueError("period must be a non-zero value")
-    p = np.float64(length) if xp.dtype == np.float64 else length
+    p = elementwise.adopted(length, xp.dtype)
     x, xp = (elementwise.remainder(one, p) for one in (x, xp))
     order = sorting.argsort(xp)
     xp, fp = (shapes.take(one, order, 0) for one in (xp, fp))
@@ -217,16 +210,16 @@ def unwrap(p: Array, discont: Optional[float] = None, axis: int = -1, *, period:
     x = p if p.dtype == kind else p.astype(kind)
     if p.shape[along] < 2:
         return x.copy() if x is p else x
-    number = np.float64 if kind == np.float64 else np.int64 if integers else float
-    half = whole(period, "period", -(2**62), 2**62) // 2 if integers else length / 2
+    whole_length = whole(period, "period", -(2**62), 2**62) if integers else 0
+    numbers = (whole_length // 2, whole_length) if integers else (length / 2, length)
+    half, step = (elementwise.adopted(one, kind) for one in numbers)
     before = (slice(None),) * along
-    step = number(period if integers else length)
     later, earlier = x[(*before, slice(1, None))], x[(*before, slice(None, -1))]
     # How many periods each difference is to change by, in whole numbers: their sums are exact.
     turns = expr(
         "d = b - a; s = d + h; q = s // p; abs(d) < limit ? 0 : -q + (even && s - q * p == 0 && d > 0 ? 1 : 0)",
-        dtype=kind, a=earlier, b=later, h=number(half), p=step, even=not integers or int(period) % 2 == 0,
-        limit=np.float64(limit) if kind == np.float64 else limit,
+        dtype=kind, a=earlier, b=later, h=half, p=step, even=whole_length % 2 == 0,
+        limit=elementwise.adopted(limit, kind),
     )  # fmt: skip
     total = reductions.cumsum(turns, along)
     result = x.copy()

@@ -406,7 +406,7 @@ def without_nan(x: Array, value: float) -> Array:
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return x
-    return expr("isnan(x) ? v : x", x=x, v=np.float64(value) if x.dtype == np.float64 else value)
+    return expr("isnan(x) ? v : x", x=x, v=elementwise.adopted(value, x.dtype))
 
 
 def _reduced(name: str, value: str, x: Array, axis: Axis, keepdims: bool, dtype: object, **inputs: object) -> Array:
@@ -428,8 +428,7 @@ def _folded_without_nan(x: Array, name: str, value: float, axis: Axis, keepdims:
     elementwise.require_real(x)
     if not elementwise.is_float(x.dtype):
         return getattr(x, name)(axis, keepdims)
-    number = np.float64(value) if x.dtype == np.float64 else value
-    return _reduced(name, "isnan(x) ? v : x", x, axis, keepdims, x.dtype, v=number)
+    return _reduced(name, "isnan(x) ? v : x", x, axis, keepdims, x.dtype, v=elementwise.adopted(value, x.dtype))
 
 
 def nansum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

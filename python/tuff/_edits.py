@@ -19,7 +19,7 @@ from . import _views as views
 from ._checked import choice, is_scalar, is_whole, sequence
 from ._expression import expr
 from ._layout import Layout, layout_of
-from ._operands import given, require_array, whole_axis
+from ._operands import given, require_array, stored, whole_axis
 from ._storage import Storage, Strided
 from ._types import common_type
 
@@ -33,12 +33,9 @@ __all__ = ["choose", "copyto", "delete", "fill_diagonal", "insert", "piecewise",
 
 
 def _cycled(values: Array, count: int) -> Array:
-    """The elements of an array, repeated or cut to a number of elements."""
+    """The elements of an array that is not empty, repeated or cut to a number of elements."""
     flat = values.ravel()
-    if flat.size == count or flat.size == 0:
-        return flat
-    times = -(-count // flat.size)
-    return operations.repeated_to(flat.reshape((1, flat.size)), (times, flat.size)).reshape(times * flat.size)[:count]
+    return flat if flat.size == count else operations.cycled(flat, count)
 
 
 def _of_type(values: Array, like: Array) -> Array:
@@ -225,10 +222,14 @@ def delete(arr: Array, obj: Indices, axis: Optional[int] = None) -> Array:
     return _runs(x, np.flatnonzero(kept), along)
 
 
+#: Runs of elements that are copied one by one; more are gathered.
+_FEW_RUNS = 8
+
+
 def _runs(x: Array, kept: np.ndarray, along: int) -> Array:
     """The slices of x at ascending places: a few runs of neighbours, or single ones."""
     begins = np.flatnonzero(np.diff(kept, prepend=-2) != 1)
-    if len(begins) > 8:
+    if len(begins) > _FEW_RUNS:
         return shapes.take(x, kept, along)
     ends = [*begins[1:], len(kept)]
     before = (slice(None),) * along
@@ -254,7 +255,7 @@ def insert(arr: Array, obj: Indices, values: Values, axis: Optional[int] = None)
     wide = views.broadcast_to(new.reshape(new.shape[new.ndim - x.ndim :]), sizes)
     if places is not None:
         _require_places(places, n, along)
-        if places.size <= _FEW_PLACES:
+        if places.size <= _FEW_RUNS:
             return _spliced(x, wide, places.ravel(), along)
     both = shapes.concat([x, wide], along)
     if places is not None:
@@ -272,10 +273,6 @@ def _require_places(places: np.ndarray, n: int, axis: int) -> None:
     wrong = places[np.asarray((places < 0) | (places > n))]
     if wrong.size:
         raise IndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {n}")
-
-
-#: Places between which the elements are copied in runs.
-_FEW_PLACES = 8
 
 
 def _spliced(x: Array, values: Array, places: np.ndarray, axis: int) -> Array:
@@ -369,12 +366,7 @@ def choose(a: Array, choices: Union[Array, Sequence[Values]], out: Optional[Arra
         tests = "".join(f"i == {begin + place} ? c{place} : " for place in range(len(part)) if begin + place <= most)
         rest = {} if result is None else {"r": result}
         result = expr(tests + ("0" if result is None else "r"), dtype=kind, i=index, **part, **rest)
-    if out is None:
-        return result
-    require_array(out, "out")
-    if out.shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
-    return out.assign(result)
+    return stored(result, out)
 
 
 def piecewise(x: Array, condlist: object, funclist: Sequence[object], *args: object, **kw: object) -> Array:

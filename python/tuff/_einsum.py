@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from string import ascii_letters
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -16,7 +17,7 @@ from ._elementwise import wrapped
 from ._namespace import result_type
 from ._namespace import sum as total
 from ._layout import may_share
-from ._operands import require_array, whole_axis
+from ._operands import require_array, stored, whole_axis
 from ._storage import Storage
 
 if TYPE_CHECKING:
@@ -121,15 +122,12 @@ def _labels(text: str, ndim: int, where: str) -> List[object]:
     return [*before, *range(-missing, 0), *after]
 
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
 def _lettered(arguments: Sequence[object]) -> Tuple[str, Tuple[Array, ...]]:
     """Subscripts and operands of operands that are each followed by a list of their axes, and perhaps the result's."""
 
     def text(axes: object) -> str:
         listed = sequence(axes, "a list of axes", "integers and an ellipsis")
-        return "".join("..." if one is Ellipsis else _LETTERS[whole(one, "an axis", 0, len(_LETTERS) - 1)] for one in listed)
+        return "".join("..." if one is Ellipsis else ascii_letters[whole(one, "an axis", 0, len(ascii_letters) - 1)] for one in listed)
 
     pairs = list(zip(arguments[::2], arguments[1::2]))
     inputs = ",".join(text(axes) for _, axes in pairs)
@@ -140,7 +138,8 @@ def _lettered(arguments: Sequence[object]) -> Tuple[str, Tuple[Array, ...]]:
 def einsum(
     subscripts: Union[str, Array], *operands: Union[Array, Sequence[object]], out: Optional[Array] = None, optimize: object = True
 ) -> Array:
-    """Sums of products over named axes, as numpy.einsum: einsum("bij,bjk->bik", a, b), or einsum(a, [0, 1], b, [1, 2]). Axes that are summed over both
+    """Sums of products over named axes, as numpy.einsum: einsum("bij,bjk->bik", a, b), or einsum(a, [0, 1], b, [1, 2]). Axes that
+    are summed over both
     operands of a pair are a matrix product; of several operands, the pair with the smallest product comes first (optimize
     is there for NumPy's sake). Integers and bools are computed as int64, or uint64."""
     if isinstance(subscripts, Storage) and operands and not isinstance(operands[0], str):
@@ -187,7 +186,7 @@ def einsum(
     x = _moved(result.x, [result.labels.index(label) for label in wanted])
     if any(may_share(x, one) for one in operands):
         x = x.copy()
-    return x if out is None else _stored(x, out)
+    return stored(x, out)
 
 
 def _reduced(terms: List[_Term], wanted: List[object]) -> _Term:
@@ -211,13 +210,6 @@ def _reduced(terms: List[_Term], wanted: List[object]) -> _Term:
         terms = [joined, *(one for place, one in enumerate(terms) if place not in (first, second))]
 
 
-def _stored(x: Array, out: Array) -> Array:
-    require_array(out, "out")
-    if out.shape != x.shape:
-        raise ValueError(f"out has shape {out.shape}, the result {x.shape}")
-    return out.assign(x)
-
-
 def tensordot(a: Array, b: Array, axes: Union[int, Sequence[Union[int, Sequence[int]]]] = 2) -> Array:
     """The sum of products over axes, as numpy.tensordot: the last `axes` of a and the first of b, or a pair of lists."""
     require_array(a, "a")
@@ -237,8 +229,8 @@ def tensordot(a: Array, b: Array, axes: Union[int, Sequence[Union[int, Sequence[
         raise ValueError(f"axes are {axes!r}, which are not as many different ones of a as of b")
     if any(a.shape[i] != b.shape[j] for i, j in zip(of_a, of_b)):
         raise ValueError(f"tensordot of shapes {a.shape} and {b.shape} over axes {of_a} and {of_b}")
-    left = list(_LETTERS[: a.ndim])
-    right = list(_LETTERS[a.ndim : a.ndim + b.ndim])
+    left = list(ascii_letters[: a.ndim])
+    right = list(ascii_letters[a.ndim : a.ndim + b.ndim])
     for i, j in zip(of_a, of_b):
         right[j] = left[i]
     kept = [one for place, one in enumerate(left) if place not in of_a] + [one for place, one in enumerate(right) if place not in of_b]

@@ -100,7 +100,7 @@ def type_of(*values: Operand) -> np.dtype:
     return dtype
 
 
-def _adopted(value: Operand, dtype: np.dtype) -> Operand:
+def adopted(value: Operand, dtype: np.dtype) -> Operand:
     """A Python number beside operands of a type: an integer must fit an integer type; a float is as precise as they are."""
     if type(value) is float and part_of(dtype) == np.float64:
         return np.float64(value)
@@ -130,7 +130,7 @@ def arithmetic(formula: str, a: Operand, b: Operand, out: Optional[Array], dtype
         if common_type(result, out.dtype) != out.dtype and not (is_float(result) and is_float(out.dtype)):
             raise TypeError(f"the result is {result}, and out is an array of {out.dtype}")
         result = out.dtype
-    return expr(formula, dtype=result, out=out, a=_adopted(a, kind), b=_adopted(b, kind))
+    return expr(formula, dtype=result, out=out, a=adopted(a, kind), b=adopted(b, kind))
 
 
 def wrapped(x: Array, dtype: np.dtype) -> Array:
@@ -166,7 +166,7 @@ def _compared(value: Operand, dtype: np.dtype) -> Operand:
     """A Python number beside operands of a type that it is only compared with. An integer may be beyond the type; if
     no integer type holds both, it is as good as the nearest float."""
     if type(value) is not int or dtype.kind not in "iu":
-        return _adopted(value, dtype)
+        return adopted(value, dtype)
     info = np.iinfo(dtype)
     if info.min <= value <= info.max:
         return dtype.type(value)
@@ -418,7 +418,7 @@ def where(condition: Operand, a: Operand, b: Operand, *, out: Optional[Array] = 
     else:
         kind = np.dtype(np.float32 if float in (type(a), type(b)) else BOOL if type(a) is type(b) is bool else np.int32)
     result = kind if out is None else None
-    return expr("c ? a : b", dtype=result, out=out, c=condition, a=_adopted(a, kind), b=_adopted(b, kind))
+    return expr("c ? a : b", dtype=result, out=out, c=condition, a=adopted(a, kind), b=adopted(b, kind))
 
 
 def clip(x: Array, min: Optional[Operand] = None, max: Optional[Operand] = None, *, out: Optional[Array] = None) -> Array:
@@ -429,7 +429,7 @@ def clip(x: Array, min: Optional[Operand] = None, max: Optional[Operand] = None,
     kind = type_of(x, *bounds.values())
     formula = "x" if min is None else "max(x, low)"
     formula = formula if max is None else f"min({formula}, high)"
-    limits = {name: _adopted(value, kind) for name, value in bounds.items()}
+    limits = {name: adopted(value, kind) for name, value in bounds.items()}
     return expr(formula, dtype=kind if out is None else None, out=out, x=x, **limits)
 
 
@@ -533,7 +533,7 @@ def nan_to_num(x: Array, nan: float = 0.0, posinf: Optional[float] = None, negin
         info = np.finfo(x.dtype)
         posinf, neginf = info.max if posinf is None else posinf, info.min if neginf is None else neginf
     numbers = {name: real(value, name) for name, value in (("nan", nan), ("posinf", posinf), ("neginf", neginf))}
-    wide = {name: np.float64(value) if x.dtype == np.float64 else value for name, value in numbers.items()}
+    wide = {name: adopted(value, x.dtype) for name, value in numbers.items()}
     return expr("isnan(x) ? c : isinf(x) ? (x > 0 ? p : n) : x", x=x, c=wide["nan"], p=wide["posinf"], n=wide["neginf"])
 
 
@@ -568,5 +568,5 @@ def real_if_close(a: Array, tol: float = 100) -> Array:
     if not is_complex(a.dtype):
         return a
     limit = limit * float(np.finfo(part_of(a.dtype)).eps) if limit > 1 else limit
-    close = expr("all(abs(imag(z)) < t)", dtype=BOOL, z=a, t=np.float64(limit) if part_of(a.dtype) == np.float64 else limit)
+    close = expr("all(abs(imag(z)) < t)", dtype=BOOL, z=a, t=adopted(limit, a.dtype))
     return a.real.copy() if bool(close) else a

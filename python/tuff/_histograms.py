@@ -256,15 +256,13 @@ def _number_of_bins(x: Array, rule: str, limits: Tuple[float, float], cut: bool)
 def _before(ordered: Array, edges: np.ndarray, left: bool) -> Array:
     """For each edge the number of sorted elements before it, as int32; without `left`, of those up to it."""
     context = ordered.context
-    if is_float(ordered.dtype):
-        return searching.search(ordered, context.array(_rounded(edges, ordered.dtype, left), ordered.dtype), left)
-    # Whole numbers that have the same elements before them, and those beyond the type's range separately.
-    info = np.iinfo(ordered.dtype)
-    whole_edges = [int(one) for one in (np.ceil(edges) if left else np.floor(edges))]
-    limits = np.array([builtins.min(builtins.max(one, info.min), info.max) for one in whole_edges], ordered.dtype)
-    outside = np.array([0 if one < info.min else ordered.size if one > info.max else -1 for one in whole_edges], np.int32)
+    limits, below = _thresholds(edges, ordered.dtype, not left)
     places = searching.search(ordered, context.array(limits, ordered.dtype), left)
-    return expr("o < 0 ? p : o", dtype=np.int32, o=context.array(outside, np.int32), p=places)
+    above = edges.size - limits.size - below
+    if not below and not above:
+        return places
+    ends = (context.zeros(below, np.int32), context.full((above,), ordered.size, np.int32))
+    return shapes.concat([ends[0], places, ends[1]], 0)
 
 
 def _counts(ordered: Array, edges: np.ndarray) -> Array:

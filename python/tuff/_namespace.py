@@ -22,7 +22,7 @@ from ._context import Context
 from ._default import default_context
 from ._expression import expr
 from ._layout import may_share
-from ._operands import require_array, whole_axis
+from ._operands import named_axes, require_array, whole_axis
 from ._storage import as_dtype, as_shape
 
 if TYPE_CHECKING:
@@ -287,21 +287,13 @@ def permute_dims(x: Array, axes: Sequence[int]) -> Array:
 def moveaxis(x: Array, source: Axis, destination: Axis) -> Array:
     """Moves axes to other places, into a new array; the others keep their order."""
     require_array(x, "x")
-    source, destination = _axes(source, x.ndim), _axes(destination, x.ndim)
+    source, destination = named_axes(source, x.ndim), named_axes(destination, x.ndim)
     if len(source) != len(destination):
         raise ValueError(f"{len(source)} axes of source and {len(destination)} of destination")
     order = [axis for axis in range(x.ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
     return shapes.permute(x, order)
-
-
-def _axes(axis: Axis, ndim: int) -> Tuple[int, ...]:
-    named = (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer or several")
-    axes = tuple(whole_axis(one, ndim) for one in named)
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"axis {axis} names one axis twice")
-    return axes
 
 
 def expand_dims(x: Array, axis: int = 0) -> Array:
@@ -331,7 +323,7 @@ def unstack(x: Array, axis: int = 0) -> Tuple[Array, ...]:
 def flip(x: Array, axis: Axis = None) -> Array:
     """A view with the elements along axes, by default all, in reverse order."""
     require_array(x, "x")
-    axes = range(x.ndim) if axis is None else _axes(axis, x.ndim)
+    axes = range(x.ndim) if axis is None else named_axes(axis, x.ndim)
     key = tuple(slice(None, None, -1 if index in axes else 1) for index in range(x.ndim))
     return x[key]
 
@@ -514,8 +506,7 @@ def _resized(a: Array, new_shape: Shape) -> Array:
     size, flat = math.prod(shape), a.ravel()
     if flat.size == 0 or size == 0:
         return a.context.zeros(shape, a.dtype)
-    times = -(-size // flat.size)
-    wide = operations.repeated_to(flat.reshape((1, flat.size)), (times, flat.size)).reshape(times * flat.size)[:size]
+    wide = operations.cycled(flat, size)
     return (wide.copy() if may_share(wide, a) else wide).reshape(shape)
 
 

@@ -15,22 +15,13 @@ from . import _shape as shapes
 from . import _sorting as sorting
 from ._checked import choice, real
 from ._expression import expr
-from ._operands import require_array
+from ._operands import require_array, stored
 from ._types import is_float, require_real
 
 if TYPE_CHECKING:
     from ._array import Array, Axis
 
 __all__ = ["nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmedian", "nanpercentile", "nanquantile"]
-
-
-def _stored(result: Array, out: Optional[Array]) -> Array:
-    if out is None:
-        return result
-    require_array(out, "out")
-    if out.shape != result.shape:
-        raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
-    return out.assign(result)
 
 
 def _nan_place(a: Array, name: str, axis: Optional[int], out: Optional[Array], keepdims: bool) -> Array:
@@ -40,7 +31,7 @@ def _nan_place(a: Array, name: str, axis: Optional[int], out: Optional[Array], k
         if a.size and bool(reductions.any(reductions.all(elementwise.isnan(a), axis))):
             raise ValueError("All-NaN slice encountered")
         a = composed.without_nan(a, -math.inf if name == "argmax" else math.inf)
-    return _stored(getattr(a, name)(axis, keepdims), out)
+    return stored(getattr(a, name)(axis, keepdims), out)
 
 
 def nanargmax(a: Array, axis: Optional[int] = None, out: Optional[Array] = None, *, keepdims: bool = False) -> Array:
@@ -150,7 +141,7 @@ def nanquantile(
     if x.size == 0 and not is_float(x.dtype):
         x = x.astype(np.float32)  # of nothing NaN
     if not is_float(x.dtype):
-        return _stored(sorting.quantile(x, q, axis, method=method, keepdims=bool(keepdims)), out)
+        return stored(sorting.quantile(x, q, axis, method=method, keepdims=bool(keepdims)), out)
     fractions, several = sorting.fractions_of(q)
 
     def along_last(moved: Array) -> Array:
@@ -161,7 +152,7 @@ def nanquantile(
         return protocol.stack(found, 0) if several else found[0]
 
     axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
-    return _stored(sorting.over_axes(along_last, x, axes, bool(keepdims)), out)
+    return stored(sorting.over_axes(along_last, x, axes, bool(keepdims)), out)
 
 
 def nanpercentile(

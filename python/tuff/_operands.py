@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._checked import I32, is_whole, whole
+from ._checked import I32, is_whole, sequence, whole
 from ._storage import DTYPES, Storage, Strided, TransposedStorage
 
 if TYPE_CHECKING:
-    from ._array import Array
+    from ._array import Array, Axis
     from ._context import Context
 
     Operand = Union[Array, float, int]
@@ -111,6 +111,24 @@ def result_of(out: Optional[Array], like: Array, shape: Tuple[int, ...]) -> Arra
         raise ValueError(f"out has shape {out.shape}, the result {shape}")
     require_dense(out, "out")
     return out
+
+
+def stored(result: Array, out: Optional[Array]) -> Array:
+    """A result, converted and copied to out if that is given."""
+    if out is None:
+        return result
+    require_array(out, "out")
+    if out.shape != result.shape:
+        raise ValueError(f"out has shape {out.shape}, the result {result.shape}")
+    return out.assign(result)
+
+
+def named_axes(axis: Axis, ndim: int, wanted: str = "an integer or several") -> List[int]:
+    """The numbers of an axis or several, each from 0 on and named once."""
+    axes = [whole_axis(one, ndim) for one in ((axis,) if is_whole(axis) else sequence(axis, "axis", wanted))]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axis {axis} names one axis twice")
+    return axes
 
 
 def require_dense(out: Array, name: str) -> None:

@@ -207,6 +207,12 @@ def repeated_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     return a.reshape(shape)
 
 
+def cycled(flat: Array, count: int) -> Array:
+    """The elements of a vector that is not empty, repeated or cut to a number of elements."""
+    times = -(-count // flat.size)
+    return repeated_to(flat.reshape((1, flat.size)), (times, flat.size)).reshape(times * flat.size)[:count]
+
+
 def _repeat(a: Array, outer: int, times: int, inner: int) -> Array:
     """(outer, inner) -> (outer, times, inner), by gathering index 0 of (outer, 1, inner) `times` times."""
     result = a.context.empty((outer, times, inner), a.dtype)

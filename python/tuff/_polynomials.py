@@ -169,10 +169,10 @@ def polyval(p: Coefficients, x: Union[Array, float]) -> Array:
             kind = complex_of(kind)
         elif not isinstance(p, Storage) and kind.kind in "biu":
             kind = np.dtype(np.float32)
-    number = np.float64 if part_of(kind) == np.float64 else float
     for place, one in enumerate(coefficients):
         if not isinstance(one, Storage):
-            coefficients[place] = kind.type(one) if is_complex_number(one) else number(real(one, "a coefficient"))
+            number = one if is_complex_number(one) else real(one, "a coefficient")
+            coefficients[place] = elementwise.adopted(number, kind)
     if len(coefficients) < 2:
         result = x.context.zeros(x.shape, kind)
         for one in coefficients:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from . import _elementwise as elementwise
 from . import _functions as functions
 from . import _operations as operations
 from . import _protocol as protocol
@@ -81,19 +82,15 @@ def _start(p: Array) -> Array:
     """Points on a circle whose radius is the geometric mean of the roots' magnitudes, at no symmetric angles."""
     n = p.size - 1
     turns = np.exp(1j * (2 * np.pi * np.arange(n) / n + 0.4))
-    wide = part_of(p.dtype) == np.float64
-    circle = p.context.array(turns, p.dtype)
-    share = (np.float64 if wide else float)(1 / n)
+    circle, share = p.context.array(turns, p.dtype), elementwise.adopted(1 / n, p.dtype)
     return expr("r = exp((log(abs(c)) - log(abs(a))) * s); z * r", dtype=p.dtype, z=circle, c=p[-1], a=p[0], s=share)
 
 
 def _found(p: Array) -> Array:
-    n, part = p.size - 1, part_of(p.dtype)
-    values, z = _values(p), _start(p)
-    number = np.float64 if part == np.float64 else float
+    n, values, z = p.size - 1, _values(p), _start(p)
     # Rounding errors of a sum of n + 1 products of powers, each of up to 2 log2(n) + 2 complex products (Higham, chapter 3).
-    unit = float(np.finfo(part).eps) / 2
-    noise = number(4 * unit * (n + 1))
+    unit = float(np.finfo(part_of(p.dtype)).eps) / 2
+    noise, degree = (elementwise.adopted(one, p.dtype) for one in (4 * unit * (n + 1), float(n)))
     for step in range(_MOST_STEPS):
         w = expr("abs(z) <= 1 ? z : 1 / z", dtype=p.dtype, z=z)
         powers = _powers(w, n + 1)
@@ -106,7 +103,7 @@ def _found(p: Array) -> Array:
             return z
         # The logarithmic derivative p' / p, less that of the product of z less the other roots.
         parts = {key: named[key] for key in "abcd"}
-        slope = expr("abs(z) <= 1 ? b / a : w * (n - w * d / c)", dtype=p.dtype, z=z, w=w, **parts, n=number(n))
+        slope = expr("abs(z) <= 1 ? b / a : w * (n - w * d / c)", dtype=p.dtype, z=z, w=w, **parts, n=degree)
         others = _others(z)
         z = expr("t = z - 1 / (s - o); m && !isnan(t) && !isinf(t) ? t : z", dtype=p.dtype, z=z, s=slope, o=others, m=left)
     raise LinAlgError(f"{_MOST_STEPS} steps did not find all roots")

@@ -13,7 +13,7 @@ from . import raw
 from ._checked import choice, real, sequence, whole, wholes
 from ._error import check
 from ._expression import expr
-from ._operands import dtype_of, require_array, require_rank, result_of, whole_axis
+from ._operands import dtype_of, named_axes, require_array, require_rank, result_of, whole_axis
 from ._tracing import differentiable
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ def fractions_of(q: Union[float, Sequence[float]]) -> Tuple[List[float], bool]:
 
 def over_axes(function: Callable[[Array], Array], x: Array, axis: Sequence[int], keepdims: bool) -> Array:
     """What a function of the last axis gives for several axes, joined to one. Its result may have axes before the others."""
-    axes = [whole_axis(one, x.ndim) for one in axis]
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"axis {axis} names one axis twice")
+    axes = named_axes(axis, x.ndim)
     rest = [one for one in range(x.ndim) if one not in axes]
     order = [*rest, *sorted(axes)]
     moved = x if order == list(range(x.ndim)) else shapes.permute(x, order)

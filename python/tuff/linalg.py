@@ -29,7 +29,7 @@ from ._matrices import matrices as _matrices
 from ._matrices import owned as _owned
 from ._matrices import raise_if as _raise_if
 from ._matrices import require_matrices
-from ._operands import dtype_of, require_array, same_kind, whole_axis
+from ._operands import dtype_of, named_axes, require_array, same_kind, whole_axis
 from ._layout import Strided
 from ._operations import matmul
 from ._planes import joined
@@ -351,10 +351,7 @@ def vector_norm(x: Array, *, axis: Axis = None, keepdims: bool = False, ord: flo
     x = _floats(functions.abs(x) if has_complex(x) else x, "x")
     if not is_number(ord):
         raise TypeError(f"ord is {ord!r}, not a number")
-    named = range(x.ndim) if axis is None else (axis,) if is_whole(axis) else sequence(axis, "axis", "an integer, several, or None")
-    axes = [whole_axis(one, x.ndim) for one in named]
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"axis {axis} names one axis twice")
+    axes = list(range(x.ndim)) if axis is None else named_axes(axis, x.ndim, "an integer, several, or None")
     rest = [one for one in range(x.ndim) if one not in axes]
     moved = x if [*rest, *axes] == list(range(x.ndim)) else x.transpose([*rest, *axes])
     flat = moved.reshape((*(x.shape[one] for one in rest), math.prod(x.shape[one] for one in axes)))
