@@ -142,69 +142,56 @@ void record_product(const Batch& batch, const View& c, const View& a, const View
 
 namespace {
 
-void record_solve_block(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
-  const uint64_t t_span = batch.span(t.view, t.n, t.n), x_span = batch.span(x, t.n, columns);
-  const uint32_t threads = batch.threads(columns, 128);
-  const uint64_t groups = ceil_div(columns, threads);
-  const bool wide = needs_wide(std::max(t_span, x_span));
-  KernelRequest kernel = shaders::LinalgSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
-                                                        .held = !batch.device.cpu,
-                                                        .ones = t.unit_diagonal,
-                                                        .reverse = t.upper,
-                                                        .type = batch.dtype});
-  kernel.constant(0, threads).wide(wide);
+// A kernel for T * X = B. `Push` is its push block, of which `put` fills in what not all of these kernels have.
+template <template <typename> typename Push, typename Put>
+void dispatch_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns, uint64_t groups,
+                    KernelRequest kernel, const Put& put) {
+  const bool wide = needs_wide(std::max(batch.span(t.view, t.n, t.n), batch.span(x, t.n, columns)));
+  kernel.wide(wide);
   Dispatch dispatch(batch.name);
   batch.operand(dispatch, t.view, t.n, t.n, Access::read);
   batch.operand(dispatch, x, t.n, columns, Access::read_write);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
-    dispatch.push(shaders::LinalgSolve::Push<Index>{.t_row = static_cast<Index>(t.view.row_stride()),
-                                                    .t_column = static_cast<Index>(t.view.column_stride()),
-                                                    .t_stride = static_cast<Index>(t.view.stride),
-                                                    .x_row = static_cast<Index>(x.row_stride()),
-                                                    .x_column = static_cast<Index>(x.column_stride()),
-                                                    .x_stride = static_cast<Index>(x.stride),
-                                                    .n = static_cast<uint32_t>(t.n),
-                                                    .columns = static_cast<uint32_t>(columns),
-                                                    .groups = static_cast<uint32_t>(groups),
-                                                    .matrices = static_cast<uint32_t>(batch.count)});
+    Push<Index> push{};
+    push.t_row = static_cast<Index>(t.view.row_stride()), push.t_column = static_cast<Index>(t.view.column_stride());
+    push.t_stride = static_cast<Index>(t.view.stride);
+    push.x_row = static_cast<Index>(x.row_stride()), push.x_column = static_cast<Index>(x.column_stride());
+    push.x_stride = static_cast<Index>(x.stride);
+    push.n = static_cast<uint32_t>(t.n), push.columns = static_cast<uint32_t>(columns);
+    push.groups = static_cast<uint32_t>(groups), push.matrices = static_cast<uint32_t>(batch.count);
+    put(push);
+    dispatch.push(push);
   });
   batch.record(kernel, dispatch, groups, 2 * t.n * columns, t.n * t.n * columns);
+}
+
+void record_solve_block(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
+  const uint32_t threads = batch.threads(columns, 128);
+  KernelRequest kernel = shaders::LinalgSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
+                                                        .held = !batch.device.cpu,
+                                                        .ones = t.unit_diagonal,
+                                                        .reverse = t.upper,
+                                                        .type = batch.dtype});
+  kernel.constant(0, threads);
+  dispatch_solve<shaders::LinalgSolve::Push>(batch, t, x, columns, ceil_div(columns, threads), kernel, [](auto&) {});
 }
 
 // TUFF_EXTENT of the kernels for large triangles.
 uint32_t extent_of_kernel(uint64_t n) { return n <= 64 ? 64 : 128; }
 
 void record_large_solve(const Batch& batch, const Triangle& t, const View& x, uint64_t columns) {
-  const uint64_t t_span = batch.span(t.view, t.n, t.n), x_span = batch.span(x, t.n, columns);
   // A large triangle takes long, so that the columns of X are spread over all cores.
   const uint64_t share = ceil_div(columns * batch.count, batch.device.cores);
-  const uint64_t across = batch.threads(std::min(columns, share), kLoaders), groups = ceil_div(columns, across);
-  const bool wide = needs_wide(std::max(t_span, x_span));
+  const uint64_t across = batch.threads(std::min(columns, share), kLoaders);
   KernelRequest kernel = shaders::LinalgLargeSolve::request({.exact_arithmetic = batch.recorder.traits().cpu,
                                                              .extent = extent_of_kernel(t.n),
                                                              .ones = t.unit_diagonal,
                                                              .reverse = t.upper,
                                                              .type = batch.dtype});
-  kernel.constant(0, batch.threads(kLoaders, kLoaders)).wide(wide);
-  Dispatch dispatch(batch.name);
-  batch.operand(dispatch, t.view, t.n, t.n, Access::read);
-  batch.operand(dispatch, x, t.n, columns, Access::read_write);
-  with_index(wide, [&](auto index) {
-    using Index = decltype(index);
-    dispatch.push(shaders::LinalgLargeSolve::Push<Index>{.t_row = static_cast<Index>(t.view.row_stride()),
-                                                         .t_column = static_cast<Index>(t.view.column_stride()),
-                                                         .t_stride = static_cast<Index>(t.view.stride),
-                                                         .x_row = static_cast<Index>(x.row_stride()),
-                                                         .x_column = static_cast<Index>(x.column_stride()),
-                                                         .x_stride = static_cast<Index>(x.stride),
-                                                         .n = static_cast<uint32_t>(t.n),
-                                                         .columns = static_cast<uint32_t>(columns),
-                                                         .across = static_cast<uint32_t>(across),
-                                                         .groups = static_cast<uint32_t>(groups),
-                                                         .matrices = static_cast<uint32_t>(batch.count)});
-  });
-  batch.record(kernel, dispatch, groups, 2 * t.n * columns, t.n * t.n * columns);
+  kernel.constant(0, batch.threads(kLoaders, kLoaders));
+  dispatch_solve<shaders::LinalgLargeSolve::Push>(batch, t, x, columns, ceil_div(columns, across), kernel,
+                                                  [&](auto& push) { push.across = static_cast<uint32_t>(across); });
 }
 
 }  // namespace
