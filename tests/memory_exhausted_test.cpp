@@ -367,14 +367,6 @@ std::vector<float> definite(size_t n) {
   return all;
 }
 
-template <typename Desc>
-Desc described() {
-  Desc desc{};
-  desc.struct_size = sizeof desc;
-  desc.dtype = TUFF_F32;
-  return desc;
-}
-
 std::vector<LongCall> factorisations() {
   constexpr size_t n = 150, k = 40;
   return {{"cholesky",

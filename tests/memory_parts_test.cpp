@@ -38,14 +38,6 @@ struct PartedCall {
   std::function<tuff_status(tuff_stream stream, const tuff_buffer* operands)> call;
 };
 
-template <typename Desc>
-Desc described() {
-  Desc desc{};
-  desc.struct_size = sizeof desc;
-  desc.dtype = TUFF_F32;
-  return desc;
-}
-
 // Matrices of size x size. C is read, and with `with_residual` holds no sums.
 PartedCall gemms(const char* name, uint64_t size, uint64_t count, bool with_residual) {
   const auto matrices = [&] { return numbers(size * size * count); };

@@ -56,6 +56,15 @@ tuff_memory_stats memory_of(tuff_context context);
 tuff_usage usage_of(tuff_context context);
 tuff_device_properties properties_of(tuff_context context);
 
+// A descriptor of operands in f32, without options.
+template <typename Desc>
+Desc described() {
+  Desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TUFF_F32;
+  return desc;
+}
+
 // Limits its memory, 0: not. Its other limits become what they are by default.
 void set_limit(tuff_context context, uint64_t bytes);
 
