@@ -23,6 +23,8 @@ using ExtendedShape = shaders::attention_common_push::AttentionShape<Index>;
 
 // Sequences are shorter than this, so that positions and windows fit into signed 32-bit numbers.
 constexpr uint64_t kMaxSequence = uint64_t{1} << 30;
+// From so many query rows on products limit a call, not memory.
+constexpr uint64_t kManyRows = 48;
 // Workgroups of a dispatch, so that their numbers fit into 32 bits after Dispatch::groups_linear() has rounded up.
 constexpr uint64_t kMaxGroups = std::numeric_limits<uint32_t>::max() - 65535;
 

@@ -11,7 +11,6 @@ namespace tuff::attention {
 namespace {
 
 constexpr std::string_view kVariant = "dequantised_first";
-constexpr uint64_t kManyRows = 48;
 constexpr uint64_t kMaxScratch = uint64_t{1} << 30;
 
 // Their places stay as they are: what is between rows is dequantised too.

@@ -239,11 +239,12 @@ class Kernel {
     Pred exists;  // if there are fewer pieces than threads
     uint32_t rows_at_once, row_bytes, piece;
   };
-  // Of rows of `length` bytes, which are `row_bytes` apart in a stage.
-  Loads prepare(const U64& base, const U32& row_stride, uint32_t length, uint32_t row_bytes, uint32_t place,
-                uint32_t piece_bytes) {
+  // `place` of the first row in a stage.
+  Loads prepare(const Decode::Rows& rows, const U64& base, const U32& row_stride, uint32_t place) {
+    const uint32_t piece_bytes = rows.piece, row_bytes = rows.stage_bytes();
+    if (piece_bytes == 0) return prepare_packed(base, row_bytes, place);
     Loads all;
-    const uint32_t pieces = length / piece_bytes, lanes = std::bit_ceil(pieces);
+    const uint32_t pieces = rows.bytes() / piece_bytes, lanes = std::bit_ceil(pieces);
     const U32 thread = thread_of_team(), piece = thread & (lanes - 1);
     all.rows_at_once = team_threads() / lanes;
     all.row_bytes = row_bytes;
@@ -305,24 +306,11 @@ class Kernel {
   uint32_t team_threads() const { return o_.team() * kWarp; }
   U32 thread_of_team() const { return thread_ & (team_threads() - 1); }
 
-  Loads prepare_keys() {
-    const uint32_t row = o_.k_stage_row_bytes();
-    if (o_.k_piece == 0) return prepare_packed(k_, row, 0);
-    const uint32_t length = o_.k_stored == 0 ? o_.head_dim * 2 : StoredRows::bytes(o_.k_stored, o_.head_dim);
-    return prepare(k_, k_row_, length, row, 0, o_.k_piece);
-  }
-  Loads prepare_values() {
-    const uint32_t row = o_.v_stage_row_bytes(), place = Decode::kKeys * o_.k_stage_row_bytes();
-    if (o_.v_piece == 0) return prepare_packed(v_, row, place);
-    const uint32_t length = o_.v_stored == 0 ? o_.head_dim_v * 2 : StoredRows::bytes(o_.v_stored, o_.head_dim_v);
-    return prepare(v_, v_row_, length, row, place, o_.v_piece);
-  }
-
   void each_step() {
     const uint32_t stages = o_.stages(), ahead = stages - 1, stage_bytes = o_.stage_bytes();
     ring_ = w_.variable(memory_ + team_ * w_.constant(o_.team_bytes()));
-    const Loads keys = prepare_keys(), values = prepare_values();
-    const uint32_t v_place = Decode::kKeys * o_.k_stage_row_bytes();
+    const uint32_t k_row = o_.keys().stage_bytes(), v_row = o_.values().stage_bytes(), v_place = Decode::kKeys * k_row;
+    const Loads keys = prepare(o_.keys(), k_, k_row_, 0), values = prepare(o_.values(), v_, v_row_, v_place);
     const U32 key = w_.variable(begin_ + team_ * w_.constant(Decode::kKeys));
     ScoreOptions::Rows of_lane;
     if (o_.bias != 0 || o_.mask) {
@@ -344,17 +332,17 @@ class Kernel {
     const auto key_of = [&](const U32& eight) { return key_in_order(in_matrix + (eight << 3)); };
     U32 read_keys, read_values;
     if (o_.k_stored == 0) {
-      read_keys = w_.variable(ring_ + key_of(matrix >> 1) * o_.k_row_bytes() + ((matrix & 1) << 4));
+      read_keys = w_.variable(ring_ + key_of(matrix >> 1) * k_row + ((matrix & 1) << 4));
     } else {
-      const auto place = [&](uint32_t eight) { return key_in_order(group_ + 8 * eight) * o_.k_stage_row_bytes(); };
+      const auto place = [&](uint32_t eight) { return key_in_order(group_ + 8 * eight) * k_row; };
       for (uint32_t eight = 0; eight < 2; ++eight) key_rows_[eight] = w_.variable(ring_ + place(eight));
     }
     if (o_.v_stored == 0) {
-      read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * o_.v_row_bytes() + ((matrix >> 1) << 4));
+      read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * v_row + ((matrix >> 1) << 4));
     } else {
       for (uint32_t i = 0; i < 4; ++i) {
         const U32 key = key_in_order((quad_ << 1) + (i / 2 * 8 + i % 2));
-        value_rows_[i] = w_.variable(ring_ + v_place + key * o_.v_stage_row_bytes());
+        value_rows_[i] = w_.variable(ring_ + v_place + key * v_row);
       }
     }
     const U32 stage = w_.variable(w_.constant(0));
@@ -755,7 +743,7 @@ uint32_t Decode::stages() const {
 }
 
 bool Decode::legal() const {
-  if (!loads(k_piece, k_stored, head_dim) || !loads(v_piece, v_stored, head_dim_v)) return false;
+  if (!loads(keys()) || !loads(values())) return false;
   // The outputs take the place of a team's stages. With options, and with what dequantising takes, a thread has so many
   // registers for its queries and sums.
   constexpr uint32_t kMaxWithOptions = 160;
@@ -763,11 +751,12 @@ bool Decode::legal() const {
   return rows * output_bytes() <= team_bytes() && stages() >= 2 && fits && (rows >= kWarpRows || !options());
 }
 
-bool Decode::loads(uint32_t piece, int32_t stored, uint32_t numbers) const {
-  if (stored == 0) return piece == 16;
-  if (numbers % StoredRows::multiple(stored) != 0 || (piece == 0 && !in_blocks(stored))) return false;
-  const uint32_t row = StoredRows::bytes(stored, numbers);
-  return piece == 0 || (row % piece == 0 && std::bit_ceil(row / piece) <= team() * ptx::kWarp);
+bool Decode::loads(const Rows& rows) const {
+  if (rows.stored == 0) return rows.piece == 16;
+  if (rows.numbers % StoredRows::multiple(rows.stored) != 0) return false;
+  if (rows.piece == 0) return in_blocks(rows.stored);
+  const uint32_t bytes = rows.bytes();
+  return bytes % rows.piece == 0 && std::bit_ceil(bytes / rows.piece) <= team() * ptx::kWarp;
 }
 
 uint32_t Decode::shared_bytes() const { return teams() * team_bytes() + kRest; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "kernels/attention/attention.hpp"
 #include "kernels/attention/native/stored_rows.hpp"
 #include "planning/kernel_request.hpp"
 
@@ -39,26 +40,27 @@ struct Decode {
   uint32_t team() const { return rows <= kWarpRows ? 1 : rows / kWarpRows; }
   uint32_t teams() const { return kWarps / team(); }
 
-  // Rows of keys and of values in shared memory are 16 bytes longer than their elements, so that eight rows are read
-  // without bank conflicts.
-  uint32_t k_row_bytes() const { return head_dim * 2 + 16; }
-  uint32_t v_row_bytes() const { return head_dim_v * 2 + 16; }
-  uint32_t k_stage_row_bytes() const {
-    return k_stored == 0 ? k_row_bytes() : StoredRows::shared_bytes(k_stored, head_dim);
-  }
-  uint32_t v_stage_row_bytes() const {
-    return v_stored == 0 ? v_row_bytes() : StoredRows::shared_bytes(v_stored, head_dim_v);
-  }
-  uint32_t stage_bytes() const { return kKeys * (k_stage_row_bytes() + v_stage_row_bytes()); }  // of a team
+  // Rows of keys or values.
+  struct Rows {
+    uint32_t numbers;
+    int32_t stored;
+    uint32_t piece;
+    uint32_t bytes() const { return stored == 0 ? numbers * 2 : StoredRows::bytes(stored, numbers); }  // in memory
+    // In a stage, where they are 16 bytes longer, so that eight rows are read without bank conflicts. Blocks stay as
+    // they follow each other in memory.
+    uint32_t stage_bytes() const { return bytes() + (in_blocks(stored) ? 0 : 16); }
+  };
+  Rows keys() const { return {head_dim, k_stored, k_piece}; }
+  Rows values() const { return {head_dim_v, v_stored, v_piece}; }
+  uint32_t stage_bytes() const { return kKeys * (keys().stage_bytes() + values().stage_bytes()); }  // of a team
   uint32_t team_bytes() const { return stages() * stage_bytes(); }
   bool quantised() const { return k_stored != 0 || v_stored != 0; }
   // For a row's outputs, when teams add them up: 8 numbers longer, so that eight rows are written without bank
   // conflicts.
   uint32_t output_bytes() const { return (head_dim_v + 8) * 4; }
   bool packed() const { return k_piece == 0 || v_piece == 0; }
-  bool legal() const;  // whether the kernel has these options together
-  // Whether rows of so many numbers can be loaded in pieces of so many bytes.
-  bool loads(uint32_t piece, int32_t stored, uint32_t numbers) const;
+  bool legal() const;                  // whether the kernel has these options together
+  bool loads(const Rows& rows) const;  // whether there are such, and threads for their pieces
   uint32_t stages() const;
   uint32_t blocks_per_core() const;  // that fit into a multiprocessor's shared memory
   uint32_t shared_bytes() const;

@@ -19,21 +19,18 @@ constexpr uint64_t kStep = uint64_t{Decode::kKeys} * Decode::kWarps;  // keys of
 constexpr uint64_t kMinKeys = 2 * kStep;                              // of a part
 constexpr uint64_t kEnds = 64;                                        // the time of a block outside its keys, in keys
 
-constexpr uint64_t kManyRows = 48;  // from here on attention_wgmma.cpp is better
-// Whether this kernel is best.
+// Whether this kernel is best: with more rows, attention_wgmma.cpp.
 bool suits(const AttentionArgs& args) { return args.seq_q < kManyRows; }
 
 // The largest pieces in which rows of keys or values can be loaded: as Decode::k_piece; none if there are none.
-std::optional<uint32_t> piece_of(const AttentionArgs& args, const Decode& kernel, bool keys) {
-  const AttentionStored& stored = keys ? args.k_stored : args.v_stored;
-  const AttentionStrides& strides = keys ? args.k_strides : args.v_strides;
-  const uint64_t dim = keys ? args.head_dim : args.head_dim_v;
+std::optional<uint32_t> piece_of(const Decode& kernel, const AttentionArgs& args, const Buffer& rows,
+                                 const AttentionStored& stored, const AttentionStrides& strides, uint64_t dim) {
   const auto bytes = [&](uint64_t numbers) { return args.bytes_of(stored.as, numbers); };
-  const uint64_t rows_at = (keys ? args.k : args.v)->offset | bytes(strides.batch) | bytes(strides.head);
+  const uint64_t rows_at = rows.offset | bytes(strides.batch) | bytes(strides.head);
   if (in_blocks(stored.as) && strides.row == dim && rows_at % 16 == 0) return 0;
   for (const uint32_t piece : {16u, 8u, 4u}) {
     if ((rows_at | bytes(strides.row)) % piece != 0) continue;
-    if (kernel.loads(piece, stored.as, static_cast<uint32_t>(dim))) return piece;
+    if (kernel.loads({static_cast<uint32_t>(dim), stored.as, piece})) return piece;
   }
   return std::nullopt;
 }
@@ -84,7 +81,8 @@ std::optional<Decode> kernel_of(const Call& call) {
   kernel.rows = kernel.options() ? Decode::kWarpRows : 8;
   while (kernel.rows < std::min<uint64_t>(rows, Decode::kMaxRows)) kernel.rows *= 2;
   kernel.k_stored = args.k_stored.as, kernel.v_stored = args.v_stored.as;
-  const std::optional<uint32_t> k_piece = piece_of(args, kernel, true), v_piece = piece_of(args, kernel, false);
+  const auto k_piece = piece_of(kernel, args, *args.k, args.k_stored, args.k_strides, args.head_dim);
+  const auto v_piece = piece_of(kernel, args, *args.v, args.v_stored, args.v_strides, args.head_dim_v);
   if (!k_piece || !v_piece) return std::nullopt;
   kernel.k_piece = *k_piece, kernel.v_piece = *v_piece;
   // The keys of a part begin at a multiple of 16 then, where a window may not.

@@ -2,6 +2,8 @@
 
 #include "kernels/attention/attention.hpp"
 #include "kernels/native/elements.hpp"
+#include "kernels/quant/quant.hpp"
+#include "planning/arithmetic.hpp"
 
 namespace tuff::attention {
 
@@ -20,6 +22,13 @@ constexpr uint32_t kNibbles = 0x0f0f0f0f;
 uint32_t block_bytes(int32_t format) { return StoredRows::bytes(format, StoredRows::kNumbers); }
 
 }  // namespace
+
+uint32_t StoredRows::bytes(int32_t format, uint32_t numbers) {
+  if (!in_blocks(format)) return numbers;
+  return narrow(quant::stored_bytes(quant::format_of(format), numbers));
+}
+
+uint32_t StoredRows::multiple(int32_t format) { return in_blocks(format) ? 2 * kNumbers : kNumbers; }
 
 StoredRows::StoredRows(ptx::Writer& w, int32_t format, int32_t type)
     : w_(w), format_(format), type_(type), blocks_(in_blocks(format)) {

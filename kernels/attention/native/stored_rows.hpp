@@ -21,20 +21,9 @@ class StoredRows {
  public:
   static constexpr uint32_t kNumbers = 32;  // that are read together
 
-  // The bytes of a row of so many numbers, and of one in shared memory, without bank conflicts of eight rows if that is
-  // possible: blocks stay as they follow each other in memory.
-  static constexpr uint32_t bytes(int32_t format, uint32_t numbers) {
-    if (format == TUFF_QUANT_Q8_0) return numbers / 32 * 34;
-    return format == TUFF_QUANT_Q4_0 ? numbers / 32 * 18 : numbers;
-  }
-  static constexpr uint32_t shared_bytes(int32_t format, uint32_t numbers) {
-    const bool blocks = format == TUFF_QUANT_Q8_0 || format == TUFF_QUANT_Q4_0;
-    return bytes(format, numbers) + (blocks ? 0 : 16);
-  }
-  // Rows of so many numbers begin at multiples of four bytes.
-  static constexpr uint32_t multiple(int32_t format) {
-    return format == TUFF_QUANT_Q8_0 || format == TUFF_QUANT_Q4_0 ? 64 : 32;
-  }
+  static uint32_t bytes(int32_t format, uint32_t numbers);  // of a row of so many numbers
+  // Rows of a multiple of so many numbers begin at multiples of four bytes.
+  static uint32_t multiple(int32_t format);
 
   StoredRows(ptx::Writer& w, int32_t format, int32_t type);
 
