@@ -146,6 +146,28 @@ std::vector<ProductCase> products() {
   all.push_back({Form::even, 2, 2, 1'024, 3, 2});
   all.push_back({Form::ends, 2, 3, 2, 1'024, 2});
   all.push_back({Form::one_dense, 6, 50, 3, 64, 9, TUFF_F32, TUFF_I64, TUFF_NO_TRANS, TUFF_SIDE_LEFT, kByColumns});
+  // Few columns, aligned: rows and columns of blocks in fours and not, blocks that lanes share and blocks that each
+  // lane has several pieces of, one tile of a block's rows and more, short rows of blocks together and a long one among
+  // them.
+  constexpr std::pair<uint64_t, uint64_t> kAligned[] = {{4, 4},   {8, 8},   {16, 16}, {32, 8}, {8, 64}, {2, 4},
+                                                        {12, 20}, {64, 64}, {1, 32},  {32, 1}, {3, 3},  {200, 2}};
+  uint32_t which = 0;
+  for (const auto& [r, c] : kAligned) {
+    for (const int32_t order : {kByRows, kByColumns}) {
+      for (const uint64_t n : {1, 2, 3, 8}) {
+        const int32_t dtype = kTypes[which % 4], side = which % 5 == 4 ? TUFF_SIDE_RIGHT : TUFF_SIDE_LEFT;
+        const Form form = which % 3 == 0 ? Form::power : which % 3 == 1 ? Form::even : Form::one_dense;
+        const uint64_t lines = r * c > 1'000 ? 20 : 150;
+        ProductCase row{form,          lines, 24,   r, c, n, dtype, which % 7 == 3 ? TUFF_I64 : TUFF_I32,
+                        TUFF_NO_TRANS, side,  order};
+        row.transpose = side == TUFF_SIDE_RIGHT ? TUFF_TRANS : TUFF_NO_TRANS;  // nothing is sorted
+        row.batch = which % 6 == 5 ? 2 : 1, row.whole = which % 4 != 3, row.beta = which % 5 == 2 ? -1 : 0;
+        row.stray = which % 7 == 2, row.by_values = row.batch == 2;
+        ++which;
+        all.push_back(row);
+      }
+    }
+  }
   return all;
 }
 
@@ -464,6 +486,43 @@ TEST_P(SparseBlocksOnce, AnyContentIsHarmless) {
     convert.from_block_columns = convert.to_block_columns = desc.block_columns;
     ASSERT_OK(tuff_sparse_convert(context(), &convert));
     y.read(), v.read(), b.read(), rows.read(), columns.read(), values.read();  // their guards
+  }
+}
+
+// Not by 0 either: a block whose index is out of range may hold anything, and so may elements of B that no block meets.
+TEST_P(SparseBlocksOnce, BlocksOutOfRangeAreNotMultiplied) {
+  constexpr uint64_t kLines = 40, kAcross = 3, kSide = 4;
+  std::vector<int64_t> offsets(kLines + 1), indices;
+  std::vector<double> values, x(kAcross * kSide, 1);
+  std::fill(x.begin(), x.begin() + kSide,
+            INFINITY);  // of column 0 of blocks, which is what an index may be replaced by
+  for (uint64_t line = 0; line < kLines; ++line) {
+    for (uint64_t e = 0; e < line % 4; ++e) {
+      const bool stray = (line + e) % 3 == 0;
+      indices.push_back(stray ? (e % 2 == 0 ? -1 : 3) : 1 + static_cast<int64_t>(e % 2));
+      values.insert(values.end(), kSide * kSide, stray ? NAN : 2);
+    }
+    offsets[line + 1] = static_cast<int64_t>(indices.size());
+  }
+  for (const int32_t order : {kByRows, kByColumns}) {
+    const TypedTensor o(context(), TUFF_I32, as_type(TUFF_I32, offsets)),
+        i(context(), TUFF_I32, as_type(TUFF_I32, indices)), v(context(), TUFF_F32, as_type(TUFF_F32, values)),
+        b(context(), TUFF_F32, as_type(TUFF_F32, x)), y(context(), TUFF_F32, Bytes(4 * kLines * kSide));
+    tuff_spmm_desc desc{};
+    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I32, desc.n = desc.batch_count = 1;
+    desc.rows = kLines * kSide, desc.columns = kAcross * kSide, desc.nnz = indices.size(), desc.alpha = 1;
+    desc.offsets = o, desc.indices = i, desc.values = v, desc.b = b, desc.c = y;
+    desc.block_rows = desc.block_columns = kSide, desc.block_order = order;
+    ASSERT_OK(tuff_spmm(context(), &desc));
+    const std::vector<double> got = numbers_of(TUFF_F32, y.read());
+    for (uint64_t row = 0; row < got.size(); ++row) {
+      double wanted = 0;
+      for (int64_t e = offsets[row / kSide]; e < offsets[row / kSide + 1]; ++e) {
+        const int64_t index = indices[static_cast<size_t>(e)];
+        if (index == 1 || index == 2) wanted += 2 * kSide;
+      }
+      ASSERT_EQ(got[row], wanted) << row;
+    }
   }
 }
 

@@ -60,23 +60,49 @@ struct Merge {
   bool has_blocks() const { return block.elements() != 1; }
 };
 
-// How the merge path is cut: a part is a lane's (sparse_merge.comp; sparse_blocks.comp) or a workgroup's
-// (sparse_rows.comp, for CPU devices; sparse_tiles.comp, for few columns on GPUs).
-enum class Share : uint8_t { lanes, blocks, rows, tiles };
+// How the merge path is cut: a part is a lane's (sparse_merge.comp; sparse_blocks.comp), a workgroup's
+// (sparse_rows.comp, for CPU devices; sparse_tiles.comp, for few columns on GPUs), or a subgroup's
+// (sparse_block_rows.comp, likewise).
+enum class Share : uint8_t { lanes, blocks, rows, tiles, block_rows };
 struct MergeCut {
   Share share;
   uint64_t width;    // columns of a part; of sparse_blocks.comp its sums, in `tall` rows
-  uint64_t tall;     // 0 without blocks
-  uint64_t blocks;   // of these, of the whole batch
+  uint64_t tall;     // 0 without blocks, and of sparse_block_rows.comp
+  uint64_t blocks;   // of these, of the whole batch; of sparse_block_rows.comp the list's columns
   uint64_t at_once;  // blocks of one dispatch
   uint64_t chunk, parts;
   uint64_t columns(uint64_t count) const { return count * width; }
   bool of_lanes() const { return share == Share::lanes || share == Share::blocks; }
+  // Whether sparse_runs.comp adds what the parts leave, from one list.
+  bool has_runs() const { return share == Share::tiles || share == Share::block_rows; }
 };
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge);
 // Bytes of the lists of partial sums.
 uint64_t merge_memory(const Merge& merge, const MergeCut& cut);
 void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, const Buffer& memory);
+
+// Columns of B up to which GPUs have a kernel of their own.
+constexpr uint64_t kFewColumns = 8;
+// Bytes of a list of partial sums, and lanes of a dispatch.
+constexpr uint64_t kMaxList = 1u << 28, kMaxLanes = 1u << 30;
+
+struct PartialSums {
+  Buffer keys, values;
+  uint64_t entries;
+};
+
+// What the kernels of a product have in common: the table T, and the operands, of which `columns` are those of the
+// list.
+using MergeTable = NumberTable<14>;
+MergeTable table_of(const Merge& merge);
+uint64_t value_bytes(const Merge& merge);  // of a partial sum
+bool is_wide(const Merge& merge, const MergeCut& cut);
+void add_operands(Recorder& recorder, Dispatch& dispatch, const Merge& merge, const PartialSums& list,
+                  uint64_t columns);
+
+// Products with blocks and few columns on GPUs (sparse_block_rows_vulkan.cpp); false: the kernel does not compute it.
+bool cut_block_rows(const Recorder& recorder, const Merge& merge, MergeCut& cut);
+void dispatch_block_rows(Recorder& recorder, const Merge& merge, const MergeCut& cut, const PartialSums& list);
 
 // Entries with numbers of 32 bits: rows and columns, where an entry out of range has `rows` and `columns`.
 struct Keys {

@@ -1,8 +1,9 @@
-// Adds the partial sums that sparse_tiles.comp left: a lane for each share and column looks whether the share's last row
-// began in it. If it did, the lane adds what the shares up to the row's end left. Runs over many shares are added by all
-// lanes of a subgroup.
+// Adds the partial sums that sparse_tiles.comp or sparse_block_rows.comp left: a lane for each share and column looks
+// whether the share's last row began in it. If it did, the lane adds what the shares up to the row's end left. Runs over
+// many shares are added by all lanes of a subgroup.
 //
 //# TUFF_TYPE : 1..4 : element type, as in tuff.h
+//# TUFF_BLOCKS : 0|1 : 1: rows are rows of blocks, and the list's columns as in sparse_block_rows.comp
 #define TUFF_VALUE_OF TUFF_TYPE
 #include "kernels/common/types.glsl"
 
@@ -71,8 +72,14 @@ void main() {
     those[which / 32u] &= ~(1u << (which % 32u));
   }
   if (row != NONE && TUFF_INDEX(row) < rows) {
-    const uint block = push.first + x, matrix = block / push.matrix_blocks;
+#if TUFF_BLOCKS
+    const uint rows_of_block = uint(NUMBER(10));
+#else
+    const uint rows_of_block = 1u;
+#endif
+    const uint of_list = x / rows_of_block, block = push.first + of_list, matrix = block / push.matrix_blocks;
     const uint column = block - matrix * push.matrix_blocks;
-    write_result(matrix * NUMBER(9) + column * NUMBER(6) + TUFF_INDEX(row) * NUMBER(5), sum);
+    const TUFF_INDEX c_row = TUFF_INDEX(row) * rows_of_block + (x - of_list * rows_of_block);
+    write_result(matrix * NUMBER(9) + column * NUMBER(6) + c_row * NUMBER(5), sum);
   }
 }

@@ -1,6 +1,7 @@
 // Planner of products of sparse matrices with dense ones: the merge path in chunks (sparse_merge.comp; on CPU devices
-// sparse_rows.comp; on GPUs sparse_tiles.comp for few columns; with blocks sparse_blocks.comp), then the partial sums
-// of rows that several chunks share, list by list (sparse_fold.comp; after sparse_tiles.comp by sparse_runs.comp).
+// sparse_rows.comp; on GPUs sparse_tiles.comp for few columns; with blocks sparse_blocks.comp, on GPUs
+// sparse_block_rows.comp for few columns), then the partial sums of rows that several chunks share, list by list
+// (sparse_fold.comp; after the kernels for few columns by sparse_runs.comp).
 // Where the product needs the columns of a matrix in CSR as rows, its entries are sorted by column first, and read
 // through the permutation.
 #include <algorithm>
@@ -31,26 +32,14 @@ namespace {
 constexpr uint64_t kShortest = 64, kLongest = 4096;
 // For a workgroup's share in sparse_rows.comp, whose loops run at most twice for each step.
 constexpr uint64_t kShortestShare = 512, kLongestShare = 16384;
-// Columns up to which workgroups have a column each and read the entries for each; steps of their invocations.
-constexpr uint64_t kTileColumns = 8, kTileItems = 8;
+constexpr uint64_t kTileItems = 8;  // steps of an invocation of sparse_tiles.comp, whose workgroups have a column each
 constexpr uint64_t kShortestGpu = 16, kLongestGpu = 1u << 20;
-constexpr uint64_t kFoldChunk = 64;      // entries of a list that a lane adds
-constexpr uint64_t kMaxLast = 256;       // entries of the last list, which one lane adds
-constexpr uint64_t kMaxList = 1u << 28;  // bytes of a list
-constexpr uint64_t kMaxLanes = 1u << 30;
-
-uint64_t list_bytes(const Merge& merge) { return std::max<uint64_t>(dtype_size(merge.dtype), 4); }
+constexpr uint64_t kFoldChunk = 64;  // entries of a list that a lane adds
+constexpr uint64_t kMaxLast = 256;   // entries of the last list, which one lane adds
 
 // The entries of the lists, until one is short enough.
 uint64_t first_list(const MergeCut& cut) { return 2 * cut.parts; }
 uint64_t next_list(uint64_t entries) { return entries > kMaxLast ? 2 * ceil_div(entries, kFoldChunk) : 0; }
-
-using Table = NumberTable<14>;
-Table table_of(const Merge& merge) {
-  return Table({merge.rows, merge.nnz, merge.extent, merge.b_row, merge.b_column, merge.c_row, merge.c_column,
-                merge.stride_values, merge.stride_b, merge.stride_c, merge.block.rows, merge.block.columns,
-                merge.block.row_stride, merge.block.column_stride});
-}
 
 // Columns that the lanes of sparse_blocks.comp have, and how many parts there are beside one another in a matrix.
 uint64_t across(const MergeCut& cut) { return cut.width / std::max<uint64_t>(cut.tall, 1); }
@@ -68,41 +57,16 @@ uint64_t rows_of_lane(uint64_t rows) {
   return best;
 }
 
-bool is_wide(const Merge& merge, const MergeCut& cut) {
-  const uint64_t list = first_list(cut) * cut.columns(cut.at_once);
-  return needs_wide(
-      std::max({merge.rows + merge.nnz, merge.extent, merge.values_span, merge.b_span, merge.c_span, list}));
-}
-
-struct List {
-  Buffer keys, values;
-  uint64_t entries;
-};
-
 // SparseMerge, SparseBlocks, SparseRows and SparseTiles have the same operands and parameters.
 template <typename Shader>
 void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
-                    const List& list, KernelRequest kernel) {
+                    const PartialSums& list, KernelRequest kernel) {
   const StreamDevice device = device_of(recorder);
   const uint64_t lanes = cut.parts * count, size = dtype_size(merge.dtype);
-  const bool empty = merge.nnz == 0, sums = merge.b == nullptr;
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
-  const Table table = table_of(merge);
   const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
-  const uint64_t list_elements = list.entries * cut.columns(count);
   Dispatch dispatch(merge.label);
-  const auto read = [&](const Buffer* buffer, uint64_t bytes) {
-    dispatch.operand(bytes == 0 ? nullptr : buffer, 0, bytes, Access::read);
-  };
-  read(merge.offsets, empty ? 0 : (merge.rows + 1) * merge.index_bytes);
-  read(merge.indices, empty || sums ? 0 : merge.nnz * merge.index_bytes);
-  read(merge.values, empty ? 0 : merge.values_span * size);
-  read(merge.permutation, empty || merge.permutation == nullptr ? 0 : merge.nnz * 4);
-  read(merge.b, empty || sums ? 0 : merge.b_span * size);
-  dispatch.operand(merge.c, 0, merge.c_span * size, merge.beta == 0 ? Access::write : Access::read_write)
-      .operand(&list.keys, 0, list.entries * 4, Access::write)
-      .operand(&list.values, 0, list_elements * list_bytes(merge), Access::write)
-      .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read);
+  add_operands(recorder, dispatch, merge, list, cut.columns(count));
   dispatch
       .push(typename Shader::Push{.lanes = static_cast<uint32_t>(lanes),
                                   .blocks = static_cast<uint32_t>(count),
@@ -126,7 +90,7 @@ void dispatch_parts(Recorder& recorder, const Merge& merge, const MergeCut& cut,
 }
 
 void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
-                    const List& list) {
+                    const PartialSums& list) {
   const bool empty = merge.nnz == 0, sums = merge.b == nullptr, permuted = merge.permutation != nullptr && !empty;
   if (cut.share == Share::tiles) {
     const uint64_t threads = device_of(recorder).workgroup;
@@ -138,6 +102,7 @@ void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut,
                                                                                .threads = threads,
                                                                                .type = merge.dtype}));
   }
+  if (cut.share == Share::block_rows) return dispatch_block_rows(recorder, merge, cut, list);
   if (cut.share == Share::blocks) {
     return dispatch_parts<shaders::SparseBlocks>(
         recorder, merge, cut, first, count, list,
@@ -169,7 +134,7 @@ void dispatch_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut,
 }
 
 void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
-                   const List& list, const List* next) {
+                   const PartialSums& list, const PartialSums* next) {
   const StreamDevice device = device_of(recorder);
   const bool last = next == nullptr;
   const uint64_t chunk = last ? list.entries : kFoldChunk, columns = cut.columns(count), size = dtype_size(merge.dtype);
@@ -177,14 +142,15 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
   KernelRequest kernel = shaders::SparseFold::request(
       {.last = last, .tall = static_cast<int64_t>(cut.tall), .type = merge.dtype, .width = cut.width});
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
-  const Table table = table_of(merge);
+  const MergeTable table = table_of(merge);
   const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
   Dispatch dispatch(merge.label);
   dispatch.operand(&list.keys, 0, list.entries * 4, Access::read)
-      .operand(&list.values, 0, list.entries * columns * list_bytes(merge), Access::read)
+      .operand(&list.values, 0, list.entries * columns * value_bytes(merge), Access::read)
       .operand(merge.c, 0, merge.c_span * size, Access::read_write)
       .operand(last ? nullptr : &next->keys, 0, last ? 0 : next->entries * 4, Access::write)
-      .operand(last ? nullptr : &next->values, 0, last ? 0 : next->entries * columns * list_bytes(merge), Access::write)
+      .operand(last ? nullptr : &next->values, 0, last ? 0 : next->entries * columns * value_bytes(merge),
+               Access::write)
       .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read)
       .push(shaders::SparseFold::Push{.lanes = static_cast<uint32_t>(lanes),
                                       .columns = static_cast<uint32_t>(columns),
@@ -196,25 +162,26 @@ void dispatch_fold(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
                                       .alpha = {alpha[0], alpha[1]},
                                       .beta = {beta[0], beta[1]}})
       .groups_linear(ceil_div(lanes, device.workgroup), recorder.traits())
-      .work(static_cast<double>(list.entries * columns * list_bytes(merge)),
+      .work(static_cast<double>(list.entries * columns * value_bytes(merge)),
             static_cast<double>(list.entries * columns));
   recorder.dispatch(kernel, dispatch);
 }
 
-// The only list after sparse_tiles.comp.
+// The only list after sparse_tiles.comp and sparse_block_rows.comp.
 void dispatch_runs(Recorder& recorder, const Merge& merge, const MergeCut& cut, uint64_t first, uint64_t count,
-                   const List& list) {
+                   const PartialSums& list) {
   const StreamDevice device = device_of(recorder);
   const uint64_t lanes = cut.parts * count, size = dtype_size(merge.dtype),
                  offsets = (merge.rows + 1) * merge.index_bytes;
-  KernelRequest kernel = shaders::SparseRuns::request({.index_bytes = merge.index_bytes, .type = merge.dtype});
+  KernelRequest kernel = shaders::SparseRuns::request(
+      {.blocks = cut.share == Share::block_rows, .index_bytes = merge.index_bytes, .type = merge.dtype});
   kernel.streaming().constant(0, device.workgroup).wide(is_wide(merge, cut));
-  const Table table = table_of(merge);
+  const MergeTable table = table_of(merge);
   const auto alpha = scalar_words(merge.alpha, merge.dtype), beta = scalar_words(merge.beta, merge.dtype);
   Dispatch dispatch(merge.label);
   dispatch.operand(merge.offsets, 0, offsets, Access::read)
       .operand(&list.keys, 0, list.entries * 4, Access::read)
-      .operand(&list.values, 0, list.entries * count * list_bytes(merge), Access::read)
+      .operand(&list.values, 0, list.entries * count * value_bytes(merge), Access::read)
       .operand(merge.c, 0, merge.c_span * size, Access::read_write)
       .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read)
       .push(shaders::SparseRuns::Push{.lanes = static_cast<uint32_t>(lanes),
@@ -226,11 +193,44 @@ void dispatch_runs(Recorder& recorder, const Merge& merge, const MergeCut& cut, 
                                       .alpha = {alpha[0], alpha[1]},
                                       .beta = {beta[0], beta[1]}})
       .groups_linear(ceil_div(lanes, device.workgroup), recorder.traits())
-      .work(static_cast<double>(lanes * (8 + 2 * list_bytes(merge))), static_cast<double>(2 * lanes));
+      .work(static_cast<double>(lanes * (8 + 2 * value_bytes(merge))), static_cast<double>(2 * lanes));
   recorder.dispatch(kernel, dispatch);
 }
 
 }  // namespace
+
+MergeTable table_of(const Merge& merge) {
+  return MergeTable({merge.rows, merge.nnz, merge.extent, merge.b_row, merge.b_column, merge.c_row, merge.c_column,
+                     merge.stride_values, merge.stride_b, merge.stride_c, merge.block.rows, merge.block.columns,
+                     merge.block.row_stride, merge.block.column_stride});
+}
+
+uint64_t value_bytes(const Merge& merge) { return std::max<uint64_t>(dtype_size(merge.dtype), 4); }
+
+bool is_wide(const Merge& merge, const MergeCut& cut) {
+  const uint64_t list = first_list(cut) * cut.columns(cut.at_once);
+  return needs_wide(
+      std::max({merge.rows + merge.nnz, merge.extent, merge.values_span, merge.b_span, merge.c_span, list}));
+}
+
+void add_operands(Recorder& recorder, Dispatch& dispatch, const Merge& merge, const PartialSums& list,
+                  uint64_t columns) {
+  const uint64_t size = dtype_size(merge.dtype);
+  const bool empty = merge.nnz == 0, sums = merge.b == nullptr;
+  const MergeTable table = table_of(merge);
+  const auto read = [&](const Buffer* buffer, uint64_t bytes) {
+    dispatch.operand(bytes == 0 ? nullptr : buffer, 0, bytes, Access::read);
+  };
+  read(merge.offsets, empty ? 0 : (merge.rows + 1) * merge.index_bytes);
+  read(merge.indices, empty || sums ? 0 : merge.nnz * merge.index_bytes);
+  read(merge.values, empty ? 0 : merge.values_span * size);
+  read(merge.permutation, empty || merge.permutation == nullptr ? 0 : merge.nnz * 4);
+  read(merge.b, empty || sums ? 0 : merge.b_span * size);
+  dispatch.operand(merge.c, 0, merge.c_span * size, merge.beta == 0 ? Access::write : Access::read_write)
+      .operand(&list.keys, 0, list.entries * 4, Access::write)
+      .operand(&list.values, 0, list.entries * columns * value_bytes(merge), Access::write)
+      .operand(&recorder.parameters(table.words.data(), sizeof table.words), 0, sizeof table.words, Access::read);
+}
 
 std::array<uint32_t, 2> scalar_words(double value, int32_t dtype) {
   if (dtype == TUFF_F64) {
@@ -268,7 +268,7 @@ bool can_by_rows(const Recorder& recorder, const Merge& merge) {
 uint64_t tile_steps(const Recorder& recorder, const Merge& merge) {
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = device_of(recorder);
-  if (device.cpu || merge.n > kTileColumns || merge.nnz == 0 || device.workgroup % device.subgroup != 0) return 0;
+  if (device.cpu || merge.n > kFewColumns || merge.nnz == 0 || device.workgroup % device.subgroup != 0) return 0;
   if (!traits.subgroup_arithmetic || !traits.subgroup_shuffle || !traits.subgroup_ballot) return 0;
   const uint64_t threads = device.workgroup, wanted = 4 * device.cores;
   uint64_t items = kTileItems;
@@ -285,6 +285,7 @@ uint64_t tile_steps(const Recorder& recorder, const Merge& merge) {
 MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
   const StreamDevice device = device_of(recorder);
   MergeCut cut{};
+  if (merge.has_blocks() && cut_block_rows(recorder, merge, cut)) return cut;
   const uint64_t tile = merge.has_blocks() ? 0 : tile_steps(recorder, merge);
   cut.share = merge.has_blocks()             ? Share::blocks
               : can_by_rows(recorder, merge) ? Share::rows
@@ -310,7 +311,7 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
                                            : std::clamp(chunk, kShortestGpu, kLongestGpu);
   cut.parts = ceil_div(steps, cut.chunk);
   if (cut.parts > kMaxLanes) fail(TUFF_ERROR_UNSUPPORTED, "{} rows and {} entries are too many", merge.rows, merge.nnz);
-  const uint64_t one = first_list(cut) * cut.width * list_bytes(merge);
+  const uint64_t one = first_list(cut) * cut.width * value_bytes(merge);
   cut.at_once = std::min({cut.blocks, std::max<uint64_t>(kMaxList / one, 1), kMaxLanes / cut.parts});
   constexpr uint64_t kMaxDispatches = 1u << 16;  // a call of more would run for hours
   if (cut.blocks / cut.at_once > kMaxDispatches) {
@@ -321,7 +322,7 @@ MergeCut cut_merge(const Recorder& recorder, const Merge& merge) {
 }
 
 std::array<uint64_t, 3> list_sizes(const MergeCut& cut) {
-  if (cut.share == Share::tiles) return {first_list(cut), 0, 0};
+  if (cut.has_runs()) return {first_list(cut), 0, 0};
   const uint64_t first = first_list(cut), second = next_list(first);
   return {first, second, next_list(second)};
 }
@@ -330,7 +331,7 @@ uint64_t merge_memory(const Merge& merge, const MergeCut& cut) {
   ScratchLayout layout;
   const uint64_t columns = cut.columns(cut.at_once);
   for (const uint64_t count : list_sizes(cut)) {
-    layout.add(count * 4), layout.add(count * columns * list_bytes(merge));
+    layout.add(count * 4), layout.add(count * columns * value_bytes(merge));
   }
   return layout.bytes();
 }
@@ -338,10 +339,10 @@ uint64_t merge_memory(const Merge& merge, const MergeCut& cut) {
 void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, const Buffer& memory) {
   const uint64_t columns = cut.columns(cut.at_once);
   ScratchLayout layout;
-  std::array<List, 3> lists;
+  std::array<PartialSums, 3> lists;
   const std::array<uint64_t, 3> most = list_sizes(cut);
   for (size_t i = 0; i < lists.size(); ++i) {
-    const uint64_t keys = most[i] * 4, values = most[i] * columns * list_bytes(merge);
+    const uint64_t keys = most[i] * 4, values = most[i] * columns * value_bytes(merge);
     const uint64_t keys_at = layout.add(keys), values_at = layout.add(values);
     lists[i] = {part_of(memory, keys_at, keys), part_of(memory, values_at, values), most[i]};
   }
@@ -349,18 +350,18 @@ void record_merge(Recorder& recorder, const Merge& merge, const MergeCut& cut, c
     const uint64_t count = std::min(cut.at_once, cut.blocks - first);
     dispatch_merge(recorder, merge, cut, first, count, lists[0]);
     if (cut.parts == 1) continue;  // all rows are complete
-    if (cut.share == Share::tiles) {
+    if (cut.has_runs()) {
       dispatch_runs(recorder, merge, cut, first, count, lists[0]);
       continue;
     }
     // The first list, then two in turn.
     size_t from = 0;
     for (uint64_t n = most[0];;) {
-      List list = lists[from];
+      PartialSums list = lists[from];
       list.entries = n;
       const uint64_t next = next_list(n);
       const size_t to = from == 1 ? 2 : 1;
-      List after = lists[to];
+      PartialSums after = lists[to];
       after.entries = next;
       dispatch_fold(recorder, merge, cut, first, count, list, next == 0 ? nullptr : &after);
       if (next == 0) break;

@@ -134,6 +134,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"qgemm_wgmma", "TYPE", 3, 3, 16},
     {"qgemm_wgmma", "VECTOR", 4, 4, 8},
     {"gemm_dmma", "PAIRS", 0, 1, 16},
+    {"sparse_block_rows", "TUFF_VECTOR_A", 2, 2, 8},
+    {"sparse_block_rows", "TUFF_VECTOR_B", 4, 4, 8},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
 };
 
