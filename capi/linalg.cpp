@@ -149,6 +149,23 @@ tuff_status tuff_eigh(tuff_stream stream, const tuff_eigh_desc* desc) {
   });
 }
 
+tuff_status tuff_eig(tuff_stream stream, const tuff_eig_desc* desc) {
+  return guarded("tuff_eig", [&] {
+    const tuff_eig_desc wanted = read_structure(desc, "desc");
+    const auto target = acquire_stream(stream);
+    const Operand a(target, wanted.a, "a"), values(target, wanted.values, "values"),
+        vectors(target, wanted.vectors, "vectors"), info(target, wanted.info, "info");
+    target->run(tuff::operations::eig({wanted.dtype,
+                                       wanted.n,
+                                       {a, leading(wanted.lda, wanted.n), wanted.stride_a},
+                                       values,
+                                       wanted.stride_values != 0 ? wanted.stride_values : wanted.n,
+                                       {vectors, leading(wanted.ld_vectors, wanted.n), wanted.stride_vectors},
+                                       info,
+                                       wanted.batch_count}));
+  });
+}
+
 tuff_status tuff_svd(tuff_stream stream, const tuff_svd_desc* desc) {
   return guarded("tuff_svd", [&] {
     const tuff_svd_desc wanted = read_structure(desc, "desc");

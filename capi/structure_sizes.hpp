@@ -228,6 +228,10 @@ struct Released<tuff_eigh_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {104};  // 0.9.0
 };
 template <>
+struct Released<tuff_eig_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {96};  // 0.9.0
+};
+template <>
 struct Released<tuff_svd_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {128};  // 0.9.0
 };

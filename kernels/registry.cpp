@@ -91,6 +91,7 @@ const OperationInfo* const kOperations[] = {
     &operations::lu_determinant.info(),
     &operations::qr.info(),
     &operations::eigh.info(),
+    &operations::eig.info(),
     &operations::svd.info(),
     &operations::scatter.info(),
     &operations::pad.info(),

@@ -206,6 +206,34 @@ TEST_P(LinearAlgebraMisuse, Eigh) {
              {"struct_size", kArgument, [](D& d) { d.struct_size = 4; }}});
 }
 
+TEST_P(LinearAlgebraMisuse, Eig) {
+  tuff_eig_desc good{};
+  good.struct_size = sizeof good;
+  good.dtype = TUFF_F32, good.n = 4, good.a = buffers_[0], good.values = buffers_[1], good.vectors = buffers_[2];
+  good.info = buffers_[3], good.batch_count = 1;
+  const OwnBuffer small = view(3, 0, 24), odd = view(3, 4, 200), few = view(3, 0, 120);
+  using D = tuff_eig_desc;
+  expect<D>("tuff_eig", tuff_eig, good,
+            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_C64; }},
+             {"lda", kArgument, [](D& d) { d.lda = 3; }},
+             {"ld_vectors", kArgument, [](D& d) { d.ld_vectors = 3; }},
+             {"stride_vectors", kArgument, [](D& d) { d.batch_count = 2; }},
+             {"stride_values", kArgument, [](D& d) { d.batch_count = 2, d.stride_vectors = 16, d.stride_values = 3; }},
+             {"a", kArgument, [](D& d) { d.n = uint64_t{1} << 40; }},
+             {"values", kArgument, [&](D& d) { d.values = small; }},
+             {"values", kArgument, [&](D& d) { d.values = odd; }},
+             {"values", kArgument, [](D& d) { d.values = d.a; }},
+             {"values", kHandle, [](D& d) { d.values = 0; }},
+             {"vectors", kArgument, [&](D& d) { d.vectors = few, d.info = 0; }},
+             {"vectors", kArgument, [&](D& d) { d.vectors = odd, d.info = 0; }},
+             {"vectors", kArgument, [](D& d) { d.vectors = d.a; }},
+             {"vectors", kArgument, [](D& d) { d.vectors = d.values; }},
+             {"info", kArgument, [](D& d) { d.info = d.vectors; }},
+             {"a", kHandle, [](D& d) { d.a = 0; }},
+             {"struct_size", kArgument, [](D& d) { d.struct_size = 4; }}});
+}
+
 TEST_P(LinearAlgebraMisuse, Svd) {
   tuff_svd_desc good{};
   good.struct_size = sizeof good;

@@ -22,22 +22,6 @@ Matrix symmetric(Matrix a) {
   return a;
 }
 
-// An orthogonal matrix: the product of up to 20 reflections by random vectors.
-Matrix orthogonal(uint64_t n, Random& random) {
-  Matrix q = identity(n);
-  for (uint64_t step = 0; step < std::min<uint64_t>(n, 20); ++step) {
-    std::vector<long double> v(n);
-    long double squares = 0;
-    for (long double& x : v) x = random.uniform(-1, 1), squares += x * x;
-    for (uint64_t j = 0; j < n && squares > 0; ++j) {
-      long double sum = 0;
-      for (uint64_t i = 0; i < n; ++i) sum += v[i] * q(i, j);
-      for (uint64_t i = 0; i < n; ++i) q(i, j) -= 2 * sum / squares * v[i];
-    }
-  }
-  return q;
-}
-
 // Spectra whose values are not spread evenly.
 enum class Spectrum : uint8_t { clustered, opposite, geometric, one };
 constexpr Spectrum kSpectra[] = {Spectrum::clustered, Spectrum::opposite, Spectrum::geometric, Spectrum::one};
@@ -62,12 +46,6 @@ double value_of(Spectrum spectrum, uint64_t j) {
     case Spectrum::one: return j == 0 ? 1 : 0;
   }
   return 0;
-}
-
-template <typename T>
-Matrix rounded(const Matrix& a) {
-  return drawn(a.rows(), a.cols(),
-               [&](uint64_t i, uint64_t j) { return static_cast<double>(static_cast<T>(a(i, j))); });
 }
 
 // Extents around those of parts (8, 16) and pairs of them (16, 32), and of blocks of QR (128).

@@ -414,6 +414,13 @@ std::vector<LongCall> factorisations() {
              desc.batch_count = 1;
              return tuff_eigh(stream, &desc);
            }},
+          {"eig",
+           {varied(k * k), varied(2 * k), varied(2 * k * k)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_eig_desc>();
+             desc.n = k, desc.a = x[0], desc.values = x[1], desc.vectors = x[2], desc.batch_count = 1;
+             return tuff_eig(stream, &desc);
+           }},
           {"svd", {varied(2 * k * k), varied(k), varied(2 * k * k)}, [](tuff_stream stream, const tuff_buffer* x) {
              auto desc = described<tuff_svd_desc>();
              desc.m = 2 * k, desc.n = k, desc.a = x[0], desc.values = x[1], desc.u = x[2], desc.batch_count = 1;

@@ -433,6 +433,7 @@ TEST_P(StructuresOfOperations, LinearAlgebra) {
   expect_taken(NAMED(tuff_lu_determinant), operation(tuff_lu_determinant_desc{}));
   expect_taken(NAMED(tuff_qr), operation(tuff_qr_desc{}));
   expect_taken(NAMED(tuff_eigh), operation(tuff_eigh_desc{}));
+  expect_taken(NAMED(tuff_eig), operation(tuff_eig_desc{}));
   expect_taken(NAMED(tuff_svd), operation(tuff_svd_desc{}));
 }
 

@@ -747,6 +747,13 @@ void add_linalg_rows(std::vector<Row>& all, uint64_t n) {
         desc.values = b[2].handle(), desc.batch_count = 1;
         context.eigh(desc);
       }));
+  all.push_back(compute_row(
+      "eig", small_shape, 25 * small_cube, {one, 2 * one, 2 * small}, [=](const tuff::Context& context, Buffers& b) {
+        tuff_eig_desc desc{};
+        desc.dtype = TUFF_F32, desc.n = small, desc.a = b[0].handle(), desc.vectors = b[1].handle();
+        desc.values = b[2].handle(), desc.batch_count = 1;
+        context.eig(desc);
+      }));
   all.push_back(compute_row("svd", small_shape, 22 * small_cube, {one, one, one, small},
                             [=](const tuff::Context& context, Buffers& b) {
                               tuff_svd_desc desc{};

@@ -1,6 +1,7 @@
 // Cases of linear algebra. Matrices are dominated by their diagonals: their rows' other elements sum to at most 300 *
 // 40, and 30000 is added to the diagonal. Condition numbers are therefore below (30000 + 12000) / (30000 - 12000)
 // < 2.4.
+#include <cmath>
 #include <utility>
 
 #include "tool/selftest_cases.hpp"
@@ -108,6 +109,24 @@ void add_linalg_cases(std::vector<Case>& cases) {
         desc.dtype = TUFF_F32, desc.n = kN, desc.a = a.handle(), desc.stride_a = kOne;
         desc.values = out.handle(), desc.batch_count = kBatch;
         context.eigh(desc);
+      });
+  // Of symmetric matrices, whose values are exact for matrices A + E with |E| as above: sorted real parts are within sqrt(2)
+  // times E's Frobenius norm (Kahan, 1975), which is at most sqrt(n) times that norm.
+  add("eig", "values of 3 of 40x40, sorted", kBatch * kN, std::sqrt(2.0 * kN) * kSpectrum,
+      [](const auto& context, const Buffers& in, const auto& out) {
+        const tuff::Buffer a = context.template alloc<float>(kAll);
+        const tuff::Buffer values = context.template alloc<float>(2 * kBatch * kN);
+        const tuff::Buffer parts = context.template alloc<float>(kBatch * kN);
+        dominate(context, in[0], true, a);
+        tuff_eig_desc desc{};
+        desc.dtype = TUFF_F32, desc.n = kN, desc.a = a.handle(), desc.stride_a = kOne;
+        desc.values = values.handle(), desc.batch_count = kBatch;
+        context.eig(desc);
+        context.slice(tuff::DType::f32, values, parts, {kBatch * kN, 2}, {0, 0}, {kBatch * kN, 1});
+        tuff_sort_desc sort{};
+        sort.dtype = TUFF_F32, sort.input = parts.handle(), sort.values = out.handle();
+        sort.shape[0] = kBatch, sort.shape[1] = kN, sort.rank = 2, sort.axis = 1;
+        context.sort(sort);
       });
   add("svd", "values of 3 of 40x40", kBatch * kN, kSpectrum,
       [](const auto& context, const Buffers& in, const auto& out) {

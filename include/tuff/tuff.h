@@ -2236,8 +2236,8 @@ TUFF_API tuff_status tuff_rope_ex(tuff_stream stream, const tuff_rope_desc* desc
  * ||A - L*L^T|| is below 30 n eps ||A|| and ||B - A*X|| below 30 n eps ||A|| ||X|| for triangular A. The same holds for
  * ||A - P*L*U|| and its solutions, unless elements of U are much larger than those of A; for ||A - Q*R||,
  * ||A - U*S*V^T|| and ||A - V*L*V^T||; and, relative to 1 instead of ||A||, for ||I - Q^T*Q|| of all orthonormal columns
- * and rows. Singular values and eigenvalues are within 30 n eps ||A|| of those of A. f32 numbers below 2^-126 may
- * be taken as 0. No call returns an error because of a matrix's values: info says what happened, and NaN spreads as it
+ * and rows. Singular values and eigenvalues of symmetric matrices are within 30 n eps ||A|| of those of A; tuff_eig() says
+ * what holds for others. f32 numbers below 2^-126 may be taken as 0. No call returns an error because of a matrix's values: info says what happened, and NaN spreads as it
  * does in arithmetic.
  *
  * Additional errors: INVALID_ARGUMENT for leading dimensions and strides that are too small; UNSUPPORTED for triangles
@@ -2391,6 +2391,34 @@ typedef struct tuff_eigh_desc {
  * has a NaN or an infinity in the triangle, which makes all results of that matrix NaN; or 2 if the off-diagonal
  * elements did not become small within 30 sweeps: results are then approximations. */
 TUFF_API tuff_status tuff_eigh(tuff_stream stream, const tuff_eigh_desc* desc);
+
+/* Options of tuff_eig(). Since 0.9.0. */
+typedef struct tuff_eig_desc {
+  uint32_t struct_size;
+  int32_t dtype;           /* of A: TUFF_F32, or TUFF_F64 where tuff_supports() says "eig.f64" */
+  uint64_t n;              /* A is n x n */
+  tuff_buffer a;           /* only read */
+  uint64_t lda;            /* 0: n */
+  uint64_t stride_a;       /* 0: one matrix for all */
+  tuff_buffer values;      /* out: n for each matrix, TUFF_C64 of f32 matrices, TUFF_C128 of f64, as vectors */
+  uint64_t stride_values;  /* in complex numbers, as the following; 0: n */
+  tuff_buffer vectors;     /* out: n x n, column j belongs to value j; TUFF_NULL_HANDLE: not wanted */
+  uint64_t ld_vectors;     /* 0: n */
+  uint64_t stride_vectors; /* at least one matrix if batch_count > 1 */
+  tuff_buffer info;        /* TUFF_I32, batch_count of them; TUFF_NULL_HANDLE: not wanted */
+  uint64_t batch_count;
+} tuff_eig_desc;
+
+/* Eigenvalues and right eigenvectors of real square matrices: A * V = V * diag(values), by Householder's reduction to
+ * Hessenberg form and the implicit double shift QR algorithm of Francis. Values are in no order, but those with an
+ * imaginary part are pairs of conjugates, each the one with a positive imaginary part first, and so are their vectors; the
+ * imaginary parts of real ones are 0. Vectors have length 1, and the component of largest magnitude is real; their signs are
+ * not specified, nor are they independent where A has fewer vectors than values. Matrices are scaled by a power of two, but
+ * not balanced: each value and its vector are exact for a matrix within 30 n eps ||A|| of A, which says nothing of their own
+ * errors where the value is ill-conditioned. info is 0; 1 if A has a NaN or an infinity; or 2 if the iterations, 30 for each
+ * value, did not converge. All results of a matrix are NaN unless its info is 0. UNSUPPORTED: n above 2^11, and complex
+ * matrices. */
+TUFF_API tuff_status tuff_eig(tuff_stream stream, const tuff_eig_desc* desc);
 
 /* Options of tuff_svd(). Since 0.9.0. */
 typedef struct tuff_svd_desc {

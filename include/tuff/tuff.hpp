@@ -1145,6 +1145,7 @@ class Operations {
   Outcome lu_determinant(tuff_lu_determinant_desc desc) const { return with_size(tuff_lu_determinant, desc); }
   Outcome qr(tuff_qr_desc desc) const { return with_size(tuff_qr, desc); }
   Outcome eigh(tuff_eigh_desc desc) const { return with_size(tuff_eigh, desc); }
+  Outcome eig(tuff_eig_desc desc) const { return with_size(tuff_eig, desc); }
   Outcome svd(tuff_svd_desc desc) const { return with_size(tuff_svd, desc); }
   Outcome fft(tuff_fft_desc desc) const { return with_size(tuff_fft, desc); }
   Outcome dct(tuff_dct_desc desc) const { return with_size(tuff_dct, desc); }

@@ -42,6 +42,10 @@ CallText describe(const EighArgs& args) {
                           args.vectors.buffer != nullptr ? " vectors" : ""),
               args.batch_count);
 }
+CallText describe(const EigArgs& args) {
+  return text(args.dtype, fmt::format("{}x{}{}", args.n, args.n, args.vectors.buffer != nullptr ? " vectors" : ""),
+              args.batch_count);
+}
 CallText describe(const SvdArgs& args) {
   return text(args.dtype,
               fmt::format("{}x{}{}{}", args.m, args.n, args.u.buffer != nullptr ? " u" : "",
@@ -67,6 +71,8 @@ const OperationOf<LuDeterminantArgs> lu_determinant =
 const OperationOf<QrArgs> qr = define_operation<QrArgs, check_qr, host_qr, record_qr, describe>("qr", linalg::kTypes);
 const OperationOf<EighArgs> eigh =
     define_operation<EighArgs, check_eigh, host_eigh, record_eigh, describe>("eigh", linalg::kTypes);
+const OperationOf<EigArgs> eig =
+    define_operation<EigArgs, check_eig, host_eig, record_eig, describe>("eig", linalg::kTypes);
 const OperationOf<SvdArgs> svd =
     define_operation<SvdArgs, check_svd, host_svd, record_svd, describe>("svd", linalg::kTypes);
 }  // namespace operations

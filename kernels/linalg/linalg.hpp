@@ -89,6 +89,17 @@ struct EighArgs {
   uint64_t batch_count;
 };
 
+struct EigArgs {
+  int32_t dtype;
+  uint64_t n;
+  MatrixArgs a;
+  const Buffer* values;  // complex numbers, as the vectors
+  uint64_t stride_values;
+  MatrixArgs vectors;  // their buffer is null if they are not wanted
+  const Buffer* info;
+  uint64_t batch_count;
+};
+
 struct SvdArgs {
   int32_t dtype;
   uint64_t m, n;
@@ -113,6 +124,7 @@ void check_lu_solve(const LuSolveArgs& args);
 void check_lu_determinant(const LuDeterminantArgs& args);
 void check_qr(const QrArgs& args);
 void check_eigh(const EighArgs& args);
+void check_eig(const EigArgs& args);
 void check_svd(const SvdArgs& args);
 
 void host_cholesky(const CholeskyArgs& args);
@@ -122,6 +134,7 @@ void host_lu_solve(const LuSolveArgs& args);
 void host_lu_determinant(const LuDeterminantArgs& args);
 void host_qr(const QrArgs& args);
 void host_eigh(const EighArgs& args);
+void host_eig(const EigArgs& args);
 void host_svd(const SvdArgs& args);
 
 void record_cholesky(Recorder& recorder, const CholeskyArgs& args);
@@ -131,6 +144,7 @@ void record_lu_solve(Recorder& recorder, const LuSolveArgs& args);
 void record_lu_determinant(Recorder& recorder, const LuDeterminantArgs& args);
 void record_qr(Recorder& recorder, const QrArgs& args);
 void record_eigh(Recorder& recorder, const EighArgs& args);
+void record_eig(Recorder& recorder, const EigArgs& args);
 void record_svd(Recorder& recorder, const SvdArgs& args);
 
 namespace operations {
@@ -141,6 +155,7 @@ extern const OperationOf<LuSolveArgs> lu_solve;
 extern const OperationOf<LuDeterminantArgs> lu_determinant;
 extern const OperationOf<QrArgs> qr;
 extern const OperationOf<EighArgs> eigh;
+extern const OperationOf<EigArgs> eig;
 extern const OperationOf<SvdArgs> svd;
 }  // namespace operations
 

@@ -86,6 +86,7 @@ Checked check_numbers(const Buffer* numbers, const char* name, int32_t dtype, ui
 }
 
 constexpr Names kSquare = {"a", "n", "n", "lda", "stride_a"};
+constexpr Names kSquareVectors = {"vectors", "n", "n", "ld_vectors", "stride_vectors"};
 
 }  // namespace
 
@@ -175,9 +176,21 @@ void check_eigh(const EighArgs& args) {
   const Checked a = check_matrix(args.a, kSquare, n, n, args.dtype, count, false);
   check_results(
       {check_values(args.values, n, args.stride_values, args.dtype, count),
-       check_wanted(args.vectors, {"vectors", "n", "n", "ld_vectors", "stride_vectors"}, n, n, args.dtype, count),
+       check_wanted(args.vectors, kSquareVectors, n, n, args.dtype, count),
        check_numbers(args.info, "info", TUFF_I32, count)},
       a);
+}
+
+void check_eig(const EigArgs& args) {
+  check_known_type(args.dtype, "dtype");
+  check_type(args.dtype, linalg::kTypes, "eig");
+  const int32_t results = args.dtype == TUFF_F64 ? TUFF_C128 : TUFF_C64;
+  const uint64_t n = args.n, count = args.batch_count;
+  const Checked a = check_matrix(args.a, kSquare, n, n, args.dtype, count, false);
+  check_results({check_values(args.values, n, args.stride_values, results, count),
+                 check_wanted(args.vectors, kSquareVectors, n, n, results, count),
+                 check_numbers(args.info, "info", TUFF_I32, count)},
+                a);
 }
 
 void check_svd(const SvdArgs& args) {

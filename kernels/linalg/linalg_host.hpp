@@ -49,6 +49,11 @@ void with_type(int32_t dtype, const Body& body) {
   dtype == TUFF_F64 ? body(double{}) : body(float{});
 }
 
+// Divides by a power of two, after which the largest magnitude is about 1. False: an element is NaN or infinite.
+bool scale(Doubles& x, uint64_t rows, uint64_t columns, int& exponent);
+double norm_of(const Doubles& x, uint64_t rows, uint64_t columns);  // the root of the sum of squares
+Doubles identity(uint64_t n);
+
 // QR factorisation of an m x n matrix: R in place, with zeros below its diagonal, and Q, which is an identity of m
 // rows.
 void householder(Doubles& a, uint64_t m, uint64_t n, Doubles* q, uint64_t q_columns);

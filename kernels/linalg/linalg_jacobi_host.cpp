@@ -10,29 +10,7 @@
 
 namespace tuff {
 namespace linalg {
-namespace {
 
-constexpr int kMaxSweeps = 30;
-constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-struct Rotation {
-  double c, s;
-  void apply(double& p, double& q) const {
-    const double former = p;
-    p = c * former - s * q;
-    q = s * former + c * q;
-  }
-};
-
-// The rotation of columns p and q of a symmetric matrix that makes its element `off` between them zero.
-Rotation rotation_of(double p, double q, double off) {
-  const double cotangent = (q - p) / (2 * off), size = std::fabs(cotangent);  // of twice the angle
-  const double t = std::copysign(size < 1e100 ? 1 / (size + std::sqrt(size * size + 1)) : 0.5 / size, cotangent);
-  const double c = 1 / std::sqrt(t * t + 1);
-  return {c, t * c};
-}
-
-// Divides by a power of two, after which the largest magnitude is about 1. False: an element is NaN or infinite.
 bool scale(Doubles& x, uint64_t rows, uint64_t columns, int& exponent) {
   double largest = 0;
   exponent = 0;
@@ -61,6 +39,28 @@ Doubles identity(uint64_t n) {
   Doubles result(n, n);
   for (uint64_t i = 0; i < n; ++i) result(i, i) = 1;
   return result;
+}
+
+namespace {
+
+constexpr int kMaxSweeps = 30;
+constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
+
+struct Rotation {
+  double c, s;
+  void apply(double& p, double& q) const {
+    const double former = p;
+    p = c * former - s * q;
+    q = s * former + c * q;
+  }
+};
+
+// The rotation of columns p and q of a symmetric matrix that makes its element `off` between them zero.
+Rotation rotation_of(double p, double q, double off) {
+  const double cotangent = (q - p) / (2 * off), size = std::fabs(cotangent);  // of twice the angle
+  const double t = std::copysign(size < 1e100 ? 1 / (size + std::sqrt(size * size + 1)) : 0.5 / size, cotangent);
+  const double c = 1 / std::sqrt(t * t + 1);
+  return {c, t * c};
 }
 
 // Repeats sweep(), which returns how many rotations it needed, until it is 0. Returns info.

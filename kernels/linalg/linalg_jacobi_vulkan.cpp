@@ -10,12 +10,10 @@
 #include <algorithm>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/loop_limit.hpp"
-#include "kernels/linalg/linalg_plan.hpp"
+#include "kernels/linalg/linalg_spectrum.hpp"
 #include "planning/log.hpp"
 #include "shaders/linalg_arrange.hpp"
 #include "shaders/linalg_jacobi.hpp"
-#include "shaders/linalg_load.hpp"
 #include "shaders/linalg_order.hpp"
 #include "shaders/linalg_rotate.hpp"
 
@@ -29,43 +27,20 @@ constexpr uint64_t kMaxColumns = 1u << 14;
 
 uint64_t half_of(int32_t dtype) { return static_cast<uint64_t>(shaders::LinalgJacobi::half({.type = dtype})); }
 uint64_t most_sweeps() { return static_cast<uint64_t>(shaders::LinalgJacobi::most_sweeps({})); }
-uint64_t state_words() { return static_cast<uint64_t>(shaders::LinalgJacobi::state_words({})); }
 uint64_t parts_of(uint64_t columns, int32_t dtype) { return ceil_div(columns, 2 * half_of(dtype)) * 2; }
 
 // Whether one workgroup has all columns.
 bool is_alone(uint64_t columns, int32_t dtype) { return parts_of(columns, dtype) == 2; }
 
-// Hands out scratch memory for `matrices` matrices, in elements. Integers take as much as an element.
-class Layout {
- public:
-  Layout(const Batch& batch, const Buffer* buffer, uint64_t matrices)
-      : batch_(batch), buffer_(buffer), matrices_(matrices) {}
-  View take(uint64_t rows, uint64_t columns) {
-    const View view{buffer_, used_, rows > 1 ? columns : 0, batch_.count > 1 ? rows * columns : 0};
-    used_ += rows * columns * matrices_;
-    return view;
-  }
-  uint64_t used() const { return used_; }
-
- private:
-  const Batch& batch_;
-  const Buffer* buffer_;
-  uint64_t matrices_, used_ = 0;
-};
-
 // The memory of Jacobi's method besides the matrices themselves.
 struct Workspace {
-  View products, row_values, norm, state, moved, order, keys;
+  ScaledMemory scaled;
+  View products, moved, order, keys;
 };
 
 Workspace take_workspace(Layout& layout, uint64_t rows, uint64_t columns, int32_t dtype) {
   const uint64_t games = parts_of(columns, dtype) / 2, whole = 2 * half_of(dtype);
-  return {layout.take(games * whole, whole),
-          layout.take(1, rows),
-          layout.take(1, 1),
-          layout.take(1, state_words()),
-          layout.take(1, games),
-          layout.take(1, columns),
+  return {take_scaled(layout, rows), layout.take(games * whole, whole), layout.take(1, games), layout.take(1, columns),
           layout.take(1, columns)};
 }
 
@@ -80,16 +55,16 @@ struct Jacobi {
   bool alone() const { return is_alone(columns, batch.dtype); }
   uint64_t sweeps() const { return !alone() ? most_sweeps() : gram ? kSweepsOfTwo : 1; }
 
-  // Numbers of `words` for each matrix, as integers of 4 bytes.
   void integers(Dispatch& dispatch, const View& view, uint64_t words, Access access) const {
-    dispatch.operand(view.buffer, view.first * batch.size(), batch.count * words * sizeof(int32_t), access);
+    integer_operand(batch, dispatch, view, words, access);
   }
-  void state(Dispatch& dispatch, Access access) const { integers(dispatch, memory.state, state_words(), access); }
   void numbers(Dispatch& dispatch, const View& view, uint64_t each, Access access) const {
-    dispatch.operand(view.buffer, view.first * batch.size(), batch.count * each * batch.size(), access);
+    number_operand(batch, dispatch, view, each, access);
+  }
+  void state(Dispatch& dispatch, Access access) const {
+    integers(dispatch, memory.scaled.state, state_words(), access);
   }
 
-  void load(const View& from, const View& to, uint64_t rows, uint64_t from_columns, int triangles) const;
   void rotate(const View& matrix, uint64_t rows, uint64_t round, uint64_t sweep) const;
   void turn(uint64_t round, uint64_t sweep) const;
   // Diagonalises X, or makes its columns orthogonal, and multiplies W by the rotations; without a buffer there is none.
@@ -98,50 +73,6 @@ struct Jacobi {
   // Columns in order, or with the signs of the diagonal of `signs`.
   void arrange(const View& from, const View& to, uint64_t rows, const View* signs = nullptr) const;
 };
-
-// Invocations that share `extent` elements. On CPU devices loops are bounded (kernels/common/loop_limit.hpp).
-uint32_t lanes_for(const Batch& batch, uint64_t extent) {
-  const uint32_t most = batch.most_threads();
-  uint32_t lanes = batch.threads(extent, most);
-  while (extent / lanes > kMaxLoopIterationsCpu / 2 && lanes < most) lanes *= 2;
-  return lanes;
-}
-
-void Jacobi::load(const View& from, const View& to, uint64_t rows, uint64_t from_columns, int triangles) const {
-  const bool wide = needs_wide(std::max(batch.span(from, rows, from_columns), batch.span(to, rows, from_columns)));
-  for (int stage = 0; stage < 4; ++stage) {
-    const bool by_row = stage % 2 == 0;
-    const uint32_t lanes = lanes_for(batch, by_row ? from_columns : rows);
-    KernelRequest kernel = shaders::LinalgLoad::request({.exact_arithmetic = batch.recorder.traits().cpu,
-                                                         .lanes = lanes,
-                                                         .shared = batch.shares(lanes),
-                                                         .stage = stage,
-                                                         .triangles = triangles,
-                                                         .type = batch.dtype});
-    kernel.constant(0, lanes).wide(wide);
-    Dispatch dispatch(batch.name);
-    const auto none = [&] { dispatch.operand(nullptr, 0, 0, Access::read); };
-    by_row ? batch.operand(dispatch, from, rows, from_columns, Access::read) : none();
-    stage == 2 ? batch.operand(dispatch, to, rows, from_columns, Access::write) : none();
-    numbers(dispatch, memory.row_values, rows, by_row ? Access::write : Access::read);
-    stage != 0 ? state(dispatch, stage == 2 ? Access::read : Access::write) : none();
-    stage == 3 ? numbers(dispatch, memory.norm, 1, Access::write) : none();
-    with_index(wide, [&](auto index) {
-      using Index = decltype(index);
-      dispatch.push(shaders::LinalgLoad::Push<Index>{.a_row = static_cast<Index>(from.row_stride()),
-                                                     .a_column = static_cast<Index>(from.column_stride()),
-                                                     .a_stride = static_cast<Index>(from.stride),
-                                                     .x_row = static_cast<Index>(to.row_stride()),
-                                                     .x_column = static_cast<Index>(to.column_stride()),
-                                                     .x_stride = static_cast<Index>(to.stride),
-                                                     .rows = static_cast<uint32_t>(rows),
-                                                     .columns = static_cast<uint32_t>(from_columns),
-                                                     .matrices = static_cast<uint32_t>(batch.count)});
-    });
-    const uint64_t elements = rows * (by_row ? from_columns : 1);
-    batch.record(kernel, dispatch, by_row ? rows : 1, stage < 2 ? elements : 2 * elements, elements);
-  }
-}
 
 // On CPU devices as few as the bound of loops allows, because barriers are slow there.
 uint32_t jacobi_threads(const Batch& batch, uint64_t columns) {
@@ -163,7 +94,7 @@ void Jacobi::turn(uint64_t round, uint64_t sweep) const {
   batch.operand(dispatch, x, columns, columns, alone() && !gram ? Access::read_write : Access::read);
   numbers(dispatch, memory.products, games * whole * whole, Access::write);
   state(dispatch, Access::read_write);
-  numbers(dispatch, memory.norm, 1, Access::read);
+  numbers(dispatch, memory.scaled.norm, 1, Access::read);
   integers(dispatch, memory.moved, games, Access::write);
   with_index(wide, [&](auto index) {
     using Index = decltype(index);
@@ -317,7 +248,7 @@ EighMemory take_eigh(Layout& layout, const EighArgs& args) {
 void record_eigh_part(const Batch& part, const EighArgs& args, const View& a, const View& values, const View& vectors,
                       uint64_t first_info, const EighMemory& memory) {
   const Jacobi jacobi{part, false, memory.x, args.n, memory.work};
-  jacobi.load(a, memory.x, args.n, args.n, args.triangle == TUFF_TRIANGLE_UPPER ? 2 : 1);
+  record_scaled(part, a, memory.x, args.n, args.n, args.triangle == TUFF_TRIANGLE_UPPER ? 2 : 1, memory.work.scaled);
   const bool separate = memory.w.buffer != nullptr && !jacobi.alone();
   if (separate) record_identity(part, memory.w, args.n, args.n);
   jacobi.run(separate ? memory.w : View{});
@@ -370,7 +301,7 @@ SvdMemory take_svd(Layout& layout, const Batch& batch, const Tall& tall) {
 void record_svd_part(const Batch& part, const Tall& tall, const View& values, uint64_t first_info,
                      const SvdMemory& memory, const QrMemory& qr) {
   const Jacobi jacobi{part, true, memory.x, tall.n, memory.work};
-  jacobi.load(tall.a, memory.a, tall.m, tall.n, 0);
+  record_scaled(part, tall.a, memory.a, tall.m, tall.n, 0, memory.work.scaled);
   record_qr(part, tall.qr(), memory.a, memory.q, qr);
   const bool left = tall.left.buffer != nullptr;
   if (left) record_identity(part, memory.w, tall.n, tall.n);

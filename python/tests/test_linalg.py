@@ -279,6 +279,77 @@ def test_eigh(ctx, near, dtype, rng):
         linalg.eigh(ctx.ones((2, 3)))
 
 
+def _matched(got, wanted, near_by):
+    """Values in any order, each within a distance of one that no other one has."""
+    left = list(wanted)
+    for one in got:
+        nearest = min(range(len(left)), key=lambda place: abs(left[place] - one))
+        assert abs(left.pop(nearest) - one) <= near_by
+
+
+def test_eig(ctx, near, dtype, rng):
+    a = (rng.standard_normal((2, 3, 12, 12)) + np.diag(3.0 * np.arange(12))).astype(dtype)
+    a[..., 0, 1], a[..., 1, 0], a[..., 1, 1] = 5, -5, 0  # a conjugate pair
+    x = ctx.array(a, dtype)
+    values, vectors = linalg.eig(x)
+    assert values.dtype == vectors.dtype == (np.complex128 if dtype == np.float64 else np.complex64)
+    wanted = vectors.numpy() * values.numpy()[..., None, :]
+    for part in ("real", "imag"):
+        near(x @ getattr(vectors, part), getattr(wanted, part))
+    near(tuff.square(tuff.abs(vectors)).sum(2), np.ones(values.shape))
+    wide = a.astype(np.float64).reshape(-1, 12, 12)
+    for one, other in zip(values.numpy().reshape(-1, 12), wide):
+        of_numpy, basis = np.linalg.eig(other)
+        # Bauer and Fike: an error E of the matrix moves a value by at most the vectors' condition number times |E|.
+        _matched(one, of_numpy, np.linalg.cond(basis) * 30 * 12 * np.finfo(dtype).eps * np.linalg.norm(other))
+    near(linalg.eigvals(x).sum(axis=2).real, np.trace(a, axis1=-2, axis2=-1))
+    assert type(np.linalg.eig(x)) is linalg.EigResult and np.linalg.eigvals(x).shape == (2, 3, 12)
+    near(x, a)  # unchanged
+
+
+def test_eig_of_real_values_is_real(ctx, near, dtype, rng):
+    a = np.triu(rng.standard_normal((4, 5, 5))).astype(dtype)
+    values, vectors = linalg.eig(ctx.array(a, dtype))
+    assert values.dtype == vectors.dtype == np.linalg.eig(a)[0].dtype == dtype
+    assert (values.numpy() == np.diagonal(a, axis1=1, axis2=2)).all()
+    near(ctx.array(a, dtype) @ vectors, f64(vectors) * f64(values)[..., None, :])
+    unchecked = linalg.eig(ctx.array(a, dtype), check=False)
+    assert unchecked.eigenvalues.dtype.kind == unchecked.eigenvectors.dtype.kind == "c"
+    assert (unchecked.eigenvalues.numpy() == values.numpy()).all()
+    integers = linalg.eigvals(ctx.array(np.array([[0, 1], [-1, 0]], np.int32)))
+    assert integers.dtype == np.complex64 and integers.numpy().tolist() == [1j, -1j]
+    assert linalg.eigvals(ctx.zeros((0, 3, 3))).shape == (0, 3) and linalg.eig(ctx.zeros((2, 0, 0))).eigenvectors.shape == (2, 0, 0)
+
+
+def test_eig_that_cannot_be(ctx):
+    with pytest.raises(linalg.LinAlgError, match="square"):
+        linalg.eig(ctx.ones((2, 3)))
+    with pytest.raises(linalg.LinAlgError, match="two axes"):
+        linalg.eigvals(ctx.ones((3,)))
+    with pytest.raises(TypeError, match="complex64"):
+        linalg.eig(ctx.ones((2, 2), np.complex64))
+    with pytest.raises(TypeError, match="float16"):
+        linalg.eigvals(ctx.ones((2, 2), np.float16))
+    x = np.tile(np.eye(3, dtype=np.float32), (3, 1, 1))
+    x[1, 0, 2] = np.inf
+    for function in (linalg.eig, linalg.eigvals):
+        with pytest.raises(linalg.LinAlgError, match="matrix 1 is not finite"):
+            function(ctx.array(x))
+    values, vectors = (part.numpy() for part in linalg.eig(ctx.array(x), check=False))
+    assert np.isnan(values[1]).all() and np.isnan(vectors[1]).all()
+    assert (values[[0, 2]] == 1).all() and not np.isnan(vectors[[0, 2]]).any()
+
+
+def test_poly_of_a_matrix(ctx, rng):
+    for a in (rng.integers(-3, 4, (4, 4)), np.array([[0, 1], [-1, 0]]), np.diag([1, 2, 3])):
+        got = np.poly(ctx.array(a.astype(np.float32)))
+        wanted = np.poly(a)
+        # A coefficient is a sum of up to 2^n minors of up to n rows: an error E of the matrix changes each by n |A|^(n - 1) |E|.
+        n, norm = len(a), max(np.linalg.norm(a), 1)
+        assert got.dtype == np.float32 and got.shape == wanted.shape
+        assert np.abs(got.numpy() - wanted).max() <= 30 * n**2 * 2**n * np.finfo(np.float32).eps * norm**n
+
+
 def test_svd(rectangle, near):
     a, A = rectangle
     m, n = a.shape[-2:]

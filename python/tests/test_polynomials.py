@@ -110,7 +110,7 @@ def test_numpys_roots(shared):
         (ValueError, lambda p: tuff.polyder(p, -1)),
         (ValueError, lambda p: tuff.polyint(p, -1)),
         (ValueError, lambda p: tuff.polyint(p, 3, [1, 2])),
-        (TypeError, lambda p: tuff.poly(p.reshape(2, 2))),
+        (TypeError, lambda p: tuff.poly(p.astype(np.complex64).reshape(2, 2))),
         (TypeError, lambda p: tuff.polyval([1, 2], X)),
         (TypeError, lambda p: tuff.polyval(["a"], p)),
         (ValueError, lambda p: tuff.roots(p.reshape(2, 2))),

@@ -1599,6 +1599,26 @@ class EighDesc(Structure):
     ]
 
 
+class EigDesc(Structure):
+    """tuff_eig_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("n", c_uint64),
+        ("a", c_uint64),
+        ("lda", c_uint64),
+        ("stride_a", c_uint64),
+        ("values", c_uint64),
+        ("stride_values", c_uint64),
+        ("vectors", c_uint64),
+        ("ld_vectors", c_uint64),
+        ("stride_vectors", c_uint64),
+        ("info", c_uint64),
+        ("batch_count", c_uint64),
+    ]
+
+
 class SvdDesc(Structure):
     """tuff_svd_desc"""
 
@@ -2507,6 +2527,7 @@ FUNCTIONS = {
     "tuff_lu_determinant": (c_int32, [c_uint64, POINTER(LuDeterminantDesc)]),
     "tuff_qr": (c_int32, [c_uint64, POINTER(QrDesc)]),
     "tuff_eigh": (c_int32, [c_uint64, POINTER(EighDesc)]),
+    "tuff_eig": (c_int32, [c_uint64, POINTER(EigDesc)]),
     "tuff_svd": (c_int32, [c_uint64, POINTER(SvdDesc)]),
     # Fourier transforms
     "tuff_fft": (c_int32, [c_uint64, POINTER(FftDesc)]),

@@ -16,6 +16,7 @@ from . import _protocol as protocol
 from . import _reductions as reductions
 from . import _shape as shapes
 from ._checked import is_complex_number, real, whole
+from ._eigenvalues import eigvals
 from ._expression import expr
 from ._operands import given, require_array
 from ._spectra import lstsq
@@ -197,11 +198,11 @@ def _horner(coefficients: Sequence[Union[Array, float, complex]], x: Array, kind
 
 
 def poly(seq_of_zeros: Array) -> Array:
-    """The coefficients of the polynomial with these roots, of which the first is 1. Those of complex roots are real if the
-    roots are conjugate pairs, for which it waits."""
+    """The coefficients of the polynomial with these roots, of which the first is 1, or of the characteristic polynomial of a
+    square matrix. Those of complex roots are real if the roots are conjugate pairs, for which it waits, as for a matrix."""
     require_array(seq_of_zeros, "seq_of_zeros")
     if seq_of_zeros.ndim == 2 and seq_of_zeros.shape[0] == seq_of_zeros.shape[1] and seq_of_zeros.size:
-        raise TypeError("the polynomial of a matrix needs the eigenvalues of general matrices, which are not there")
+        seq_of_zeros = eigvals(seq_of_zeros)
     roots = _floats(_vector(seq_of_zeros, seq_of_zeros, "seq_of_zeros"))
     result = roots.context.full((roots.size + 1,), 0, roots.dtype)
     result[:1] = 1

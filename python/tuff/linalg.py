@@ -18,6 +18,7 @@ from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
 from ._chains import multi_dot
+from ._eigenvalues import EigResult, eig, eigvals
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._expression import expr
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ._array import Array, Axis
 
 __all__ = [
+    "EigResult",
     "EighResult",
     "LinAlgError",
     "LstsqResult",
@@ -55,7 +57,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "kron",

@@ -148,8 +148,6 @@ ABSENT = {
     "asmatrix": "numpy.matrix, which NumPy advises against",
     "bmat": "numpy.matrix; block() joins arrays",
     "require": "flags of memory and column-major order, which arrays on a device do not have",
-    "numpy.linalg.eig": "general matrices: eigh() is of symmetric and Hermitian ones",
-    "numpy.linalg.eigvals": "general matrices: eigvalsh() is of symmetric and Hermitian ones",
     "numpy.random.Generator.bit_generator": "the generator is Philox4x32-10, on the device",
 }
 
@@ -157,7 +155,9 @@ ABSENT = {
 #: The same for numpy.linalg.
 LINALG = {
     "cond": "NaN for a matrix of zeros; where it takes singular values, LinAlgError for infinity",
+    "eig": "LinAlgError for NaN and infinity; no complex matrices; it waits",
     "eigh": "LinAlgError for NaN and infinity",
+    "eigvals": "LinAlgError for NaN and infinity; no complex matrices; it waits",
     "lstsq": "a NamedTuple",
     "matrix_rank": "LinAlgError for infinity; hermitian, of numpy.linalg alone, changes nothing",
     "pinv": "LinAlgError for infinity; hermitian and rcond, of numpy.linalg alone: rcond is rtol, hermitian changes nothing",

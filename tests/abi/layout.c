@@ -1766,3 +1766,18 @@ VALUE(TUFF_VARIATES_POISSON, 4);
 VALUE(TUFF_VARIATES_BINOMIAL, 5);
 VALUE(TUFF_VARIATES_HYPERGEOMETRIC, 6);
 VALUE(TUFF_VARIATES_ZIPF, 7);
+
+SIZE(tuff_eig_desc, 96);
+FIELD(tuff_eig_desc, struct_size, 0);
+FIELD(tuff_eig_desc, dtype, 4);
+FIELD(tuff_eig_desc, n, 8);
+FIELD(tuff_eig_desc, a, 16);
+FIELD(tuff_eig_desc, lda, 24);
+FIELD(tuff_eig_desc, stride_a, 32);
+FIELD(tuff_eig_desc, values, 40);
+FIELD(tuff_eig_desc, stride_values, 48);
+FIELD(tuff_eig_desc, vectors, 56);
+FIELD(tuff_eig_desc, ld_vectors, 64);
+FIELD(tuff_eig_desc, stride_vectors, 72);
+FIELD(tuff_eig_desc, info, 80);
+FIELD(tuff_eig_desc, batch_count, 88);

@@ -363,8 +363,8 @@ void draw_lu_determinant(Draft& d) {
 // --- orthogonal factors --------------------------------------------------------------------------------------------
 
 // Signs of columns, and bases of the spaces of equal values, depend on the rounding. These results are therefore not
-// judged here, but by their residuals (tests/linalg_qr_test.cpp, tests/linalg_spectrum_test.cpp); what surrounds them
-// is.
+// judged here, but by their residuals (tests/linalg_qr_test.cpp, linalg_spectrum_test.cpp, linalg_eig_test.cpp); what
+// surrounds them is.
 bool not_judged() { return false; }
 
 void draw_qr(Draft& d) {
@@ -405,6 +405,21 @@ void draw_eigh(Draft& d) {
   d.suits = not_judged;
 }
 
+void draw_eig(Draft& d) {
+  const int32_t dtype = draw_type(d), results = dtype == TUFF_F64 ? TUFF_C128 : TUFF_C64;
+  const uint64_t n = std::min<uint64_t>(draw_extent(d, draw_size(d.shape, 50)), 80), batch = draw_batch(d);
+  const bool vectors = !d.shape.one_in(3), padded = d.shape.one_in(2);
+  const Stored a = stored(d, n, n, batch, padded, d.shape.one_in(4)), v = stored(d, n, n, batch, padded, false);
+  d.set("dtype", dtype), d.set("n", n), d.set("batch_count", batch);
+  d.set("stride_a", a.stride), d.set("stride_vectors", v.stride);
+  set_leading(d, "lda", a), set_leading(d, "ld_vectors", v);
+  d.input("a", dtype, footprint(a.axes(batch)));
+  draw_values(d, results, n, batch, padded);
+  if (vectors) d.output("vectors", results, footprint(v.axes(batch))).axes = v.axes(batch);
+  if (d.shape.one_in(2)) d.output("info", TUFF_I32, batch);
+  d.suits = not_judged;
+}
+
 void draw_svd(Draft& d) {
   const int32_t dtype = draw_type(d);
   const uint64_t m = std::min<uint64_t>(draw_extent(d, draw_size(d.shape, 50)), 100),
@@ -432,6 +447,7 @@ constexpr Description kLinalg[] = {
     {"tuff_lu_determinant", "linalg", draw_lu_determinant},
     {"tuff_qr", "linalg", draw_qr},
     {"tuff_eigh", "linalg", draw_eigh},
+    {"tuff_eig", "linalg", draw_eig},
     {"tuff_svd", "linalg", draw_svd},
 };
 

@@ -57,6 +57,12 @@ TYPES = {
     )
 }
 
+# The complex types, by that of their parts.
+COMPLEX = {
+    "f32": Type("c64", 16, np.dtype(np.complex64), 24, -126),
+    "f64": Type("c128", 17, np.dtype(np.complex128), 53, -1022),
+}
+
 
 def _numbers(t: Type) -> np.ndarray:
     """The numbers of an 8-bit float by their bytes: sign, exponent and fraction as the OCP specification defines them."""
@@ -72,7 +78,9 @@ def _numbers(t: Type) -> np.ndarray:
 
 
 def decode(t: Type, raw: np.ndarray) -> np.ndarray:
-    """The exact stored values, as float64 (int64 for integers, uint64 for u64)."""
+    """The exact stored values, as float64 (int64 for integers, uint64 for u64, complex128 for complex types)."""
+    if t.storage.kind == "c":
+        return raw.astype(np.complex128)
     if t.name == "bool":
         return (raw != 0).astype(np.int64)
     if not t.float:

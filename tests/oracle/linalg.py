@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
 from case import TYPES, Case, Draw, Handle, Operand, operand, oracle
-from elements import U32, U64, Near, gamma
+from elements import COMPLEX, U32, U64, Near, decode, gamma
 
 TYPES_TAKEN = ("f32", "f64")
 
@@ -370,6 +373,113 @@ def eigh(draw: Draw, kind: str, form: str) -> Case:
         return results | ({"info": Near(np.zeros(batch, np.int64))} if informed else {})
 
     return Case("tuff_eigh", fields, operands, {"numpy": reference})
+
+
+@dataclass
+class Spectrum:
+    """The values of each matrix in any order, each within its matrix's bound of one of the reference."""
+
+    value: np.ndarray
+    bound: np.ndarray
+
+    def wrong(self, t, raw: np.ndarray) -> tuple[np.ndarray, float]:
+        got, wrong, used = decode(t, raw), np.zeros(raw.shape, bool), 0.0
+        for i in range(len(got)):
+            distances = np.abs(got[i][:, None] - self.value[i][None, :])
+            distances[np.isnan(distances)] = np.inf
+            rows, columns = scipy.optimize.linear_sum_assignment(np.minimum(distances, 1e300))
+            far = distances[rows, columns]
+            wrong[i, rows] = far > self.bound[i, rows]
+            used = max(used, float(np.max(far / self.bound[i, rows], initial=0.0)))
+        return wrong, used
+
+    def mutants(self, got: np.ndarray, place: tuple):
+        """Results with a value that the matrix does not have."""
+        for other in (np.nan, 1 + 2 * np.max(np.abs(self.value)) + 4 * np.max(self.bound)):
+            changed = got.copy()
+            changed[place] = other
+            yield changed
+
+
+@dataclass
+class Eigenvectors:
+    """Columns of length 1 that A only stretches, within a bound: the factor is that of least squares."""
+
+    matrices: np.ndarray
+    bound: np.ndarray
+    unit: float
+
+    @property
+    def value(self) -> np.ndarray:
+        return np.zeros(self.matrices.shape, np.complex128)
+
+    def wrong(self, t, raw: np.ndarray) -> tuple[np.ndarray, float]:
+        v = decode(t, raw)
+        product = self.matrices @ v
+        lengths = np.linalg.norm(v, axis=1, keepdims=True)
+        with np.errstate(all="ignore"):  # vectors of zeros, or of NaN
+            factors = np.sum(np.conj(v) * product, axis=1, keepdims=True) / lengths**2
+        far = np.linalg.norm(product - v * factors, axis=1, keepdims=True) / self.bound[:, None, None]
+        right = (far <= 1) & (np.abs(lengths - 1) <= self.unit)
+        return ~np.broadcast_to(right, v.shape), float(np.max(far, initial=0.0))
+
+    def mutants(self, got: np.ndarray, place: tuple):
+        """Results with a vector that is not of length 1, or, of several rows, turned."""
+        for other in (np.nan, got[place] + 3):
+            changed = got.copy()
+            changed[place] = other
+            yield changed
+        matrix, row, column = place
+        if got.shape[1] > 1 and abs(got[place]) > 0.1 and np.linalg.norm(got[matrix, :, column]) > 1.1 * abs(got[place]):
+            changed = got.copy()
+            changed[place] *= -1
+            yield changed
+
+
+def _conditioned(draw: Draw, n: int) -> tuple[np.ndarray, float]:
+    """A matrix whose values are different, real ones and conjugate pairs, and the condition number of its vectors."""
+    d, j = np.zeros((n, n)), 0
+    while j < n:
+        if j + 1 < n and draw.flip(0.5):
+            d[j : j + 2, j : j + 2] = (j + 1) * np.eye(2) + draw.data.uniform(1, 2) * np.array([[0, 1], [-1, 0]])
+            j += 2
+        else:
+            d[j, j] = (j + 1) * draw.data.choice([-1.0, 1.0])
+            j += 1
+    q = np.linalg.qr(draw.values((n, n)))[0] if n else np.zeros((0, 0))
+    x = q * draw.data.uniform(1, 2, n)  # the condition number is at most 2
+    x = x + np.triu(draw.data.uniform(-1, 1, (n, n)) / (4 * max(n, 1)), 1)
+    return x @ d @ np.linalg.inv(x) if n else d, float(np.linalg.cond(x)) if n else 1.0
+
+
+@oracle("eig", ["tuff_eig"], TYPES_TAKEN, ("values", "vectors"))
+def eig(draw: Draw, kind: str, form: str) -> Case:
+    t, vectors = TYPES[kind], form == "vectors"
+    n, batch = draw.size(70, 0.02), draw.size(4, 0.03)
+    drawn = [_conditioned(draw, n) for _ in range(batch)]
+    of_a = Layout(draw, "a", n, n, batch, repeats=True)
+    operands = {"a": of_a.place(draw, t, np.array([a for a, _ in drawn]).reshape(batch, n, n))}
+    fields = {"dtype": t.code, "n": n, "batch_count": batch, **of_a.fields}
+    _values(draw, COMPLEX[kind], operands, fields, n, batch)
+    if vectors:
+        of_v = Layout(draw, "_vectors", n, n, batch)
+        operands["vectors"] = operand(draw, COMPLEX[kind], (batch, n, n), of_v.strides, output=True)
+        fields |= {"ld_vectors": of_v.fields["ld_vectors"], "stride_vectors": of_v.strides[0], "vectors": Handle("vectors")}
+    informed = _info(draw, operands, fields, batch)
+    stored = operands["a"].values
+    worst = max((condition for _, condition in drawn), default=1.0)
+
+    def reference() -> dict:
+        # As tuff.h promises: values are exact for matrices A + E, of which they are at most the vectors' condition number
+        # times |E| from A's (Bauer and Fike, 1960), in the 2-norm, which is at most sqrt(n) times the 1-norm.
+        errors = np.array([_spectrum_error(a, kind) if n else 0.0 for a in stored]).reshape(batch)
+        value = np.array([np.linalg.eigvals(a) for a in stored], np.complex128).reshape(batch, n)
+        results = {"values": Spectrum(value, np.broadcast_to(worst * n**0.5 * errors[:, None], (batch, n)))}
+        if vectors:
+            results["vectors"] = Eigenvectors(stored, np.maximum(errors, 1e-300), 4 * (n + 20) * _unit(kind))
+        return results | ({"info": Near(np.zeros(batch, np.int64))} if informed else {})
+
+    return Case("tuff_eig", fields, operands, {"numpy": reference})
 
 
 @oracle("svd", ["tuff_svd"], TYPES_TAKEN, ("values", "vectors"))

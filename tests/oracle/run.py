@@ -88,6 +88,8 @@ def judge(case: Case, outputs: dict[str, np.ndarray], counts: Counts) -> None:
 def _text(t, x, of=None) -> str:
     if of is None or (of.dtype == t.storage and t.name != "f64"):
         x = decode(t, np.asarray([x], dtype=t.storage))[0]
+    if np.iscomplexobj(x):
+        return f"{complex(x):.9g}"
     return f"{float(x):.9g}" if t.float else str(int(x))
 
 
@@ -201,6 +203,9 @@ def _mutants(case: Case, name: str, expected, got: np.ndarray, draw: Draw):
     if not got.size:
         return
     t, place = case.operands[name].type, np.unravel_index(draw.between(0, got.size - 1), got.shape)
+    if hasattr(expected, "mutants"):
+        yield from expected.mutants(got, place)
+        return
     value = np.asarray(expected.value)[place]
     if getattr(expected, "unknown", None) is not None and expected.unknown[place]:
         return

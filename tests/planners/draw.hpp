@@ -226,6 +226,7 @@ void draw_lu_solve(Call& call);
 void draw_lu_determinant(Call& call);
 void draw_qr(Call& call);
 void draw_eigh(Call& call);
+void draw_eig(Call& call);
 void draw_svd(Call& call);
 
 // operations_recurrent.cpp

@@ -794,6 +794,7 @@ constexpr DrawnOperation kOperations[] = {
     {"lu_determinant", 2, draw_lu_determinant},
     {"qr", 5, draw_qr},
     {"eigh", 4, draw_eigh},
+    {"eig", 4, draw_eig},
     {"svd", 4, draw_svd},
     {"spmm", 6, draw_spmm},
     {"sparse_convert", 6, draw_sparse_convert},

@@ -188,6 +188,21 @@ void draw_eigh(Call& call) {
   set(call, tuff::operations::eigh, args);
 }
 
+void draw_eig(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::EigArgs& args = call.keep(tuff::EigArgs{});
+  args.dtype = draw_type(call), args.n = call.size(), args.batch_count = draw_count(call);
+  const uint64_t size = dtype_size(args.dtype), count = args.batch_count;
+  call.tell("dtype", args.dtype), call.tell("batch", count);
+  args.a = read_only(call, "a", draw_matrices(call, "a", args.n, args.n, count, true), size);
+  args.values = draw_values(call, args.n, count, 2 * size, &args.stride_values);
+  if (n.coin()) {
+    args.vectors = in_place(call, "vectors", draw_matrices(call, "vectors", args.n, args.n, count, false), 2 * size);
+  }
+  if (n.coin()) args.info = call.output("info", count, 4);
+  set(call, tuff::operations::eig, args);
+}
+
 void draw_svd(Call& call) {
   Numbers& n = call.numbers;
   tuff::SvdArgs& args = call.keep(tuff::SvdArgs{});

@@ -116,7 +116,7 @@ void destroy_shared_contexts() {
 
 bool has_one_result(std::string_view function) {
   function = function.substr(0, function.find(' '));
-  return function != "tuff_qr" && function != "tuff_eigh" && function != "tuff_svd";
+  return function != "tuff_qr" && function != "tuff_eigh" && function != "tuff_eig" && function != "tuff_svd";
 }
 
 std::string last_error() {

@@ -290,6 +290,29 @@ inline double off_orthonormal(const Matrix& q) {
   return product.norm();
 }
 
+// An orthogonal matrix: the product of up to 20 reflections by random vectors.
+inline Matrix orthogonal(uint64_t n, Random& random) {
+  Matrix q = identity(n);
+  for (uint64_t step = 0; step < std::min<uint64_t>(n, 20); ++step) {
+    std::vector<long double> v(n);
+    long double squares = 0;
+    for (long double& x : v) x = random.uniform(-1, 1), squares += x * x;
+    for (uint64_t j = 0; j < n && squares > 0; ++j) {
+      long double sum = 0;
+      for (uint64_t i = 0; i < n; ++i) sum += v[i] * q(i, j);
+      for (uint64_t i = 0; i < n; ++i) q(i, j) -= 2 * sum / squares * v[i];
+    }
+  }
+  return q;
+}
+
+// Its elements as a type stores them.
+template <typename T>
+Matrix rounded(const Matrix& a) {
+  return drawn(a.rows(), a.cols(),
+               [&](uint64_t i, uint64_t j) { return static_cast<double>(static_cast<T>(a(i, j))); });
+}
+
 enum class Kind : uint8_t { random, graded_rows, graded_columns, hilbert, singular };
 inline constexpr Kind kKinds[] = {Kind::random, Kind::graded_rows, Kind::graded_columns, Kind::hilbert, Kind::singular};
 
