@@ -1,19 +1,19 @@
-// The implicit double shift QR algorithm: sweeps make the subdiagonal elements of a Hessenberg matrix H small, until the
-// blocks on its diagonal are of 1 x 1 and 2 x 2. A workgroup has a matrix.
+// The implicit double shift QR algorithm: sweeps make the subdiagonal elements of a Hessenberg matrix H small, until
+// the blocks on its diagonal are of 1 x 1 and 2 x 2. A workgroup has a matrix.
 //
-//   | x  x  x  x  x  x      The block between a subdiagonal element that is small (row `low`) and the values that have been
-//   |    h  h  h  h  x      found (from row `last` + 1 on) is swept: the shifts are the values of its last 2 x 2 block. A
-//   |    h  h  h  h  x      reflection of three rows and columns, found from the first column of (H - s1 I)(H - s2 I), makes
-//   |       h  h  h  x      a bulge of 3 x 3 at row m, and one for each following row moves it down and out at the end.
-//   |          h  h  x      If a block stays whole, every tenth sweep has other shifts, and elements count as small that
-//   |                x      are below the rounding errors of the whole matrix.
+//   | x  x  x  x  x  x    The block from row `low`, before which the subdiagonal element is small, to row `last`, after
+//   |    h  h  h  h  x    which all values have been found, is swept: the shifts s1 and s2 are the values of its last
+//   |    h  h  h  h  x    2 x 2 block. A reflection of three rows and columns, that of the first column of
+//   |       h  h  h  x    (H - s1 I)(H - s2 I), makes a bulge at row m; one for each following row moves it down and,
+//   |          h  h  x    at the end, out. If a block stays whole, every tenth sweep has other shifts, and elements
+//   |                x    count as small that are below the rounding errors of the whole matrix.
 //
 // An iteration of the loop is the beginning of a sweep, with its first reflection, or another of its reflections. A
-// dispatch has push.steps of them and stops anywhere: what follows is in the matrix's state. In a reflection invocations
-// first have columns, then rows; so do the rows of Q in the second half.
+// dispatch has push.steps of them and stops anywhere: what follows is in the matrix's state. In a reflection each
+// invocation first has columns of H, then rows of H and Q.
 //
-// The method is described by Golub and Van Loan, Matrix Computations, 7.5, and the tests for small elements by Wilkinson,
-// The Algebraic Eigenvalue Problem.
+// Golub and Van Loan, Matrix Computations, section 7.5, describe the method; Wilkinson, The Algebraic Eigenvalue Problem,
+// the tests for small elements.
 //
 //# TUFF_VECTORS : 0|1 : 1: slot 1 has Q^T, and rows and columns are whole; 0: only the block matters
 #include "kernels/linalg/linalg_schur.glsl"
@@ -206,7 +206,9 @@ void main() {
     }
 #if TUFF_VECTORS
     const TUFF_INDEX q = h_base + TUFF_INDEX(k) * n, q1 = q + n, q2 = three ? q1 + n : q1;
-    for (uint i = thread; i < n; i += TUFF_LANES) REFLECT(r, three, TUFF_AT(Q, q + i), TUFF_AT(Q, q1 + i), TUFF_AT(Q, q2 + i))
+    for (uint i = thread; i < n; i += TUFF_LANES) {
+      REFLECT(r, three, TUFF_AT(Q, q + i), TUFF_AT(Q, q1 + i), TUFF_AT(Q, q2 + i))
+    }
 #endif
     PUBLISH();
     next = k + 1 == b.last ? 0 : k + 2;

@@ -1,9 +1,9 @@
 // Hessenberg form: H = Q^T A Q has zeros below its first subdiagonal. Step k reflects rows and columns k + 1 … n - 1:
 //
-//   | h  h  h  h     x is column k from row k + 2 on, a the element above it. With b = -sign(a) sqrt(a^2 + x . x),
-//   | h  h  h  h     v = (1, x / (a - b)) and tau = (b - a) / b, the reflection I - tau v v^T takes (a, x) to (b, 0). It is
-//   |    a  A  A     applied to the columns behind k and those of Q^T, then from the right to all rows. A column that is
-//   |    x  A  A     zero already has tau = 0.
+//   | h  h  h  h   x is column k from row k + 2 on, a the element above it. With b = -sign(a) sqrt(a^2 + x . x),
+//   | h  h  h  h   v = (1, x / (a - b)) and tau = (b - a) / b, the reflection I - tau v v^T takes (a, x) to (b, 0). It
+//   |    a  A  A   is applied to the columns behind k and those of Q^T, then from the right to all rows. A column whose
+//   |    x  A  A   x is negligible has tau = 0.
 //
 // Column k keeps x until its step is over, so that every workgroup can read v there. Stages:
 //

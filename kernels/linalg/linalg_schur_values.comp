@@ -3,8 +3,8 @@
 //   | p  q |    with d = (p - s) / 2 and z = sqrt(d^2 + q r), which is computed so that nothing cancels:
 //   | r  s |    s + d + sign(d) z and s - q r / (d + sign(d) z), or s + d +- i sqrt(-d^2 - q r)
 //
-// Slot 1 receives pairs of their parts in the scale of the Schur form, for the vectors; slot 3 in that of A. A matrix with
-// a NaN or an infinity, or whose values were not all found, gets NaN.
+// Slot 1 receives their parts, in pairs, in the scale of the Schur form, for the vectors; slot 3 in that of A. A matrix
+// with a NaN or an infinity, or whose values were not all found, gets NaN.
 //
 //# TUFF_INFO : 0|1 : 1: slot 4 receives each matrix's info
 #include "kernels/linalg/linalg_schur.glsl"

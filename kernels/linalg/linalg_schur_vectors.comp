@@ -1,12 +1,17 @@
-// Eigenvectors of a matrix T in real Schur form, by back-substitution: a workgroup has a value w and solves (T - w I) x = 0,
-// where x ends with the vector of the value's block on the diagonal, and has zeros below it:
+// Eigenvectors of a matrix in real Schur form, by back-substitution. A workgroup has a value w, in the block B on the
+// diagonal, and the vector x whose rows below the block are 0:
 //
-//   | T  c  |   | y |                        Invocation t has the rows t, t + (invocations) … of x, and in them first of the
-//   |    B  | = | b |   (T - w I) y = -c b   right side. From the last block up, all invocations solve a block's system of
-//   |       |   | 0 |                        one or two unknowns, which pass through shared memory, and subtract its columns.
+//   | T  C  .  |   | y |        | y |
+//   |    B  .  | * | b |  =  w  | b |      b is the vector of B;  (T - w I) y = -C b
+//   |       .  |   | 0 |        | 0 |
 //
-// All arithmetic of x is complex; for a real value the imaginary parts are 0. Of conjugate values only the first has a vector.
-// A divisor below the rounding errors of T becomes one of their size. Vectors that grow are scaled by powers of two.
+// Invocation t has the rows t, t + (invocations) … of x, at first with the right side. From the last block of T up, all
+// invocations solve the block's system of one or two unknowns, whose right side passes through shared memory, and each
+// subtracts the block's columns from its rows.
+//
+// All arithmetic of x is complex; for a real value the imaginary parts are 0. Of conjugate values only the first has a
+// vector. A divisor below the rounding errors of T becomes one of their size. Vectors that grow are scaled by powers of
+// two.
 //
 // Slot 2 receives x as two rows, its real and its imaginary parts.
 #include "kernels/linalg/linalg_schur.glsl"
@@ -34,7 +39,8 @@ shared COMPLEX sides[2][2];  // of the block in hand, of an even and of an odd s
 
 COMPLEX times(COMPLEX a, COMPLEX b) { return COMPLEX(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }
 TUFF_VALUE size_of(COMPLEX a) { return abs(a.x) + abs(a.y); }
-COMPLEX over(COMPLEX a, COMPLEX b) {  // by Smith's method, which neither overflows nor underflows where b's square would
+// A quotient by Smith's method, which neither overflows nor underflows where the square of b would.
+COMPLEX over(COMPLEX a, COMPLEX b) {
   if (abs(b.x) >= abs(b.y)) {
     const TUFF_VALUE ratio = divide(b.y, b.x), divisor = b.x + b.y * ratio;
     return COMPLEX(divide(a.x + a.y * ratio, divisor), divide(a.y - a.x * ratio, divisor));

@@ -1,7 +1,7 @@
-// Complex vectors as the caller gets them: of length 1, and turned so that the component of largest magnitude, of several
-// the first, is real. A workgroup has a vector, which is two rows of slot 0, its real and its imaginary parts; of
-// conjugate values both have that of the first, the second its conjugate. Those of matrices with a NaN or an infinity, or
-// whose values were not all found, become NaN.
+// Complex vectors as the caller gets them: of length 1, and turned so that the component of largest magnitude, of
+// several the first, is real. A workgroup has a vector, which is two rows of slot 0, its real and its imaginary parts.
+// The second of two conjugate values has the conjugate of the first one's vector. Vectors of matrices with a NaN or an
+// infinity, or whose values were not all found, become NaN.
 #include "kernels/linalg/linalg_schur.glsl"
 #include "kernels/common/lanes.glsl"
 
