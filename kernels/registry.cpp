@@ -13,6 +13,7 @@
 #include "kernels/gemm/gemm.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
+#include "kernels/gemm/native/gemm_split.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/indexing/scatter.hpp"
 #include "kernels/linalg/linalg.hpp"
@@ -115,10 +116,16 @@ const OperationInfo* const kOperations[] = {
     &operations::expr.info(),
 };
 
-const KernelSource* const kNative[] = {
-    &gemm::wgmma_source,      &gemm::dmma_source,        &gemm::narrow_source,
-    &attention::wgmma_source, &attention::decode_source, &attention_backward::wgmma_source,
-    &quant::mma_source,       &quant::wgmma_source,      &rnn::persistent_source};
+const KernelSource* const kNative[] = {&gemm::wgmma_source,
+                                       &gemm::split_source,
+                                       &gemm::dmma_source,
+                                       &gemm::narrow_source,
+                                       &attention::wgmma_source,
+                                       &attention::decode_source,
+                                       &attention_backward::wgmma_source,
+                                       &quant::mma_source,
+                                       &quant::wgmma_source,
+                                       &rnn::persistent_source};
 
 }  // namespace
 

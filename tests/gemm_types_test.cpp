@@ -1,5 +1,7 @@
 // GEMMs with all combinations of element types, epilogues, rounding, and batches of buffers.
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "support/typed_gemm.hpp"
 
@@ -332,6 +334,12 @@ TUFF_TABLE(GemmEpilogueExact, TypedGemm, exact_epilogues());
 
 class GemmTypesOnce : public OnBackend {
  protected:
+  // A * B in f32.
+  Bytes multiplied(const Bytes& a, const Bytes& b, uint64_t m, uint64_t n, uint64_t k) {
+    const TypedTensor da(context(), F, a), db(context(), F, b), dc(context(), F, Bytes(m * n * 4, 0xd1));
+    EXPECT_OK(tuff_gemm(context(), F, TUFF_NO_TRANS, TUFF_NO_TRANS, m, n, k, 1, da, k, db, n, 0, dc, n));
+    return dc.read();
+  }
   // C = A * [1], which converts each element to another type.
   Bytes converted(int32_t from, const Bytes& values, uint64_t count, int32_t to, uint64_t n) {
     Bytes ones(n * size_of(from)), result(count * n * size_of(to), 0xd1);
@@ -468,6 +476,76 @@ TEST_P(GemmTypesOnce, SpecialValuesReachC) {
           EXPECT_EQ(element(type, got, 3 * n + j), 1);
         }
       }
+    }
+  }
+}
+
+// f32 is f32 whatever its size: mantissas of all bits, exponents over most of the range in one matrix, sums of numbers
+// that differ by 2^200, and partial sums beside the largest number. k multiply-adds in f32 have an error of at most
+// k 2^-24 times the sum of magnitudes. Results below the smallest normal number may be flushed to 0.
+TEST_P(GemmTypesOnce, FloatsOfAnySize) {
+  constexpr std::array<std::array<int, 4>, 5> kExponents = {{{-126, 74, -100, 0},  // of A, from and to; of B
+                                                             {-126, -120, 100, 110},
+                                                             {110, 127, -126, -115},
+                                                             {-62, -60, -62, -60},
+                                                             {60, 63, 52, 55}}};
+  const uint64_t m = 131, n = 130, k = 100;
+  for (const auto& exponents : kExponents) {
+    SCOPED_TRACE(testing::PrintToString(exponents));
+    Random random(static_cast<uint64_t>(exponents[0] + 200));
+    const auto numbers = [&](uint64_t count, int from, int to) {
+      Bytes made(count * 4);
+      for (uint64_t i = 0; i < count; ++i) {
+        const int exponent = from + static_cast<int>(random.next() % static_cast<uint64_t>(to - from));
+        const double mantissa = 1 + static_cast<double>(random.next() % (1u << 23)) / (1u << 23);
+        set_element(F, made, i, std::ldexp(random.next() % 2 == 0 ? mantissa : -mantissa, exponent));
+      }
+      return made;
+    };
+    const Bytes a = numbers(m * k, exponents[0], exponents[1]), b = numbers(k * n, exponents[2], exponents[3]);
+    const Bytes got = multiplied(a, b, m, n, k);
+    for (uint64_t i = 0; i < m; ++i) {
+      for (uint64_t j = 0; j < n; ++j) {
+        double sum = 0, magnitudes = 0;
+        for (uint64_t l = 0; l < k; ++l) {
+          const double product = element(F, a, i * k + l) * element(F, b, l * n + j);
+          sum += product, magnitudes += std::fabs(product);
+        }
+        const double is = element(F, got, i * n + j);
+        ASSERT_LE(std::fabs(is - sum), (k + 1) * 0x1p-24 * magnitudes + k * 0x1p-126) << i << ", " << j << ": " << is;
+      }
+    }
+  }
+}
+
+// Infinity and NaN reach the elements that depend on them, and no others; so does infinity * 0. Numbers that 16 bits
+// would round to infinity stay finite, and sums that leave f32 are infinite.
+TEST_P(GemmTypesOnce, InfinitiesAndNanInAnyPlace) {
+  const uint64_t m = 160, n = 140, k = 96;
+  Random random(5);
+  Bytes a(m * k * 4), b(k * n * 4);
+  for (uint64_t i = 0; i < m * k; ++i) set_element(F, a, i, double{random.integer(4)});
+  for (uint64_t i = 0; i < k * n; ++i) set_element(F, b, i, double{random.integer(4)});
+  set_element(F, a, 3 * k + 7, INFINITY);
+  set_element(F, a, 3 * k + 50, -INFINITY);
+  set_element(F, a, 40 * k + 9, -INFINITY);
+  set_element(F, a, 150 * k + 95, NAN);
+  set_element(F, b, 20 * n + 139, INFINITY);
+  set_element(F, b, 9 * n + 77, 0);
+  for (uint64_t l = 0; l < k; ++l) {  // a row and a column of one number, which is the largest, and one of small ones
+    set_element(F, a, 90 * k + l, l == 30 ? double{std::numeric_limits<float>::max()} : 0.0);
+    set_element(F, a, 91 * k + l, 0x1p126);
+    set_element(F, b, l * n + 5, l == 30 ? 0.5 : 0.25);
+  }
+  const Bytes got = multiplied(a, b, m, n, k);
+  for (uint64_t i = 0; i < m; ++i) {
+    for (uint64_t j = 0; j < n; ++j) {
+      if (i == 91 && j != 5) continue;  // infinite or NaN, whichever order the sum is in
+      double sum = 0;
+      for (uint64_t l = 0; l < k; ++l) sum += element(F, a, i * k + l) * element(F, b, l * n + j);
+      if (std::fabs(sum) > double{std::numeric_limits<float>::max()}) sum = std::copysign(INFINITY, sum);
+      const double is = element(F, got, i * n + j);
+      ASSERT_TRUE(std::isnan(sum) ? std::isnan(is) : is == sum) << i << ", " << j << ": " << is << ", not " << sum;
     }
   }
 }

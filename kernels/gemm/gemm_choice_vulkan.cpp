@@ -18,6 +18,7 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
   offer_skinny(recorder.traits(), plan, offers);
   offer_narrow(recorder.traits(), plan, offers);
   offer_native(recorder.traits(), plan, offers);
+  offer_split(recorder.traits(), plan, offers);
   offer_dmma(recorder.traits(), plan, offers);
   offer_matrices(recorder.traits(), plan.args, offers);
   offer_panels(recorder, plan, offers);
@@ -27,7 +28,8 @@ void offer_all(const Recorder& recorder, const Plan& plan, Offers& offers) {
 bool is_variant(std::string_view name) {
   constexpr std::string_view kOthers[] = {"panels", "skinny", "tiny_lanes", "tiny_columns"};
   return is_tile_variant(name) || is_matrix_variant(name) || is_native_variant(name) || is_narrow_variant(name) ||
-         is_dmma_variant(name) || std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+         is_split_variant(name) || is_dmma_variant(name) ||
+         std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
 Choice choice_of(const Offers& offers, Why why) {
@@ -45,6 +47,7 @@ Choice choose_by_model(const Recorder& recorder, const Plan& plan) {
   if (!offers.found()) offer_narrow(traits, plan, offers);
   if (!offers.found() && is_few(plan.args)) offer_skinny(traits, plan, offers);
   if (!offers.found()) offer_native(traits, plan, offers);
+  if (!offers.found()) offer_split(traits, plan, offers);
   if (!offers.found()) offer_dmma(traits, plan, offers);
   // Cooperative matrices compute five to sixteen rows or columns at the speed of memory.
   if (!offers.found()) offer_matrices(traits, plan.args, offers);
@@ -109,6 +112,7 @@ std::string reason(const Plan& plan) {
       return fmt::format("model: whole tiles compute {:.2f} times the operations{}", choice.offer.time, unfit);
     case Kind::native:
     case Kind::narrow:
+    case Kind::split:
     case Kind::dmma:
     case Kind::matrices:
     case Kind::tiles: break;

@@ -18,7 +18,7 @@ namespace tuff::gemm {
 
 class PanelSource;
 
-enum class Kind : uint8_t { tiny, skinny, native, narrow, dmma, matrices, panels, tiles };
+enum class Kind : uint8_t { tiny, skinny, native, narrow, split, dmma, matrices, panels, tiles };
 
 // When a variant that can run is used: only if requested by name; also when measuring; also when chosen by the model.
 enum class Fit : uint8_t { by_name, perhaps, suits };
@@ -222,6 +222,11 @@ CopyRequest native_copy_of_a(const GemmArgs& args);
 CopyRequest native_copy_of_b(const GemmArgs& args);
 // Whether sums are kept in scratch memory, however few parts k is split into.
 bool native_keeps_sums(const GemmArgs& args);
+
+// native/gemm_split_vulkan.cpp: the same for f32.
+void offer_split(const DeviceTraits& traits, const Plan& plan, Offers& offers);
+bool is_split_variant(std::string_view name);
+bool record_split(Recorder& recorder, Plan& plan);
 
 // native/gemm_dmma_vulkan.cpp: the same for f64.
 void offer_dmma(const DeviceTraits& traits, const Plan& plan, Offers& offers);

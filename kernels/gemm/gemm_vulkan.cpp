@@ -195,6 +195,9 @@ void record_product(Recorder& recorder, const GemmArgs& args, Plan& plan) {
     case Kind::narrow:
       if (!record_narrow(recorder, plan)) return record_pieces(recorder, args);
       break;
+    case Kind::split:
+      if (!record_split(recorder, plan)) return record_pieces(recorder, args);
+      break;
     case Kind::dmma:
       if (!record_dmma(recorder, plan)) return record_pieces(recorder, args);
       break;
@@ -282,8 +285,9 @@ void record_pieces(Recorder& recorder, const GemmArgs& args) {
   if (matrix_groups > kMaxGroups) max_n = kMaxGroups / ceil_div(args.m, 8) * 8;
   // Scratch memory holds copies of inputs that are not of the sums' type, and sums.
   const bool sums_kept = plan.choice.offer.kind == Kind::matrices ? plan.operands_need_finish() || only_finish_has(args)
-                         : plan.choice.offer.kind == Kind::native ? native_keeps_sums(args)
-                                                                  : finish;
+                         : plan.choice.offer.kind == Kind::native || plan.choice.offer.kind == Kind::split
+                             ? native_keeps_sums(args)
+                             : finish;
   if (plan.a_request.wanted) {
     max_batch = std::min(max_batch, fitting(args.m * args.k));
     if (args.m * args.k > kMaxScratch) max_m = std::min(max_m, fitting(args.k));

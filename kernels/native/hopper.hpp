@@ -84,10 +84,10 @@ Value<type> from_neighbour(const Value<type>& x, uint32_t distance) {
 // The block's first group loads, the others compute. The hardware moves registers from the former to the latter.
 template <typename Load, typename Compute>
 void divide_work(const U32& thread, uint32_t loader_registers, uint32_t computing_registers, const Load& load,
-                 const Compute& compute) {
+                 const Compute& compute, uint32_t loaders = kGroup) {
   Writer& w = *thread.writer;
   const Label computing = w.label(), end = w.label();
-  w.jump_if(thread >= kGroup, computing);
+  w.jump_if(thread >= loaders, computing);
   w.emit("setmaxnreg.dec.sync.aligned.u32 {};", loader_registers);
   load();
   w.jump(end);

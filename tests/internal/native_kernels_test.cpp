@@ -23,6 +23,7 @@
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
+#include "kernels/gemm/native/gemm_split.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
@@ -140,6 +141,49 @@ void add_float8(std::vector<gemm::Wgmma>& all) {
       }
     }
   }
+}
+
+std::string text_of(const gemm::Split& kernel) {
+  std::string text = "f32 to " + std::to_string(kernel.c_type) + " bias " + std::to_string(kernel.bias_axis) +
+                     " activation " + std::to_string(kernel.activation) + " part " +
+                     std::to_string(static_cast<int>(kernel.c_part));
+  for (const auto& [set, name] : {std::pair{kernel.trans_a, " trans_a"},
+                                  {kernel.trans_b, " trans_b"},
+                                  {kernel.quads_a, " quads_a"},
+                                  {kernel.quads_b, " quads_b"},
+                                  {kernel.edge, " edge"},
+                                  {kernel.beta, " beta"},
+                                  {kernel.residual, " residual"},
+                                  {kernel.scaled, " scaled"},
+                                  {kernel.vector, " vector"}}) {
+    if (set) text += name;
+  }
+  return text;
+}
+
+// f32, as three numbers of bf16 each.
+std::vector<gemm::Split> all_split_options() {
+  std::vector<gemm::Split> all;
+  for (const int32_t c_type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (uint32_t bits = 0; bits < 1024; ++bits) {
+      gemm::Split kernel;
+      kernel.c_type = c_type;
+      kernel.trans_a = (bits & 1) != 0, kernel.trans_b = (bits & 2) != 0;
+      kernel.quads_a = (bits & 4) != 0, kernel.quads_b = (bits & 8) != 0;
+      kernel.edge = (bits & 16) != 0, kernel.vector = (bits & 32) != 0, kernel.beta = (bits & 64) != 0;
+      kernel.bias_axis = (bits & 128) != 0 ? TUFF_BIAS_ROWS : TUFF_BIAS_NONE;
+      kernel.residual = (bits & 256) != 0;
+      kernel.activation = kernel.residual ? TUFF_ACTIVATION_RELU6 : TUFF_ACTIVATION_NONE;
+      kernel.scaled = (bits & 512) != 0;
+      all.push_back(kernel);
+      if (kernel.scaled || kernel.residual) continue;
+      for (const GemmPart part : {GemmPart::lower, GemmPart::upper}) {
+        kernel.c_part = part;
+        all.push_back(kernel);
+      }
+    }
+  }
+  return all;
 }
 
 // f32, as TF32.
@@ -658,6 +702,7 @@ TEST(NativeKernels, GemmOfTf32Assembles) {
   add_tf32(all);
   assemble_some(all, gemm::wgmma_source, 40);
 }
+TEST(NativeKernels, GemmOfFloatsAssembles) { assemble_some(all_split_options(), gemm::split_source, 40); }
 TEST(NativeKernels, GemmOfDoublesAssembles) { assemble_some(all_dmma_options(), gemm::dmma_source, 20); }
 TEST(NativeKernels, GemmOfFewRowsAssembles) { assemble_some(all_narrow_options(), gemm::narrow_source, 100); }
 TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
@@ -691,6 +736,7 @@ void check_requests(const std::vector<Kernel>& all, const KernelSource& written)
 
 TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_options(), gemm::wgmma_source);
+  check_requests(all_split_options(), gemm::split_source);
   check_requests(all_dmma_options(), gemm::dmma_source);
   check_requests(all_narrow_options(), gemm::narrow_source);
   check_requests(all_attention_options(), attention::wgmma_source);

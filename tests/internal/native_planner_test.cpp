@@ -251,7 +251,7 @@ TEST_F(NativePlanner, GemmOfTf32) {
   EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "TN")), (Kernels{transpose, transpose, multiply}));
   EXPECT_EQ(planned(product(TUFF_F32, 128, 128, 128, "NT")).front(), multiply);
   EXPECT_EQ(planned(product(TUFF_F32, 128, 128, 128, "NN")).front(), "gemm_tile") << "too small to transpose B first";
-  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4095, "NT")).front(), "gemm_tile") << "rows of 16380 bytes";
+  EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4095, "NT")).front(), "gemm_split") << "rows of 16380 bytes";
   for (const int32_t precision : {TUFF_PRECISION_DEFAULT, TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}) {
     GemmArgs args = product(TUFF_F32, 4096, 4096, 4096, "NT");
     args.precision = precision;
@@ -262,6 +262,44 @@ TEST_F(NativePlanner, GemmOfTf32) {
   EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{multiply});
   traits_.hopper = false;
   EXPECT_EQ(planned(product(TUFF_F32, 4096, 4096, 4096, "NT")), Kernels{"gemm_tile"});
+}
+
+// f32 takes the tensor cores of 16 bits wherever there is enough work, whatever its layout.
+TEST_F(NativePlanner, GemmOfFloats) {
+  const Kernels split{"gemm_split"};
+  traits_.cores = 132;
+  const auto floats = [&](uint64_t m, uint64_t n, uint64_t k, const char* transposes = "NN") {
+    GemmArgs args = product(TUFF_F32, m, n, k, transposes);
+    args.precision = TUFF_PRECISION_DEFAULT;
+    return args;
+  };
+  for (const char* transposes : {"NN", "NT", "TN", "TT"}) {
+    EXPECT_EQ(planned(floats(4096, 4096, 4096, transposes)), split) << transposes;
+    EXPECT_EQ(planned(floats(4095, 4097, 4093, transposes)), split) << transposes;
+  }
+  EXPECT_EQ(planned(floats(768, 768, 768)), (Kernels{"gemm_split", "gemm_finish"})) << "split-K";
+  EXPECT_EQ(planned(floats(32, 4096, 4096)).front(), "gemm_split");
+  EXPECT_NE(planned(floats(31, 4096, 4096)).front(), "gemm_split");
+  EXPECT_NE(planned(floats(256, 256, 256)).front(), "gemm_split") << "little work";
+  GemmArgs args = floats(32, 32, 64);
+  args.batch_count = 10000;
+  args.stride_a = args.stride_b = 32 * 64, args.stride_c = 32 * 32;
+  EXPECT_NE(planned(args).front(), "gemm_split") << "a sixteenth of a tile";
+  Buffer shifted = buffer_;
+  shifted.offset = 4;
+  args = floats(4096, 4096, 4096);
+  args.a = &shifted, args.lda = 4099;
+  EXPECT_EQ(planned(args), split);
+  args.lda = uint64_t{1} << 30;
+  EXPECT_NE(planned(args).front(), "gemm_split") << "rows of 2^32 bytes";
+  args = floats(4096, 4096, 4096);
+  for (const int32_t precision : {TUFF_PRECISION_ALLOW_F16, TUFF_PRECISION_ALLOW_BF16}) {
+    args.precision = precision;
+    EXPECT_NE(planned(args).back(), "gemm_split") << "16 bits are faster";
+  }
+  args.precision = TUFF_PRECISION_DEFAULT;
+  traits_.hopper = false;
+  EXPECT_EQ(planned(args), Kernels{"gemm_tile"});
 }
 
 TEST_F(NativePlanner, GemmOfFewRows) {

@@ -126,6 +126,9 @@ constexpr BlockKernel kBlockKernels[] = {
     {"conv_subgroup", "VEC_FILTER", 1, 1, 8},
     {"gemm_wgmma", "TYPE", 0, 1, 16},
     {"gemm_wgmma", "VECTOR", 2, 2, 8},
+    {"gemm_split", "QUADS_A", 0, 0, 16},
+    {"gemm_split", "QUADS_B", 1, 1, 16},
+    {"gemm_split", "VECTOR", 2, 2, 8},
     {"gemm_narrow", "TYPE", 0, 1, 16},
     {"qgemm_mma", "TYPE", 0, 0, 16},
     {"qgemm_mma", "TYPE", 2, 2, 16},
@@ -386,8 +389,8 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
     const uint64_t pieces = i < 2 ? 16 : 0;
     // These compute whole addresses.
     const bool whole = kernel.is_wide() || name == std::string_view("gemm_narrow") ||
-                       name == std::string_view("qgemm_mma") || name == std::string_view("qgemm_wgmma") ||
-                       name == std::string_view("rnn_persistent");
+                       name == std::string_view("gemm_split") || name == std::string_view("qgemm_mma") ||
+                       name == std::string_view("qgemm_wgmma") || name == std::string_view("rnn_persistent");
     const Place what{name, i, whole ? 0 : kernel.source().native() ? pieces : narrow};
     if (operand.each != nullptr) {
       for (uint32_t j = 0; j < dispatch.each_count(); ++j) {

@@ -7,6 +7,7 @@
 #include "kernels/gemm/gemm_plan.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/gemm/native/hopper_probe.hpp"
+#include "kernels/gemm/native/wgmma_plan.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
@@ -30,9 +31,6 @@ constexpr NativeVariant kVariants[] = {
     {"native_64x256", 64, 256, 0.89, 215, 0.95, 0.85},
 };
 Refusals refusals;
-constexpr uint64_t kMinSlice = 256;  // minimum length of a split-K part, so that it pays for the second pass
-// Cost of split-K's second pass, in multiply-adds of the best tile: a fixed part, and a part for each partial sum.
-constexpr double kPassOperations = 1.2e7, kPassOperationsPerSum = 10;
 constexpr uint64_t kPieceBytes = 16;
 constexpr uint64_t kPiece = kPieceBytes / 2;         // its elements of 16 bits
 constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, narrow tiles are better
@@ -102,8 +100,15 @@ bool loadable(const Windows& windows) {
   return windows.channels >= kMinTap;
 }
 
-// With f32 results gelu, gelu_tanh and silu take a second pass, whose bits are those of the unary operation. Integers
-// are stored as they are, so everything else takes one.
+}  // namespace
+
+uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
+  const uint64_t cores = cores_of(traits);
+  return tiles * 2 <= cores && k >= 2 * kMinWgmmaSlice ? cores : tiles;
+}
+
+double second_pass_time(double sums) { return 1.2e7 + sums * 10; }
+
 bool takes_second_pass(const GemmArgs& args) {
   const GemmEpilogue& epilogue = args.epilogue;
   if (args.a_type == TUFF_I8) {
@@ -115,6 +120,42 @@ bool takes_second_pass(const GemmArgs& args) {
   if (epilogue.activation == TUFF_ACTIVATION_GELU || epilogue.activation == TUFF_ACTIVATION_GELU_TANH) return true;
   return !ptx::activates(epilogue.activation, args.c_type);
 }
+
+bool stores_vectors(const Plan& plan) {
+  const uint64_t elements = dtype_size(plan.out_type) == 4 ? 2 : kPiece;
+  return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
+}
+
+Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint32_t columns, uint64_t tiles,
+                       uint64_t ld_unit) {
+  const GemmArgs& args = plan.args;
+  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
+  const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
+  Wgmma::Push push{};
+  push.m = number(all.m);
+  push.n = number(all.n);
+  push.k = number(args.k);
+  push.k_slice = number(plan.k_slice);
+  push.tiles_m = number(ceil_div(all.m, rows));
+  push.tiles_n = number(ceil_div(all.n, columns));
+  push.tiles = number(tiles * plan.slices);
+  push.matrices = number(all.batch);
+  push.lda = number(args.lda / ld_unit);
+  push.ldb = number(args.ldb / ld_unit);
+  push.ldc = number(plan.out_ld);
+  push.stride_a = args.stride_a * size;
+  push.stride_b = args.stride_b * size;
+  push.stride_c = plan.out_stride * out_size;
+  push.slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0;
+  push.ld_residual = number(args.epilogue.ld_residual);
+  push.stride_bias = args.epilogue.stride_bias * out_size;
+  push.stride_residual = args.epilogue.stride_residual * out_size;
+  push.alpha = static_cast<float>(plan.alpha());
+  push.beta = static_cast<float>(plan.beta());
+  return push;
+}
+
+namespace {
 
 bool columns_of_images(const Plan& plan) {
   return plan.windows != nullptr && !plan.windows->of_a && !plan.windows->of_k;
@@ -144,19 +185,6 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
   return ceil_div(all.m, variant.rows) * ceil_div(all.n, variant.columns) * all.batch;
-}
-
-// The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
-// for the second pass.
-uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k) {
-  const uint64_t cores = cores_of(traits);
-  return tiles * 2 <= cores && k >= 2 * kMinSlice ? cores : tiles;
-}
-
-// 16 bytes of C, pairs of 32 bits, or eight of 8 bits are stored at once.
-bool stores_vectors(const Plan& plan) {
-  const uint64_t elements = dtype_size(plan.out_type) == 4 ? 2 : kPiece;
-  return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
 }
 
 Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
@@ -207,14 +235,14 @@ void offer_native(const DeviceTraits& traits, const Plan& plan, Offers& offers) 
     const uint64_t tiles = tiles_of(all, variant);
     if (tiles > UINT32_MAX / 256) continue;  // times the parts of k
     const uint64_t slices =
-        has_groups(plan) ? 1 : slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinSlice);
+        has_groups(plan) ? 1 : slices_of_k(args.k, tiles, wanted_groups(traits, tiles, args.k), kMinWgmmaSlice);
     const uint64_t rounds = ceil_div(tiles * slices, cores_of(traits));
     const double length = static_cast<double>(args.k) / static_cast<double>(slices) + variant.ends;
     const double sums = static_cast<double>(all.m * all.n * all.batch * slices);
     const double of_windows = plan.windows == nullptr ? 1 : plan.windows->of_a ? variant.of_rows : variant.of_others;
     const double rate = variant.rate * of_windows;
     const double time = static_cast<double>(rounds * variant.rows * variant.columns) * length / rate +
-                        (slices > 1 ? kPassOperations + sums * kPassOperationsPerSum : 0);
+                        (slices > 1 ? second_pass_time(sums) : 0);
     offers.add({Kind::native, variant.name, row, time, suits ? Fit::suits : Fit::perhaps});
   }
 }
@@ -258,35 +286,6 @@ void set_options(const Plan& plan, const Extents& all, const NativeVariant& vari
   }
 }
 
-Wgmma::Push push_of(const Plan& plan, const Extents& all, const NativeVariant& variant, uint64_t tiles) {
-  const GemmArgs& args = plan.args;
-  const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
-  const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
-  const uint64_t piece = kPieceBytes / size;
-  Wgmma::Push push{};
-  push.m = number(all.m);
-  push.n = number(all.n);
-  push.k = number(args.k);
-  push.k_slice = number(plan.k_slice);
-  push.tiles_m = number(ceil_div(all.m, variant.rows));
-  push.tiles_n = number(ceil_div(all.n, variant.columns));
-  push.tiles = number(tiles * plan.slices);
-  push.matrices = number(all.batch);
-  push.lda = number(args.lda / piece);
-  push.ldb = number(args.ldb / piece);
-  push.ldc = number(plan.out_ld);
-  push.stride_a = args.stride_a * size;
-  push.stride_b = args.stride_b * size;
-  push.stride_c = plan.out_stride * out_size;
-  push.slice_c = plan.to_scratch ? args.batch_count * plan.out_stride * out_size : 0;
-  push.ld_residual = number(args.epilogue.ld_residual);
-  push.stride_bias = args.epilogue.stride_bias * out_size;
-  push.stride_residual = args.epilogue.stride_residual * out_size;
-  push.alpha = static_cast<float>(plan.alpha());
-  push.beta = static_cast<float>(plan.beta());
-  return push;
-}
-
 }  // namespace
 
 bool record_native(Recorder& recorder, Plan& plan) {
@@ -300,14 +299,14 @@ bool record_native(Recorder& recorder, Plan& plan) {
   kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
   kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
   if (has_groups(plan)) plan.choice.slices = 1;  // the second pass knows no groups
-  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinSlice, kernel.step());
+  slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinWgmmaSlice, kernel.step());
   const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
   const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
   plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds || bytes;
   take_scratch(recorder, plan);
 
   set_options(plan, all, variant, kernel);
-  Wgmma::Push push = push_of(plan, all, variant, tiles);
+  Wgmma::Push push = wgmma_push(plan, all, variant.rows, variant.columns, tiles, kPieceBytes / dtype_size(args.a_type));
   Dispatch dispatch("gemm native");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);

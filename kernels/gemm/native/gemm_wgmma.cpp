@@ -42,6 +42,7 @@
 #include <vector>
 
 #include "kernels/gemm/native/tiles.hpp"
+#include "kernels/gemm/native/wgmma_frame.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/legal_values.hpp"
@@ -70,8 +71,8 @@ using ptx::U64;
 using ptx::Writer;
 
 constexpr uint32_t kStep = Wgmma::kStep, kPiece = 16;
-constexpr uint32_t kBlockBytes = kStep * kRowBytes;                             // 64 elements along m or n, by 64 of k
-constexpr uint32_t kLoaders = 128, kMultipliers = 256, kPasses = kLoaders / 8;  // rows that the loaders load at once
+constexpr uint32_t kBlockBytes = kWgmmaBlockBytes, kLoaders = Wgmma::kLoaders;
+constexpr uint32_t kPasses = kLoaders / 8;  // rows that the loaders load at once
 constexpr uint32_t kBarriersBytes = 256;
 // Steps that the loading group has in flight while it starts another one. The multiplying groups still use one stage
 // when they start on the next, so at most the number of stages less two.
@@ -85,43 +86,18 @@ class Kernel {
   explicit Kernel(const Wgmma& options) : o_(options), w_("sm_90a", "gemm_wgmma") {}
 
   std::string write() {
-    a_.base = w_.pointer("a");
-    b_.base = w_.pointer("b");
-    c_ = w_.pointer("c");
-    if (o_.has_operands()) {
-      bias_ = w_.pointer("bias");
-      residual_ = w_.pointer("residual");
-    }
-    if (o_.scaled) pointers_ = ptx::scale_pointers(w_);
-    w_.block("push", o_.windows != 0 ? sizeof(Wgmma::WindowPush) : sizeof(Wgmma::Push));
+    f_.declare(w_, o_);
     read_parameters();
     const U32 thread = w_.special("%tid.x");
-    memory_ = ptx::aligned_memory(w_);
-    full_ = memory_ + o_.stages() * stage_bytes();
-    empty_ = full_ + o_.stages() * ptx::kBarrierBytes;
-    w_.when(thread == 0, [&] {
-      for (uint32_t s = 0; s < o_.stages(); ++s) {
-        ptx::make_barrier(full_ + s * ptx::kBarrierBytes, kLoaders / ptx::kWarp);
-        ptx::make_barrier(empty_ + s * ptx::kBarrierBytes, kMultipliers / ptx::kWarp);
-      }
-    });
-    w_.emit("bar.sync 0;");
+    f_.make_barriers(w_, o_, thread);
     ptx::divide_work(
         thread, kLoaderRegisters, kMultiplierRegisters, [&] { load(thread); }, [&] { multiply(thread - kLoaders); });
-    return w_.text(Wgmma::kThreads);
+    return w_.text(o_.threads());
   }
 
  private:
-  // A or B.
-  struct Operand {
-    U64 base;
-    U32 ld;          // in pieces
-    U32 extent;      // m or n
-    U64 stride;      // bytes between matrices
-    bool along_k;    // whether its rows run along k
-    uint32_t tile;   // rows or columns of a tile
-    uint32_t place;  // in a stage, in bytes
-    bool windows;    // its rows are windows of images
+  struct Operand : WgmmaOperand {
+    bool windows = false;  // its rows are windows of images
   };
 
   bool integers() const { return o_.type == TUFF_I8; }
@@ -129,40 +105,16 @@ class Kernel {
   U32 element_of(const U32& piece) const {
     return piece << (o_.element_bytes() == 1 ? 4 : o_.element_bytes() == 4 ? 2 : 3);
   }
-  uint32_t stage_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
-  // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
-  bool halves_columns() const { return o_.rows == 64; }
-  uint32_t group_columns() const { return halves_columns() ? o_.columns / 2 : o_.columns; }
 
   void read_parameters() {
     const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
-    m_ = number(offsetof(Wgmma::Push, m));
-    n_ = number(offsetof(Wgmma::Push, n));
-    k_ = number(offsetof(Wgmma::Push, k));
-    tiles_ = {.down = number(offsetof(Wgmma::Push, tiles_m)),
-              .across = number(offsetof(Wgmma::Push, tiles_n)),
-              .all = number(offsetof(Wgmma::Push, tiles)),
-              .matrices = number(offsetof(Wgmma::Push, matrices)),
-              .k = k_,
-              .k_slice = number(offsetof(Wgmma::Push, k_slice)),
-              .rows = o_.rows,
-              .columns = o_.columns};
-    a_.ld = number(offsetof(Wgmma::Push, lda));
-    b_.ld = number(offsetof(Wgmma::Push, ldb));
-    a_.stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_a));
-    b_.stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_b));
-    a_.extent = m_;
-    b_.extent = n_;
-    a_.along_k = !o_.trans_a;
-    b_.along_k = o_.trans_b;
-    a_.tile = o_.rows;
-    b_.tile = o_.columns;
-    a_.place = 0;
-    b_.place = o_.rows * kRowBytes;
+    f_.read_parameters(w_, o_);
+    a_ = {f_.a};
+    b_ = {f_.b};
     a_.windows = o_.windows == 1;
     b_.windows = o_.windows >= 2;
     if (o_.windows == 0) return;
-    per_image_ = ptx::make_divider(number(offsetof(Wgmma::WindowPush, per_image)));
+    per_image_ = f_.per_image = ptx::make_divider(number(offsetof(Wgmma::WindowPush, per_image)));
     const U32 width_step = number(offsetof(Wgmma::WindowPush, width_step));
     width_ = ptx::make_divider(width_step & 0xffffu);
     step_ = width_step >> 16;
@@ -424,15 +376,15 @@ class Kernel {
 
   void load(const U32& thread) {
     const U32 row = thread >> 3, piece = thread & 7;
-    const U32 place = ptx::piece_at(memory_, row, piece);
-    ptx::CopiedStages stages(thread, full_, o_.stages(), kLag);
-    tiles_.each([&](const Tile& tile) {
+    const U32 place = ptx::piece_at(f_.memory, row, piece);
+    ptx::CopiedStages stages(thread, f_.full, o_.stages(), kLag);
+    f_.tiles.each([&](const Tile& tile) {
       const Loads a = prepare(a_, tile.row, tile, row, piece), b = prepare(b_, tile.column, tile, row, piece);
       const U32 k = w_.variable(tile.k);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait_at(empty_, stages.ring());
-                  const U32 stage = place + stages.ring().stage * w_.constant(stage_bytes());
+                  wait_at(f_.empty, stages.ring());
+                  const U32 stage = place + stages.ring().stage * w_.constant(o_.stage_bytes());
                   load_step(a_, a, stage, k, tile.k_end, row, piece);
                   load_step(b_, b, stage, k, tile.k_end, row, piece);
                   stages.started();
@@ -444,85 +396,72 @@ class Kernel {
 
   // --- the groups that multiply -----------------------------------------------------------------------------------
 
-  // The low word of a matrix descriptor: where the operand is, in units of 16 bytes, and the distance of blocks along m
-  // or n.
-  U32 descriptor(const Operand& x, const U32& offset) {
-    const uint32_t blocks = x.along_k ? 1 : kBlockBytes / 16;
-    return ((memory_ + x.place + offset) >> 4) | (blocks << 16);
-  }
-
   void multiply(const U32& thread) {
     const U32 group = thread >> 7;
     // 64 rows or columns of either operand take as many bytes.
     static_assert(64 * kRowBytes == kBlockBytes);
     const U32 none = w_.constant(0);
-    const U32 a_first = descriptor(a_, halves_columns() ? none : group * kBlockBytes);
-    const U32 b_first = descriptor(b_, halves_columns() ? group * (group_columns() * kRowBytes) : none);
+    const U32 a_first = f_.descriptor(a_, o_.halves_columns() ? none : group * kBlockBytes);
+    const U32 b_first = f_.descriptor(b_, o_.halves_columns() ? group * (o_.group_columns() * kRowBytes) : none);
     const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     const U32 lane = thread & 31;
     const Pred elected = lane == 0;
-    for (uint32_t i = 0; i < group_columns() / 2; ++i) {
+    for (uint32_t i = 0; i < o_.group_columns() / 2; ++i) {
       if (integers()) {
-        integer_sums_.push_back(w_.make<Type::u32>());
+        f_.integer_sums.push_back(w_.make<Type::u32>());
       } else {
-        sums_.push_back(w_.make<Type::f32>());
+        f_.sums.push_back(w_.make<Type::f32>());
       }
     }
     if (o_.scaled) {
-      scales_ = ptx::read_scales(pointers_, w_.parameter_float("push", offsetof(Wgmma::Push, alpha)));
+      f_.scales = ptx::read_scales(f_.scale_pointers, w_.parameter_float("push", offsetof(Wgmma::Push, alpha)));
     }
     const Ring ring = ptx::make_ring(w_, 0);
     if (o_.promoted) return multiply_in_parts(ring, a_first, b_first, high, thread, lane, elected);
-    tiles_.each([&](const Tile& tile) {
-      const U32 k = w_.variable(tile.k), last = w_.variable(empty_);
+    f_.tiles.each([&](const Tile& tile) {
+      const U32 k = w_.variable(tile.k), last = w_.variable(f_.empty);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait_at(full_, ring);
+                  wait_at(f_.full, ring);
                   w_.emit("wgmma.fence.sync.aligned;");
-                  const U32 stage = ring.stage * w_.constant(stage_bytes() / 16);
+                  const U32 stage = ring.stage * w_.constant(o_.stage_bytes() / 16);
                   const U32 a = a_first + stage, b = b_first + stage;
                   const Pred more = k != tile.k;
                   for (uint32_t i = 0; i < kStep / 16; ++i) {
                     const U64 a_place = ptx::matrix(a + i * (a_.along_k ? 2 : 16 * kRowBytes / 16), high);
                     const U64 b_place = ptx::matrix(b + i * (b_.along_k ? 2 : 16 * kRowBytes / 16), high);
-                    multiply_piece(a_place, b_place, i == 0 ? more : always(), sums_);
+                    multiply_piece(a_place, b_place, i == 0 ? more : always(), f_.sums);
                   }
                   w_.emit("wgmma.commit_group.sync.aligned;");
                   w_.emit("wgmma.wait_group.sync.aligned 1;");
                   // All but the last of the steps before have finished.
                   arrive_at(last, if_true(more && elected));
-                  w_.assign(last, empty_ + (ring.stage << 3));
+                  w_.assign(last, f_.empty + (ring.stage << 3));
                   advance(ring, o_.stages());
                   w_.assign(k, k + o_.step());
                 });
       w_.emit("wgmma.wait_group.sync.aligned 0;");
       arrive_at(last, if_true(elected));
-      store_own(tile, thread, lane);
+      store_tile(w_, o_, f_, tile, thread, lane);
     });
-  }
-
-  void store_own(const Tile& tile, const U32& thread, const U32& lane) {
-    Tile own = tile;
-    if (halves_columns()) own.column = tile.column + (thread >> 7) * group_columns();
-    store(own, thread, lane);
   }
 
   // The sums of a step are added up by the tensor cores, those of steps in f32.
   void multiply_in_parts(const Ring& ring, const U32& a_first, const U32& b_first, const U32& high, const U32& thread,
                          const U32& lane, const Pred& elected) {
-    const uint32_t columns = std::min(kPartColumns, group_columns());
+    const uint32_t columns = std::min(kPartColumns, o_.group_columns());
     std::vector<F32> part;
     for (uint32_t i = 0; i < columns / 2; ++i) part.push_back(w_.make<Type::f32>());
     const Pred never = ptx::truth(w_, false);
-    tiles_.each([&](const Tile& tile) {
-      for (const F32& sum : sums_) w_.emit("mov.f32 {}, 0f00000000;", sum.text);
+    f_.tiles.each([&](const Tile& tile) {
+      for (const F32& sum : f_.sums) w_.emit("mov.f32 {}, 0f00000000;", sum.text);
       const U32 k = w_.variable(tile.k);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
-                  wait_at(full_, ring);
-                  const U32 stage = ring.stage * w_.constant(stage_bytes() / 16);
+                  wait_at(f_.full, ring);
+                  const U32 stage = ring.stage * w_.constant(o_.stage_bytes() / 16);
                   const U32 a = a_first + stage, b = b_first + stage;
-                  for (uint32_t first = 0; first < group_columns(); first += columns) {
+                  for (uint32_t first = 0; first < o_.group_columns(); first += columns) {
                     w_.emit("wgmma.fence.sync.aligned;");
                     for (uint32_t i = 0; i < kStep / 16; ++i) {
                       multiply_piece(ptx::matrix(a + i * 2, high),
@@ -531,29 +470,30 @@ class Kernel {
                     }
                     w_.emit("wgmma.commit_group.sync.aligned;");
                     w_.emit("wgmma.wait_group.sync.aligned 0;");
-                    if (first + columns == group_columns()) arrive_at(empty_ + (ring.stage << 3), if_true(elected));
+                    if (first + columns == o_.group_columns())
+                      arrive_at(f_.empty + (ring.stage << 3), if_true(elected));
                     for (uint32_t i = 0; i < columns / 2; ++i) {
-                      const F32& sum = sums_[first / 2 + i];
+                      const F32& sum = f_.sums[first / 2 + i];
                       w_.emit("add.f32 {}, {}, {};", sum.text, sum.text, part[i].text);
                     }
                   }
                   advance(ring, o_.stages());
                   w_.assign(k, k + o_.step());
                 });
-      store_own(tile, thread, lane);
+      store_tile(w_, o_, f_, tile, thread, lane);
     });
   }
 
   // 32 bytes of k.
   void multiply_piece(const U64& a, const U64& b, const Pred& add, const std::vector<F32>& sums) {
     if (integers()) {
-      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.s32.s8.s8 {{{}}}, {}, {}, {};", group_columns(),
-              ptx::list(integer_sums_), a.text, b.text, add.text);
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k32.s32.s8.s8 {{{}}}, {}, {}, {};", o_.group_columns(),
+              ptx::list(f_.integer_sums), a.text, b.text, add.text);
       return;
     }
     if (o_.type == TUFF_F32) {
-      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32 {{{}}}, {}, {}, {}, 1, 1;", group_columns(),
-              ptx::list(sums_), a.text, b.text, add.text);
+      w_.emit("wgmma.mma_async.sync.aligned.m64n{}k8.f32.tf32.tf32 {{{}}}, {}, {}, {}, 1, 1;", o_.group_columns(),
+              ptx::list(f_.sums), a.text, b.text, add.text);
       return;
     }
     if (o_.float8()) {
@@ -562,9 +502,7 @@ class Kernel {
               name(o_.type), name(o_.b_type), ptx::list(sums), a.text, b.text, add.text);
       return;
     }
-    const char* const type = ptx::name_of_half(o_.type);
-    w_.emit("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{{}}}, {}, {}, {}, 1, 1, {}, {};", group_columns(), type,
-            type, ptx::list(sums_), a.text, b.text, add.text, a_.along_k ? 0 : 1, b_.along_k ? 0 : 1);
+    multiply_halves(w_, o_, f_, a, b, add, f_.sums);
   }
 
   const Pred& always() {
@@ -572,282 +510,21 @@ class Kernel {
     return always_;
   }
 
-  // For each eight columns, a thread has two of its row and two of the row eight further down.
-  void store(const Tile& tile, const U32& thread, const U32& lane) {
-    const F32 alpha = o_.scaled ? scales_.factor : w_.parameter_float("push", offsetof(Wgmma::Push, alpha));
-    const F32 beta = w_.parameter_float("push", offsetof(Wgmma::Push, beta));
-    const U32 ldc = w_.parameter("push", offsetof(Wgmma::Push, ldc));
-    const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
-    const U64 slice = w_.parameter64("push", offsetof(Wgmma::Push, slice_c));
-    const U64 matrix = c_ + widen(tile.matrix) * stride + widen(tile.slice) * slice;
-    const uint32_t size = stores_float8() ? 1 : o_.c_type == TUFF_F32 || integers() ? 4 : 2;
-    if (o_.windows == 2) {
-      const U32 bytes = per_image_.number * w_.constant(size);
-      jump_ = w_.result<Type::u64>("sub.u64", stride, widen(bytes));
-    }
-    const U32 quad = lane & 3;
-    const U32 warp = thread >> 5;
-    const U32 row = tile.row + ((halves_columns() ? warp & 3 : warp) << 4) + (lane >> 2);
-    for (uint32_t half = 0; half < 2; ++half) {
-      const U32 at = row + half * 8;
-      const U64 begin = matrix + multiply_wide(at, ldc) * size;
-      if (o_.edge) row_exists_ = at < m_;
-      if (integers()) {
-        store_integers(begin, tile.column, quad, half);
-        continue;
-      }
-      if (stores_float8()) {
-        store_bytes(begin, tile.column, quad, half, alpha, beta);
-        continue;
-      }
-      prepare_epilogue(tile, at, quad, size);
-      if (o_.vector && size == 2) {
-        store_in_eights(begin, tile.column, quad, half, alpha, beta);
-      } else {
-        store_in_pairs(begin, tile.column, quad, half, size, alpha, beta);
-      }
-    }
-  }
-
-  // Where this row's bias and residual are. The bias of a row is one number.
-  void prepare_epilogue(const Tile& tile, const U32& row, const U32& quad, uint32_t size) {
-    const U32 first = tile.column + (quad << 1);
-    if (o_.bias_axis != TUFF_BIAS_NONE) {
-      U64 vector = bias_;
-      if (o_.groups) {
-        vector = bias_ + multiply_wide(tile.matrix, n_ * size);
-      } else if (!o_.padded) {  // there, stride_bias is something else
-        const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_bias));
-        vector = bias_ + widen(tile.matrix) * stride;
-      }
-      const bool rows = o_.bias_axis == TUFF_BIAS_ROWS;
-      bias_at_ = multiply_add(rows ? row : first, size, vector);
-      if (rows) row_bias_ = element(bias_at_, 0, o_.edge ? &row_exists_ : nullptr);
-    }
-    if (o_.residual) {
-      const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_residual));
-      const U32 ld = w_.parameter("push", offsetof(Wgmma::Push, ld_residual));
-      const U64 begin = residual_ + widen(tile.matrix) * stride + multiply_wide(row, ld) * size;
-      residual_at_ = o_.windows == 2 ? begin : multiply_add(first, size, begin);
-    }
-  }
-
-  F32 element(const U64& at, uint32_t offset, const Pred* exists) const {
-    return ptx::load_element(o_.c_type, at, offset, exists);
-  }
-
-  const F32& sum(uint32_t eight, uint32_t half, uint32_t i) const { return sums_[eight * 4 + half * 2 + i]; }
-
-  // Two elements of C before rounding. `at` is the address of the first; the second is only read if both exist.
-  std::array<F32, 2> results(uint32_t eight, uint32_t half, const U64& at, uint32_t offset, const F32& alpha,
-                             const F32& beta, const Pred* first, const Pred* second) {
-    std::array<F32, 2> value{sum(eight, half, 0) * alpha, sum(eight, half, 1) * alpha};
-    const uint32_t size = o_.c_type == TUFF_F32 ? 4 : 2;
-    for (uint32_t i = 0; i < 2; ++i) {
-      const Pred* exists = i == 0 ? first : second;
-      const uint32_t column = (eight * 8 + i) * size;
-      if (o_.beta) value[i] = multiply_add(beta, element(at, offset + i * size, exists), value[i]);
-      if (o_.bias_axis == TUFF_BIAS_ROWS) value[i] = value[i] + row_bias_;
-      if (o_.bias_axis == TUFF_BIAS_COLUMNS) value[i] = value[i] + element(bias_at_, column, exists);
-      if (o_.residual && o_.windows == 2) {
-        const U64 from = i == 0 || o_.vector ? walk_.offset : second_of_pair(walk_, size);
-        value[i] = value[i] + element(residual_at_ + from, o_.vector ? i * size : 0, exists);
-      } else if (o_.residual) {
-        value[i] = value[i] + element(residual_at_, column, exists);
-      }
-      value[i] = ptx::activated(value[i], o_.activation);
-      if (o_.scaled) value[i] = value[i] * scales_.after;
-    }
-    return value;
-  }
-
-  U32 packed(const std::array<F32, 2>& value) const { return ptx::packed_pair(o_.c_type, value[0], value[1]); }
-
-  // If columns are windows of images: where a column is in its image, and the bytes from a row's begin to it.
-  struct Walk {
-    U32 pixel;
-    U64 offset;
-  };
-  Walk start_walk(const U32& column, uint32_t size) {
-    const U32 image = quotient(column, per_image_), pixel = column - image * per_image_.number;
-    const U64 stride = w_.parameter64("push", offsetof(Wgmma::Push, stride_c));
-    return {w_.variable(pixel), w_.variable(multiply_add(pixel, size, widen(image) * stride))};
-  }
-  // `count` columns further, at most kMinPerImage. One step after the other, because addresses of all columns at once
-  // would not fit into the registers.
-  void walk_on(const Walk& walk, uint32_t count, uint32_t size) {
-    const U32 next = walk.pixel + count;
-    const Pred over = next >= per_image_.number;
-    w_.assign(walk.pixel, select(over, next - per_image_.number, next));
-    w_.assign(walk.offset, walk.offset + uint64_t{count} * size);
-    w_.emit(if_true(over), "add.u64 {}, {}, {};", walk.offset.text, walk.offset.text, jump_.text);
-  }
-  // The offset of the second column of a pair.
-  U64 second_of_pair(const Walk& walk, uint32_t size) {
-    const U64 at = w_.variable(walk.offset + uint64_t{size});
-    const Pred over = walk.pixel + 1 == per_image_.number;
-    w_.emit(if_true(over), "add.u64 {}, {}, {};", at.text, at.text, jump_.text);
-    return at;
-  }
-
-  // Four threads transpose what they have of 32 columns, so that each stores eight in a row.
-  void store_in_eights(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
-                       const F32& beta) {
-    const U32 first = column + (quad << 1);  // in the layout of the sums
-    const U64 read = multiply_add(first, 2, begin);
-    const U32 own = column + (quad << 3);
-    const U64 to = multiply_add(own, 2, begin);
-    const Pred odd = (quad & 1) != 0u, high = (quad & 2) != 0u;
-    const bool windows = o_.windows == 2;
-    const Walk own_walk = windows ? start_walk(own, 2) : Walk{};
-    if (windows && o_.residual) walk_ = start_walk(first, 2);
-    for (uint32_t eight = 0; eight < group_columns() / 8; eight += 4) {
-      std::array<U32, 4> v;
-      for (uint32_t i = 0; i < 4; ++i) {
-        Pred exists;
-        if (o_.edge && (o_.beta || o_.has_operands())) exists = row_exists_ && first + (eight + i) * 8 < n_;
-        const Pred* guard = exists.writer != nullptr ? &exists : nullptr;
-        v[i] = packed(results(eight + i, half, read, (eight + i) * 16, alpha, beta, guard, guard));
-        // One pair's activation after the other: interleaved, they need a register more than there are.
-        if (keeps_order()) w_.emit("bar.warp.sync 0xffffffff;");
-        if (windows && o_.residual) walk_on(walk_, 8, 2);
-      }
-      ptx::transpose_in_four(v, odd, high);
-      const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + eight * 8 < n_) : ptx::Guard{};
-      const U64 at = windows ? begin + own_walk.offset : to;
-      w_.emit(guard, "st.global.v4.b32 [{}+{}], {{{}, {}, {}, {}}};", at.text, windows ? 0 : eight * 16, v[0].text,
-              v[1].text, v[2].text, v[3].text);
-      if (windows) walk_on(own_walk, 32, 2);
-    }
-  }
-
-  bool keeps_order() const {
-    return o_.activation > TUFF_ACTIVATION_RELU && o_.rows == 128 && o_.columns == 256 && (o_.edge || o_.windows == 2);
-  }
-
-  bool stores_float8() const { return kFloat8Types.has(o_.c_type); }
-
-  // Four threads exchange pairs of 64 columns, so that each stores two times eight in a row.
-  void store_bytes(const U64& begin, const U32& column, const U32& quad, uint32_t half, const F32& alpha,
-                   const F32& beta) {
-    const U32 own = column + (quad << 3);
-    const U64 to = begin + widen(own);
-    const Pred odd = (quad & 1) != 0u, high = (quad & 2) != 0u;
-    const auto pair = [&](uint32_t eight) {
-      const std::array<F32, 2> value = results(eight, half, begin, 0, alpha, beta, nullptr, nullptr);
-      return ptx::packed_bytes(o_.c_type, value[0], value[1]);
-    };
-    for (uint32_t eight = 0; eight < group_columns() / 8; eight += 8) {
-      std::array<U32, 4> v;
-      for (uint32_t i = 0; i < 4; ++i) v[i] = ptx::joined(pair(eight + i), pair(eight + i + 4));
-      ptx::transpose_in_four(v, odd, high);
-      for (uint32_t part = 0; part < 2; ++part) {
-        const uint32_t first = eight * 8 + part * 32;
-        const auto words = [&](uint32_t i) {
-          const U32 word = w_.make<Type::u32>();
-          w_.emit("prmt.b32 {}, {}, {}, {};", word.text, v[i].text, v[i + 1].text, part == 0 ? 0x5410 : 0x7632);
-          return word;
-        };
-        const U32 low = words(0), top = words(2);
-        const ptx::Guard guard = o_.edge ? if_true(row_exists_ && own + first < n_) : ptx::Guard{};
-        w_.emit(guard, "st.global.v2.b32 [{}+{}], {{{}, {}}};", to.text, first, low.text, top.text);
-      }
-    }
-  }
-
-  void store_integers(const U64& begin, const U32& column, const U32& quad, uint32_t half) {
-    const U32 first = column + (quad << 1);
-    const U64 to = multiply_add(first, 4, begin);
-    for (uint32_t eight = 0; eight < group_columns() / 8; ++eight) {
-      const U32 &low = integer_sums_[eight * 4 + half * 2], &high = integer_sums_[eight * 4 + half * 2 + 1];
-      const ptx::Guard one = o_.edge ? if_true(row_exists_ && first + eight * 8 < n_) : ptx::Guard{};
-      if (o_.vector) {  // n is even
-        w_.emit(one, "st.global.v2.b32 [{}+{}], {{{}, {}}};", to.text, eight * 32, low.text, high.text);
-        continue;
-      }
-      w_.emit(one, "st.global.b32 [{}+{}], {};", to.text, eight * 32, low.text);
-      const ptx::Guard two = o_.edge ? if_true(row_exists_ && first + (eight * 8 + 1) < n_) : ptx::Guard{};
-      w_.emit(two, "st.global.b32 [{}+{}], {};", to.text, eight * 32 + 4, high.text);
-    }
-  }
-
-  void store_in_pairs(const U64& begin, const U32& column, const U32& quad, uint32_t half, uint32_t size,
-                      const F32& alpha, const F32& beta) {
-    const U32 first = column + (quad << 1);
-    const U64 to = multiply_add(first, size, begin);
-    if (o_.windows == 2) walk_ = start_walk(first, size);
-    for (uint32_t eight = 0; eight < group_columns() / 8; ++eight) {
-      const uint32_t offset = eight * 8 * size;
-      Pred exists, both;
-      if (o_.edge) {
-        exists = row_exists_ && first + eight * 8 < n_;
-        both = row_exists_ && first + (eight * 8 + 1) < n_;
-      }
-      const Pred *one = o_.edge ? &exists : nullptr, *two = o_.edge ? &both : nullptr;
-      const std::array<F32, 2> value = results(eight, half, to, offset, alpha, beta, one, two);
-      const auto guard = [](const Pred* condition) {
-        return condition != nullptr ? if_true(*condition) : ptx::Guard{};
-      };
-      if (o_.windows == 2) {
-        store_pair_of_windows(begin, size, value, guard(one), guard(two));
-        walk_on(walk_, 8, size);
-      } else if (o_.c_type == TUFF_F32 && o_.vector) {  // n is even
-        w_.emit(guard(one), "st.global.v2.f32 [{}+{}], {{{}, {}}};", to.text, offset, value[0].text, value[1].text);
-      } else if (o_.c_type == TUFF_F32) {
-        w_.emit(guard(one), "st.global.f32 [{}+{}], {};", to.text, offset, value[0].text);
-        w_.emit(guard(two), "st.global.f32 [{}+{}], {};", to.text, offset + 4, value[1].text);
-      } else {
-        const auto [low, high] = ptx::halves_of(packed(value));
-        w_.emit(guard(one), "st.global.b16 [{}+{}], {};", to.text, offset, low.text);
-        w_.emit(guard(two), "st.global.b16 [{}+{}], {};", to.text, offset + 2, high.text);
-      }
-    }
-  }
-
-  void store_pair_of_windows(const U64& begin, uint32_t size, const std::array<F32, 2>& value, const ptx::Guard& one,
-                             const ptx::Guard& two) {
-    const U64 at = begin + walk_.offset;
-    if (o_.c_type == TUFF_F32 && o_.vector) {
-      w_.emit(one, "st.global.v2.f32 [{}], {{{}, {}}};", at.text, value[0].text, value[1].text);
-      return;
-    }
-    const U64 next = begin + second_of_pair(walk_, size);
-    if (o_.c_type == TUFF_F32) {
-      w_.emit(one, "st.global.f32 [{}], {};", at.text, value[0].text);
-      w_.emit(two, "st.global.f32 [{}], {};", next.text, value[1].text);
-      return;
-    }
-    const auto [low, high] = ptx::halves_of(packed(value));
-    w_.emit(one, "st.global.b16 [{}], {};", at.text, low.text);
-    w_.emit(two, "st.global.b16 [{}], {};", next.text, high.text);
-  }
-
   const Wgmma o_;
   Writer w_;
+  WgmmaFrame f_;
   Operand a_, b_;
-  U64 c_;
-  U32 m_, n_, k_;
-  Tiles tiles_;
-  U32 memory_, full_, empty_;  // the stages, and their barriers
-  std::vector<F32> sums_;
-  std::vector<U32> integer_sums_;
-  Pred always_, row_exists_;
-  U64 bias_, residual_, bias_at_, residual_at_;
-  std::array<U64, 3> pointers_;  // of the scales
-  ptx::Scales scales_;
-  F32 row_bias_;
+  Pred always_;
   // With windows.
   ptx::Divider per_image_, width_, channels_, taps_;
   U32 step_, valid_, tap_step_, tap_row_, filter_step_, filter_row_;
   U32 tap_rows_, first_taps_;
   std::array<U32, 2> extent_, before_, stride_;  // height and width
-  Walk walk_;
-  U64 jump_;
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {
   const Wgmma options = Wgmma::read(request);
-  return {Kernel(options).write(), "gemm_wgmma", Wgmma::kThreads, options.shared_bytes()};
+  return {Kernel(options).write(), "gemm_wgmma", options.threads(), options.shared_bytes()};
 }
 
 constexpr LegalRange kInputs[] = {{TUFF_F32, TUFF_BF16}, {TUFF_I8, TUFF_I8}, {TUFF_F8_E4M3, TUFF_F8_E5M2}};
@@ -878,14 +555,11 @@ constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
 
 }  // namespace
 
-uint32_t Wgmma::stages() const {
-  const uint32_t stage = (rows + columns) * kRowBytes;
-  return (ptx::kSharedBytes - ptx::kSharedAlignment - kBarriersBytes) / stage;
-}
+uint32_t Wgmma::stage_bytes() const { return planes() * (rows + columns) * kRowBytes; }
 
-uint32_t Wgmma::shared_bytes() const {
-  return stages() * (rows + columns) * kRowBytes + ptx::kSharedAlignment + kBarriersBytes;
-}
+uint32_t Wgmma::stages() const { return (ptx::kSharedBytes - ptx::kSharedAlignment - kBarriersBytes) / stage_bytes(); }
+
+uint32_t Wgmma::shared_bytes() const { return stages() * stage_bytes() + ptx::kSharedAlignment + kBarriersBytes; }
 
 bool Wgmma::legal() const {
   const bool integers = type == TUFF_I8, half = element_bytes() == 2, reads = beta || has_operands();

@@ -28,6 +28,8 @@ struct Wgmma {
   bool scaled = false;     // there are scales
   bool groups = false;     // windows of A: matrices are groups of an image's channels, of filters and of C's columns
   bool promoted = false;   // 8-bit floats: products of a step are added up by the tensor cores, steps in f32
+  // f32 inputs, as three numbers of bf16 each: gemm_split.cpp, which shares what is below.
+  bool split = false;
   // 1: A's rows are windows of images (implicit_gemm.hpp); 2: B's are; 3: rows of k are, with padding and without bias,
   // and B's columns the channels of their taps, of which there are at most 32.
   uint32_t windows = 0;
@@ -36,12 +38,21 @@ struct Wgmma {
   // 16 bytes of C, or eight of 8 bits, are stored at once: n, ldc, stride_c and C's address are multiples of that.
   bool vector = false;
 
-  static constexpr uint32_t kStep = 64;         // k of a step in 16 bits: 128 bytes
-  static constexpr uint32_t kMinPerImage = 32;  // windows of an image, if they are columns
-  static constexpr uint32_t kThreads = 384;     // a warp group that loads, and two that multiply
+  static constexpr uint32_t kStep = 64;                        // k of a step in 16 bits: 128 bytes
+  static constexpr uint32_t kMinPerImage = 32;                 // windows of an image, if they are columns
+  static constexpr uint32_t kMultipliers = 256;                // threads: two warp groups
+  static constexpr uint32_t kLoaders = 128, kSplitters = 256;  // those that load, and that load split numbers
   bool float8() const { return kFloat8Types.has(type); }
-  uint32_t element_bytes() const { return type == TUFF_I8 || float8() ? 1 : type == TUFF_F32 ? 4 : 2; }
+  // In shared memory.
+  uint32_t element_bytes() const { return type == TUFF_I8 || float8() ? 1 : type == TUFF_F32 && !split ? 4 : 2; }
+  uint32_t planes() const { return split ? 3 : 1; }
   uint32_t step() const { return 2 * kStep / element_bytes(); }
+  uint32_t loaders() const { return split ? kSplitters : kLoaders; }
+  uint32_t threads() const { return loaders() + kMultipliers; }
+  // The multiplying groups have 64 rows each, or all 64 and half of the columns each.
+  bool halves_columns() const { return rows == 64; }
+  uint32_t group_columns() const { return halves_columns() ? columns / 2 : columns; }
+  uint32_t stage_bytes() const;
   uint32_t stages() const;  // steps kept in shared memory
   uint32_t shared_bytes() const;
 
@@ -56,7 +67,7 @@ struct Wgmma {
 
   // The parameters, after the addresses of A, B and C, of bias and residual if there is either, and of scale_a, scale_b
   // and scale_c if there is any; those that are missing are null. Leading dimensions of A and B are in units of 16
-  // bytes.
+  // bytes, of split numbers in elements.
   struct Push {
     uint32_t m, n, k, k_slice;
     uint32_t tiles_m, tiles_n, tiles;  // tiles: of all matrices and slices

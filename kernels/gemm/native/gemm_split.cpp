@@ -1,0 +1,413 @@
+// C = activation(alpha * op(A) * op(B) + beta * C + bias + residual) of f32, by the tensor cores' products of bf16.
+// Each number is split into three of 8 bits, which are exactly it:
+//
+//   x = h + m / 2^8 + l / 2^16      h = bf16(x),  m = bf16((x - h) 2^8),  l = ((x - h) 2^8 - m) 2^8
+//
+// m and l are scaled so that they are as large as x: small numbers would otherwise lose bits below bf16's smallest. The
+// product of two numbers has nine parts; three are below 2^-24, 2^-24 and 2^-32 of it and left out. The others are
+//
+//   2^-16 (l h + h l + m m)  +  2^-8 (m h + h m)  +  h h
+//
+// so products have an error of at most 2^-23, usually a sixteenth of that: less than a chain of multiply-adds in f32
+// loses by rounding its sums. The tensor cores do not round sums, they cut bits off. So each line above is added up by
+// them over only 64 of k, starting with 0, and those sums are then added in f32.
+//
+// A tile has 128 rows and columns. A stage holds 64 of k of A and B as three planes each, in the layout of
+// gemm_wgmma.cpp: 96 KiB, of which two fit.
+//
+//   groups 0, 1   load f32 into registers, split, write to the stage      stage 0 | stage 1 | stage 0 | ...
+//   groups 2, 3   multiply the upper and lower 64 rows                            | stage 0 | stage 1 | ...
+//
+// Any leading dimension, transpose and alignment is read in place; four numbers at a time where memory allows it.
+//
+// Infinities, NaN, numbers that bf16 rounds to infinity and sums beyond f32 make all sums of their rows or columns
+// infinite or NaN, with parts that f32 would not have (infinity - infinity). Warps with such a sum compute their sums
+// again, one multiply-add of f32 after the other.
+#include "kernels/gemm/native/gemm_split.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernels/gemm/native/wgmma_frame.hpp"
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
+#include "kernels/native/legal_values.hpp"
+#include "kernels/native/ptx.hpp"
+#include "planning/status.hpp"
+
+namespace tuff::gemm {
+namespace {
+
+using ptx::arrive_at;
+using ptx::F32;
+using ptx::if_true;
+using ptx::kActivations;
+using ptx::kFlag;
+using ptx::kRowBytes;
+using ptx::multiply_add;
+using ptx::multiply_wide;
+using ptx::Pred;
+using ptx::Ring;
+using ptx::Type;
+using ptx::U32;
+using ptx::U64;
+using ptx::Writer;
+
+constexpr uint32_t kStep = Wgmma::kStep, kPlanes = 3, kQuad = 4;
+constexpr uint32_t kRows = Wgmma::kSplitters * kQuad / kStep;  // of 64 numbers, that all threads load at once
+// A unit is what a thread splits before it loads again: a quad of each kRows-th row of a block of 64. Those of a stage
+// are in flight.
+constexpr uint32_t kUnitLoads = 64 / kRows, kSets = 4;
+// Registers of a thread, for both groups that load and both that multiply.
+constexpr uint32_t kSplitterRegisters = 88, kMultiplierRegisters = 168;
+
+class Kernel {
+ public:
+  explicit Kernel(const Split& options) : split_(options), o_(options.shared()), w_("sm_90a", "gemm_split") {}
+
+  std::string write() {
+    f_.declare(w_, o_);
+    f_.read_parameters(w_, o_);
+    const U32 thread = w_.special("%tid.x");
+    f_.make_barriers(w_, o_, thread);
+    ptx::divide_work(
+        thread, kSplitterRegisters, kMultiplierRegisters, [&] { load(thread); },
+        [&] { multiply(thread - Wgmma::kSplitters); }, Wgmma::kSplitters);
+    return w_.text(o_.threads());
+  }
+
+ private:
+  // Those that are needed, in the same order for all groups.
+  template <typename Body>
+  void each_tile(const Body& body) {
+    f_.tiles.each([&](const Tile& tile) {
+      if (split_.c_part == GemmPart::all) return body(tile);
+      const bool lower = split_.c_part == GemmPart::lower;
+      w_.when(lower ? tile.column < tile.row + o_.rows : tile.row < tile.column + o_.columns, [&] { body(tile); });
+    });
+  }
+
+  // --- the groups that load ---------------------------------------------------------------------------------------
+
+  // An operand's rows as they are in memory, of m or n along k, of k across, from the thread's quad on.
+  struct Source {
+    const WgmmaOperand& x;
+    U32 first;  // row or column of the tile
+    U64 at;     // of the step: a variable
+    U64 step;   // bytes
+    U32 row_bytes;
+    bool quads;
+  };
+  // What a thread loads: a quad of every kRows-th row.
+  struct Place {
+    U32 row, quad;
+  };
+
+  Source source_of(const WgmmaOperand& x, const U32& first, const Tile& tile, const U32& quad, bool quads) {
+    Source made{x, first, {}, {}, x.ld << 2, quads};
+    const U64 matrix = x.base + widen(tile.matrix) * x.stride;
+    if (x.along_k) {
+      made.at = w_.variable(multiply_add(tile.k + (quad << 2), 4, matrix));
+      made.step = U64{&w_, std::to_string(kStep * 4), true, kStep * 4};
+    } else {
+      made.at = w_.variable(multiply_add(tile.k, made.row_bytes, multiply_add(first + (quad << 2), 4, matrix)));
+      made.step = multiply_wide(made.row_bytes, w_.constant(kStep));
+    }
+    return made;
+  }
+
+  // Loads the thread's quads of a block of 64 rows, in the step at k, which `at` points to. What is beyond the matrix
+  // is 0; rows of m or n beyond the last are the last one, whose sums are not stored.
+  void load_unit(const Source& from, uint32_t block, const U64& at, const U32& k, const U32& k_end, const Place& own,
+                 const std::vector<F32>& to) {
+    for (uint32_t i = 0; i < kUnitLoads; ++i) {
+      const U32 row = own.row + i * kRows;
+      U64 place;
+      U32 in_row, end;  // of the quad's first number, and of the row
+      Pred exists;      // the row
+      if (from.x.along_k) {
+        U32 index = from.first + block * 64 + row;
+        if (o_.edge) index = min(index, from.x.extent - 1);
+        place = multiply_add(index, from.row_bytes, at);
+        in_row = k + (own.quad << 2);
+        end = k_end;
+      } else {
+        place = multiply_add(row, from.row_bytes, at) + uint64_t{block * 64 * 4};
+        if (o_.edge) exists = k + row < k_end;
+        in_row = from.first + block * 64 + (own.quad << 2);
+        end = from.x.extent;
+      }
+      load_quad(from.quads, place, &to[i * kQuad], in_row, end, exists);
+    }
+  }
+
+  void load_quad(bool at_once, const U64& at, const F32* to, const U32& in_row, const U32& end, const Pred& exists) {
+    const auto guard = [&](uint32_t i) {
+      if (!o_.edge) return ptx::Guard{};
+      const Pred inside = in_row + i < end;
+      return if_true(exists.writer != nullptr ? exists && inside : inside);
+    };
+    if (o_.edge) {
+      for (uint32_t i = 0; i < kQuad; ++i) w_.emit("mov.f32 {}, 0f00000000;", to[i].text);
+    }
+    if (at_once) {
+      w_.emit(guard(0), "ld.global.nc.L2::128B.v4.f32 {{{}, {}, {}, {}}}, [{}];", to[0].text, to[1].text, to[2].text,
+              to[3].text, at.text);
+      return;
+    }
+    for (uint32_t i = 0; i < kQuad; ++i) w_.emit(guard(i), "ld.global.nc.f32 {}, [{}+{}];", to[i].text, at.text, i * 4);
+  }
+
+  // Splits the thread's quads of a block, and writes them to the planes.
+  void split_unit(const WgmmaOperand& x, uint32_t block, const U32& stage, const std::vector<F32>& from) {
+    const F32 scale = ptx::number(w_, 256);
+    for (uint32_t i = 0; i < kUnitLoads; ++i) {
+      const uint32_t to = x.place + block * kWgmmaBlockBytes + i * kRows * kRowBytes;
+      std::array<F32, kQuad> rest;
+      std::copy_n(from.begin() + i * kQuad, kQuad, rest.begin());
+      for (uint32_t plane = 0; plane < kPlanes; ++plane) {
+        std::array<U32, 2> pairs;
+        for (uint32_t pair = 0; pair < 2; ++pair) {
+          F32 &low = rest[2 * pair], &high = rest[2 * pair + 1];
+          pairs[pair] = ptx::packed_pair(TUFF_BF16, low, high);
+          if (plane + 1 == kPlanes) continue;
+          low = (low - float_of(pairs[pair] << 16)) * scale;
+          high = (high - float_of(pairs[pair] & 0xffff0000u)) * scale;
+        }
+        w_.emit("st.shared.v2.b32 [{}+{}], {{{}, {}}};", stage.text, to + plane * x.tile * kRowBytes, pairs[0].text,
+                pairs[1].text);
+      }
+    }
+  }
+
+  F32 float_of(const U32& bits) {
+    const F32 made = w_.make<Type::f32>();
+    w_.emit("mov.b32 {}, {};", made.text, bits.text);
+    return made;
+  }
+
+  void load(const U32& thread) {
+    const Place own{thread >> 4, thread & 15};
+    const U32 place = ptx::piece_at(f_.memory, own.row, own.quad >> 1) + ((own.quad & 1) << 3);
+    const Pred elected = (thread & (ptx::kWarp - 1)) == 0u;
+    const Ring ring = ptx::make_ring(w_, 1);
+    std::array<std::vector<F32>, kSets> sets;
+    for (std::vector<F32>& set : sets) {
+      for (uint32_t i = 0; i < kQuad * kUnitLoads; ++i) set.push_back(w_.make<Type::f32>());
+    }
+    const uint32_t a_blocks = o_.rows / 64, blocks = a_blocks + o_.columns / 64;
+    static_assert(kSets == 4);  // so that each block of 128 rows and columns has one
+    each_tile([&](const Tile& tile) {
+      const Source a = source_of(f_.a, tile.row, tile, own.quad, split_.quads_a);
+      const Source b = source_of(f_.b, tile.column, tile, own.quad, split_.quads_b);
+      const U32 k = w_.variable(tile.k);
+      const auto load_block = [&](uint32_t block, const U64& a_at, const U64& b_at, const U32& begin) {
+        const bool of_a = block < a_blocks;
+        load_unit(of_a ? a : b, of_a ? block : block - a_blocks, of_a ? a_at : b_at, begin, tile.k_end, own,
+                  sets[block]);
+      };
+      for (uint32_t block = 0; block < blocks; ++block) load_block(block, a.at, b.at, k);
+      w_.repeat([&] { return k < tile.k_end; },
+                [&] {
+                  const U32 stage = place + ring.stage * w_.constant(o_.stage_bytes());
+                  const U32 next = k + kStep;
+                  w_.assign(a.at, a.at + a.step);
+                  w_.assign(b.at, b.at + b.step);
+                  wait_at(f_.empty, ring);
+                  for (uint32_t block = 0; block < blocks; ++block) {
+                    const bool of_a = block < a_blocks;
+                    split_unit(of_a ? f_.a : f_.b, of_a ? block : block - a_blocks, stage, sets[block]);
+                    w_.when(next < tile.k_end, [&] { load_block(block, a.at, b.at, next); });
+                  }
+                  ptx::arrive_with_writes(f_.full, ring.stage, elected);
+                  advance(ring, o_.stages());
+                  w_.assign(k, next);
+                });
+    });
+  }
+
+  // --- the groups that multiply -----------------------------------------------------------------------------------
+
+  // The planes that are multiplied, and what the sum of their products is multiplied with.
+  struct Terms {
+    float scale;
+    std::vector<std::array<uint32_t, 2>> planes;
+  };
+
+  void multiply(const U32& thread) {
+    const Terms all[] = {{0x1p-16f, {{2, 0}, {0, 2}, {1, 1}}}, {0x1p-8f, {{1, 0}, {0, 1}}}, {1, {{0, 0}}}};
+    const U32 a_first = f_.descriptor(f_.a, (thread >> 7) * kWgmmaBlockBytes);
+    const U32 b_first = f_.descriptor(f_.b, w_.constant(0));
+    const U32 lane = thread & (ptx::kWarp - 1), high = w_.variable(w_.constant(ptx::kMatrixHigh));
+    const Pred elected = lane == 0u, never = ptx::truth(w_, false), always = ptx::truth(w_, true);
+    std::vector<F32> part;
+    for (uint32_t i = 0; i < o_.group_columns() / 2; ++i) {
+      f_.sums.push_back(w_.make<Type::f32>());
+      part.push_back(w_.make<Type::f32>());
+    }
+    if (o_.scaled) {
+      f_.scales = ptx::read_scales(f_.scale_pointers, w_.parameter_float("push", offsetof(Wgmma::Push, alpha)));
+    }
+    const Ring ring = ptx::make_ring(w_, 0);
+    each_tile([&](const Tile& tile) {
+      for (const F32& sum : f_.sums) w_.emit("mov.f32 {}, 0f00000000;", sum.text);
+      const U32 k = w_.variable(tile.k);
+      w_.repeat([&] { return k < tile.k_end; },
+                [&] {
+                  wait_at(f_.full, ring);
+                  const U32 stage = ring.stage * w_.constant(o_.stage_bytes() / 16);
+                  for (const Terms& terms : all) {
+                    w_.emit("wgmma.fence.sync.aligned;");
+                    bool first = true;
+                    for (const auto& [of_a, of_b] : terms.planes) {
+                      for (uint32_t i = 0; i < kStep / 16; ++i) {
+                        multiply_halves(w_, o_, f_, place(f_.a, a_first + stage, of_a, i, high),
+                                        place(f_.b, b_first + stage, of_b, i, high), first ? never : always, part);
+                        first = false;
+                      }
+                    }
+                    w_.emit("wgmma.commit_group.sync.aligned;");
+                    w_.emit("wgmma.wait_group.sync.aligned 0;");
+                    if (&terms == std::end(all) - 1) arrive_at(f_.empty + (ring.stage << 3), if_true(elected));
+                    for (size_t i = 0; i < part.size(); ++i) {
+                      w_.assign(f_.sums[i], multiply_add(part[i], ptx::number(w_, terms.scale), f_.sums[i]));
+                    }
+                  }
+                  advance(ring, o_.stages());
+                  w_.assign(k, k + kStep);
+                });
+      w_.when(any_is_not_finite(), [&] { multiply_plainly(tile, thread, lane); });
+      store_tile(w_, o_, f_, tile, thread, lane);
+    });
+  }
+
+  // Where 16 of k of a plane are.
+  U64 place(const WgmmaOperand& x, const U32& stage, uint32_t plane, uint32_t i, const U32& high) const {
+    const uint32_t step = x.along_k ? 32 : 16 * kRowBytes;
+    return ptx::matrix(stage + (plane * x.tile * kRowBytes + i * step) / 16, high);
+  }
+
+  // Whether a sum of the warp is infinite or NaN.
+  Pred any_is_not_finite() {
+    const F32 nothing = w_.variable(ptx::number(w_, 0));
+    for (const F32& sum : f_.sums) w_.assign(nothing, multiply_add(sum, ptx::number(w_, 0), nothing));
+    const Pred any = w_.make<Type::pred>();
+    w_.emit("setp.nan.f32 {}, {}, {};", any.text, nothing.text, nothing.text);
+    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", any.text, any.text);
+    return any;
+  }
+
+  // The sums of the numbers as they are in memory, one multiply-add after the other.
+  void multiply_plainly(const Tile& tile, const U32& thread, const U32& lane) {
+    for (const F32& sum : f_.sums) w_.emit("mov.f32 {}, 0f00000000;", sum.text);
+    const U32 row = tile.row + ((thread >> 5) << 4) + (lane >> 2), column = tile.column + ((lane & 3) << 1);
+    const U64 a = begin_of(f_.a, tile), b = begin_of(f_.b, tile);
+    const U32 k = w_.variable(tile.k);
+    w_.repeat([&] { return k < tile.k_end; },
+              [&] {
+                const std::array<F32, 2> x{number_of(f_.a, a, row), number_of(f_.a, a, row + 8)};
+                for (uint32_t i = 0; i < o_.group_columns() / 4; ++i) {
+                  const F32 y = number_of(f_.b, b, column + ((i >> 1) * 8 + (i & 1)));
+                  for (uint32_t half = 0; half < 2; ++half) {
+                    const F32& sum = f_.sums[(i >> 1) * 4 + half * 2 + (i & 1)];
+                    w_.assign(sum, multiply_add(x[half], y, sum));
+                  }
+                }
+                w_.assign(a, f_.a.along_k ? a + uint64_t{4} : a + widen(f_.a.ld << 2));
+                w_.assign(b, f_.b.along_k ? b + uint64_t{4} : b + widen(f_.b.ld << 2));
+                w_.assign(k, k + 1);
+              });
+  }
+
+  // A variable: where the first of k is, of row or column 0.
+  U64 begin_of(const WgmmaOperand& x, const Tile& tile) {
+    const U64 matrix = x.base + widen(tile.matrix) * x.stride;
+    return w_.variable(x.along_k ? multiply_add(tile.k, 4, matrix) : multiply_add(tile.k, x.ld << 2, matrix));
+  }
+
+  // Of a row or column; the last one instead of those beyond.
+  F32 number_of(const WgmmaOperand& x, const U64& at, const U32& index) {
+    const U32 own = o_.edge ? min(index, x.extent - 1) : index;
+    const U64 place = x.along_k ? multiply_add(own, x.ld << 2, at) : multiply_add(own, 4, at);
+    const F32 made = w_.make<Type::f32>();
+    w_.emit("ld.global.nc.f32 {}, [{}];", made.text, place.text);
+    return made;
+  }
+
+  const Split split_;
+  const Wgmma o_;
+  Writer w_;
+  WgmmaFrame f_;
+};
+
+NativeKernel write_split(const KernelRequest& request) {
+  const Split options = Split::read(request);
+  return {Kernel(options).write(), "gemm_split", options.shared().threads(), options.shared().shared_bytes()};
+}
+
+constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
+constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
+constexpr LegalRange kParts[] = {{0, 2}};
+constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
+                                   {"BETA", kFlag},
+                                   {"BIAS_AXIS", kAxes},
+                                   {"C_TYPE", kOutputs},
+                                   {"EDGE", kFlag},
+                                   {"PART", kParts},
+                                   {"QUADS_A", kFlag},
+                                   {"QUADS_B", kFlag},
+                                   {"RESIDUAL", kFlag},
+                                   {"SCALED", kFlag},
+                                   {"TRANS_A", kFlag},
+                                   {"TRANS_B", kFlag},
+                                   {"VECTOR", kFlag}};
+
+}  // namespace
+
+Wgmma Split::shared() const {
+  Wgmma made;
+  made.type = made.b_type = TUFF_F32;
+  made.split = true;
+  made.rows = kRows, made.columns = kColumns;
+  made.c_type = c_type;
+  made.trans_a = trans_a, made.trans_b = trans_b;
+  made.edge = edge, made.beta = beta, made.vector = vector;
+  made.bias_axis = bias_axis, made.residual = residual;
+  made.activation = activation, made.scaled = scaled;
+  return made;
+}
+
+KernelRequest Split::request() const {
+  KernelRequest made(split_source);
+  made.define("ACTIVATION", activation).define("BETA", beta).define("BIAS_AXIS", bias_axis).define("C_TYPE", c_type);
+  made.define("EDGE", edge).define("PART", static_cast<int64_t>(c_part)).define("QUADS_A", quads_a);
+  made.define("QUADS_B", quads_b).define("RESIDUAL", residual).define("SCALED", scaled).define("TRANS_A", trans_a);
+  made.define("TRANS_B", trans_b).define("VECTOR", vector);
+  return made;
+}
+
+Split Split::read(const KernelRequest& request) {
+  const auto flag = [&](const char* name) { return request.value_of(name) != 0; };
+  Split options;
+  options.activation = static_cast<int32_t>(request.value_of("ACTIVATION"));
+  options.beta = flag("BETA");
+  options.bias_axis = static_cast<int32_t>(request.value_of("BIAS_AXIS"));
+  options.c_type = static_cast<int32_t>(request.value_of("C_TYPE"));
+  options.edge = flag("EDGE");
+  options.c_part = static_cast<GemmPart>(request.value_of("PART"));
+  options.quads_a = flag("QUADS_A"), options.quads_b = flag("QUADS_B");
+  options.residual = flag("RESIDUAL"), options.scaled = flag("SCALED");
+  options.trans_a = flag("TRANS_A"), options.trans_b = flag("TRANS_B");
+  options.vector = flag("VECTOR");
+  if (!ptx::activates(options.activation, options.c_type)) {
+    fail(TUFF_ERROR_INTERNAL, "gemm_split: options that do not go together");
+  }
+  return options;
+}
+
+const KernelSource split_source = {"gemm_split", nullptr, kDefines, write_split};
+
+}  // namespace tuff::gemm

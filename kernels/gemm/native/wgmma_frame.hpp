@@ -1,0 +1,61 @@
+// What the GEMMs by wgmma share, whichever way they load and multiply: their parameters and barriers, and how a tile is
+// stored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "kernels/gemm/native/tiles.hpp"
+#include "kernels/native/elements.hpp"
+#include "kernels/native/hopper.hpp"
+#include "kernels/native/ptx.hpp"
+
+namespace tuff::gemm {
+
+constexpr uint32_t kWgmmaBlockBytes = Wgmma::kStep * ptx::kRowBytes;  // 64 elements along m or n, by 64 of k
+
+// A or B.
+struct WgmmaOperand {
+  ptx::U64 base;
+  ptx::U32 ld;           // in pieces of 16 bytes; of split numbers in elements
+  ptx::U32 extent;       // m or n
+  ptx::U64 stride;       // bytes between matrices
+  bool along_k = false;  // whether its rows run along k
+  uint32_t tile = 0;     // rows or columns of a tile
+  uint32_t place = 0;    // in a stage, in bytes
+};
+
+struct WgmmaFrame {
+  WgmmaOperand a, b;
+  ptx::U64 c, bias, residual;
+  std::array<ptx::U64, 3> scale_pointers;
+  ptx::U32 m, n;
+  Tiles tiles;
+  ptx::U32 memory, full, empty;  // the stages, and their barriers
+  ptx::Divider per_image;        // with windows
+  // Of a thread of the multiplying groups.
+  std::vector<ptx::F32> sums;
+  std::vector<ptx::U32> integer_sums;
+  ptx::Scales scales;
+
+  // In this order.
+  void declare(ptx::Writer& w, const Wgmma& options);
+  void read_parameters(ptx::Writer& w, const Wgmma& options);
+  void make_barriers(ptx::Writer& w, const Wgmma& options, const ptx::U32& thread);
+
+  // The low word of a matrix descriptor: where the operand is, in units of 16 bytes, and the distance of blocks along m
+  // or n.
+  ptx::U32 descriptor(const WgmmaOperand& x, const ptx::U32& offset) const;
+};
+
+// Adds the products of 16 of k, or sets the sums to them.
+void multiply_halves(ptx::Writer& w, const Wgmma& options, const WgmmaFrame& frame, const ptx::U64& a,
+                     const ptx::U64& b, const ptx::Pred& add, const std::vector<ptx::F32>& sums);
+
+// Stores what the multiplying groups have. `thread` is the number among them.
+void store_tile(ptx::Writer& w, const Wgmma& options, const WgmmaFrame& frame, const Tile& tile, const ptx::U32& thread,
+                const ptx::U32& lane);
+
+}  // namespace tuff::gemm

@@ -1,0 +1,30 @@
+// Shared by the planners of GEMMs by wgmma (gemm_native_vulkan.cpp defines these).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/gemm/gemm_plan.hpp"
+#include "kernels/gemm/native/gemm_wgmma.hpp"
+#include "planning/device_traits.hpp"
+
+namespace tuff::gemm {
+
+// Minimum length of a split-K part, so that it pays for the second pass.
+constexpr uint64_t kMinWgmmaSlice = 256;
+// The number of blocks up to which k is split: if half of the multiprocessors would be idle and k is long enough to pay
+// for the second pass.
+uint64_t wanted_groups(const DeviceTraits& traits, uint64_t tiles, uint64_t k);
+// Cost of split-K's second pass over so many partial sums, in multiply-adds of the best tile of 16 bits.
+double second_pass_time(double sums);
+
+// With f32 results gelu, gelu_tanh and silu take a second pass, whose bits are those of the unary operation. Integers
+// are stored as they are, so everything else takes one.
+bool takes_second_pass(const GemmArgs& args);
+// 16 bytes of C, pairs of 32 bits, or eight of 8 bits are stored at once.
+bool stores_vectors(const Plan& plan);
+
+// Once the plan says where results go. `ld_unit`: elements in a unit of leading dimensions.
+Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint32_t columns, uint64_t tiles,
+                       uint64_t ld_unit);
+
+}  // namespace tuff::gemm
