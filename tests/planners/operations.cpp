@@ -435,6 +435,7 @@ void draw_attention_stored(Call& call, tuff::AttentionArgs& args) {
   args.v_stored.as = n.coin() ? args.k_stored.as : n.coin(8) ? 0 : stored();
   if (args.k_stored.as >= TUFF_QUANT_Q4_0) args.head_dim = 32 * (1 + n.below(9));
   if (args.v_stored.as >= TUFF_QUANT_Q4_0) args.head_dim_v = 32 * (1 + n.below(9));
+  if (args.head_dim_v == 0) args.head_dim_v = args.head_dim;  // as a call would be completed
   call.tell("k_stored", args.k_stored.as), call.tell("v_stored", args.v_stored.as);
   call.tell("head_dim", args.head_dim), call.tell("head_dim_v", args.head_dim_v);
 }
