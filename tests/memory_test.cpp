@@ -216,6 +216,42 @@ TEST_P(Memory, WhatIsFreedInFlightKeepsToTheLimit) {
   }
 }
 
+// Calls with lists of buffers keep tables of them, which have 1.25 MiB after some calls. tuff_allocation_failures found
+// that a request failed for these once so many calls had been made.
+TEST_P(Memory, TablesOfEarlierCallsMakeRoom) {
+  constexpr uint64_t kMatrices = 1000, kCalls = 40;
+  for (const bool trims : {false, true}) {
+    const OwnContext own(GetParam());
+    const OwnBuffer x(own, 64), y(own, 64 * kMatrices);
+    std::vector<OwnBuffer> views;
+    std::vector<tuff_buffer> in(kMatrices, x), out;
+    for (uint64_t i = 0; i < kMatrices; ++i) {
+      tuff_buffer view = 0;
+      ASSERT_OK(tuff_view(y, 64 * i, 64, &view));
+      out.push_back(view);
+      views.emplace_back(view);
+    }
+    tuff_batched_gemm_desc desc{};
+    desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.m = desc.n = desc.k = 4, desc.alpha = 1;
+    desc.batch_count = kMatrices, desc.a_array = desc.b_array = in.data(), desc.c_array = out.data();
+    const uint64_t before = memory_of(own).bytes_in_use;
+    for (uint64_t i = 0; i < kCalls; ++i) ASSERT_OK(tuff_batched_gemm_ex(own, &desc));
+    ASSERT_OK(tuff_synchronize(own));
+    if (vulkan()) {
+      EXPECT_GT(memory_of(own).bytes_in_use, before + kMiB) << "without tables this test shows nothing";
+    }
+    if (trims) {
+      ASSERT_OK(tuff_context_trim(own));
+      EXPECT_EQ(memory_of(own).bytes_in_use, before);
+    }
+    set_limit(own, before + kMax);
+    { const OwnBuffer fits(own, kMax); }
+    set_limit(own, 0);
+    ASSERT_OK(tuff_batched_gemm_ex(own, &desc)) << "they are made again";
+    ASSERT_OK(tuff_synchronize(own));
+  }
+}
+
 // Adapts a callback to a function of the test.
 struct Callback {
   std::function<void(const tuff_memory_pressure&)> body;

@@ -377,6 +377,13 @@ Buffer StreamRecorder::table_memory(uint64_t bytes) {
   return tables_.take(bytes);
 }
 
+void StreamRecorder::release_written() noexcept {
+  if (recording_ || closed_ || timeline_.completed() != timeline_.submitted()) return;
+  calls_.forget();
+  parameter_slots_.release();
+  tables_.release();
+}
+
 const Buffer& StreamRecorder::parameters(const void* data, uint32_t bytes) {
   if (parameter_slots_.empty()) {
     parameter_slots_.use_memory(new_host_written(ParameterSlots::memory_bytes()));

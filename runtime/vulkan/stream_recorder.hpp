@@ -71,6 +71,9 @@ class StreamRecorder final : public DeviceRecorder {
     DeviceRecorder::release_scratch();
   }
 
+  // Gives up what the host writes for commands, if the device is done with all of them: parameters and tables.
+  void release_written() noexcept;
+
   // Before an operation begins: waits until all of it can be recorded without another wait for a free command buffer,
   // so that one that ends by TIMEOUT has had no effect. `lock` holds the context's lock, and is let go while it waits.
   void make_room(std::unique_lock<Mutex>& lock);

@@ -81,6 +81,11 @@ void Streams::drain() {
   release_scratch();
   submit_all(false, uses);
   wait(uses);
+  release_written();
+}
+
+void Streams::release_written() noexcept {
+  for (const auto& stream : all_) stream->release_written();
 }
 
 void Streams::release_scratch() noexcept {

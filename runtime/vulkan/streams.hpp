@@ -30,9 +30,11 @@ class Streams {
   void wait(const std::vector<Use>& uses);  // needs no lock
   // Whether the driver has finished all submissions. With `wait`, it is given up to the wait limit.
   bool at_rest(bool wait) noexcept;
-  // Waits until all work has finished, and releases scratch memory.
+  // Waits until all work has finished, and releases what it needed: scratch memory, parameters and tables.
   void drain();
   void release_scratch() noexcept;
+  // Parameters and tables of streams that have nothing in flight.
+  void release_written() noexcept;
   // Updates the streams' completed submissions.
   void poll_all();
 

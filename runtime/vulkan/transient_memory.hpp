@@ -26,6 +26,8 @@ class ParameterSlots {
   };
 
   bool empty() const noexcept { return slots_.empty(); }
+  // Gives the memory up. The device must be done with all slots.
+  void release() noexcept { slots_.clear(); }
   static constexpr uint64_t memory_bytes() noexcept { return uint64_t{kSlots} * kMaxParameterBytes; }
   void use_memory(const Buffer& memory);
   // The slot that holds these bytes, or null.
@@ -60,6 +62,8 @@ class OperandTables {
     current_ = (current_ + 1) % pieces_.size();
     used_ = 0;
   }
+  // Gives the memory up. The device must be done with all pieces.
+  void release() noexcept { *this = {}; }
   // Memory for a table that the next dispatch reads.
   Buffer take(uint64_t bytes) noexcept;
   // The dispatch is recorded for that submission.

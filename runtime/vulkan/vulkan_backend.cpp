@@ -184,6 +184,7 @@ void VulkanBackend::memory(tuff_memory_stats& memory) const {
 void VulkanBackend::trim() {
   const std::lock_guard lock(mutex_);
   streams_->release_scratch();
+  streams_->release_written();
   pool_->trim();
 }
 
