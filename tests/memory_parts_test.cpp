@@ -11,6 +11,7 @@
 #include "support/allocation_count.hpp"
 #include "support/call_table.hpp"
 #include "support/harness.hpp"
+#include "support/stream.hpp"
 
 namespace tuff_test::memory_parts_test {
 namespace {
@@ -215,6 +216,95 @@ TEST_P(MemoryParts, CallsOfTheTableThatFailChangeNothing) {
   EXPECT_GT(failures(), 100u);
 }
 TUFF_ON_BACKENDS(MemoryParts);
+
+// Launches of graphs, as a whole. A plug-in's promise nothing.
+class MemoryGraphs : public OnBackend {
+ protected:
+  void SetUp() override {
+    if (!counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
+    if (GetParam() != "host") GTEST_SKIP() << "a device's graph is recorded before; a plug-in's calls are not kept";
+  }
+  void TearDown() override { EXPECT_TRUE(IsSkipped() || failures_ > 100) << failures_ << " launches failed"; }
+
+  // Several calls in one graph, each with buffers of its own.
+  void fail_in_turn(size_t first, size_t end) {
+    std::vector<OwnBuffer> buffers;
+    std::vector<Bytes> contents;
+    std::vector<std::vector<tuff_buffer>> handles;
+    const OwnStream stream = make_stream(context());
+    ASSERT_OK(tuff_graph_begin(stream));
+    for (size_t row = first; row < end; ++row) {
+      const BufferCall& call = buffer_calls()[row];
+      if (!call.has_stream) continue;
+      int place = 0;
+      const size_t before = buffers.size();
+      std::vector<tuff_buffer> operands(kCallBuffers, TUFF_NULL_HANDLE);
+      const auto initial = call.contents([&] { return 0.25 * (++place % 7) - 0.5; });
+      for (size_t i = 0; i < initial.size(); ++i) {
+        operands[i] = buffers.emplace_back(context(), kCallBytes);
+        contents.push_back(initial[i]);
+      }
+      const tuff_status status = call.call(stream, operands.data());
+      if (status != TUFF_OK) {  // what cannot be captured
+        ASSERT_EQ(status, TUFF_ERROR_UNSUPPORTED) << call.function << ": " << last_error();
+        while (buffers.size() > before) buffers.pop_back(), contents.pop_back();
+      }
+    }
+    tuff_graph handle = TUFF_NULL_HANDLE;
+    ASSERT_OK(tuff_graph_end(stream, &handle));
+    const OwnGraph graph(handle);
+    const auto store = [&] {
+      for (size_t i = 0; i < buffers.size(); ++i) {
+        const Bytes clear(kCallBytes, 0xa5);
+        ASSERT_OK(tuff_copy_htod(context(), buffers[i], 0, clear.data(), clear.size()));
+        ASSERT_OK(tuff_copy_htod(context(), buffers[i], 0, contents[i].data(), contents[i].size()));
+      }
+    };
+    const auto load = [&] {
+      std::vector<Bytes> all;
+      for (const OwnBuffer& buffer : buffers) all.push_back(downloaded<uint8_t>(context(), buffer, kCallBytes));
+      return all;
+    };
+    store();
+    const std::vector<Bytes> before = load();
+    ASSERT_OK(tuff_graph_launch(stream, graph));
+    const std::vector<Bytes> results = load();
+    constexpr uint64_t kMax = 1'000'000;
+    for (uint64_t n = 1; n <= kMax; n += 1 + n / 10) {
+      SCOPED_TRACE("allocation " + std::to_string(n));
+      store();
+      tuff_status status = TUFF_OK;
+      bool failed = false;
+      {
+        const FailingAllocations failing(n);
+        status = tuff_graph_launch(stream, graph);
+        failed = failing.failed();
+      }
+      if (status != TUFF_OK) {
+        ++failures_;
+        ASSERT_EQ(status, TUFF_ERROR_OUT_OF_HOST_MEMORY) << last_error();
+        ASSERT_TRUE(load() == before);
+        ASSERT_OK(tuff_graph_launch(stream, graph)) << "there is memory again";
+      }
+      ASSERT_TRUE(load() == results);
+      if (!failed) return;
+    }
+    FAIL() << "more than " << kMax << " allocations";
+  }
+
+ private:
+  uint64_t failures_ = 0;
+};
+
+TEST_P(MemoryGraphs, LaunchesThatFailChangeNothing) {
+  constexpr size_t kTogether = 8;
+  for (size_t first = 0; first < buffer_calls().size(); first += kTogether) {
+    SCOPED_TRACE("calls from " + std::to_string(first) + ", " + buffer_calls()[first].function);
+    fail_in_turn(first, std::min(first + kTogether, buffer_calls().size()));
+    if (HasFatalFailure()) return;
+  }
+}
+TUFF_ON_BACKENDS(MemoryGraphs);
 
 }  // namespace
 }  // namespace tuff_test::memory_parts_test

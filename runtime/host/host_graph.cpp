@@ -96,6 +96,15 @@ class CapturedOperation final : public HostCommand {
   }
 
  private:
+  // Two operands that may overlap are both only read. What is shorter may not be placed so that it overlaps in part,
+  // which tells an output that may take an input's place from one that is read.
+  bool find_written(size_t i) override {
+    constexpr uint64_t kLeast = 2 * kBindAlignment;
+    for (size_t j = 0; j < operands_.size() && used(i) >= kLeast; ++j) {
+      if (j != i && used(j) >= kLeast && !conflict(i, j)) return false;
+    }
+    return true;
+  }
   uint64_t find_used(size_t i) override {
     Apart operands(operands_);
     uint64_t least = 0, most = operands[i].bytes;
@@ -147,6 +156,8 @@ class CapturedLaunch final : public HostCommand {
   bool conflict(size_t i, size_t j) override { return written_[i] || written_[j]; }
 
  private:
+  bool find_written(size_t i) override { return written_[i]; }
+
   std::shared_ptr<const HostFunctionKernel> kernel_;  // keeps the registered operation
   ExtensionCall call_;
   std::vector<ExtensionValue> values_;
@@ -176,6 +187,8 @@ class CapturedCopy final : public HostCommand {
   bool conflict(size_t, size_t) override { return true; }
 
  private:
+  bool find_written(size_t i) override { return i == 0; }
+
   Buffer to_, from_;
 };
 
@@ -194,6 +207,8 @@ class CapturedFill final : public HostCommand {
   bool conflict(size_t, size_t) override { return false; }
 
  private:
+  bool find_written(size_t) override { return true; }
+
   Buffer to_;
   std::array<std::byte, 16> pattern_{};
   uint64_t pattern_bytes_;
@@ -336,6 +351,62 @@ void HostGraph::bind(const Buffer& captured, const Buffer& replacement) {
     throw;
   }
   replacements_ = std::move(replacements);
+  at_risk_.reset();
+}
+
+// The memory that commands may write, but for the last one: it has changed nothing itself if it fails.
+void HostGraph::find_at_risk() {
+  std::vector<Range> ranges;
+  for (size_t c = 0; c + 1 < commands_.size(); ++c) {
+    HostCommand& command = *commands_[c];
+    for (size_t i = 0; i < command.operands().size(); ++i) {
+      const Buffer& buffer = *command.operands()[i].buffer;
+      if (buffer.allocation == nullptr || command.used(i) == 0 || !command.may_write(i)) continue;
+      ranges.push_back({buffer.host<std::byte>(), command.used(i)});
+    }
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return a.data < b.data; });
+  std::vector<Range> apart;
+  for (const Range& range : ranges) {
+    Range* const last = apart.empty() ? nullptr : &apart.back();
+    if (last == nullptr || last->data + last->bytes < range.data) {
+      apart.push_back(range);
+    } else {
+      const std::byte* const end = std::max(last->data + last->bytes, range.data + range.bytes);
+      last->bytes = static_cast<uint64_t>(end - last->data);
+    }
+  }
+  at_risk_ = std::move(apart);
+}
+
+void HostGraph::save() {
+  if (!at_risk_) find_at_risk();
+  uint64_t bytes = 0;
+  for (const Range& range : *at_risk_) bytes += range.bytes;
+  if (saved_bytes_ < bytes) {
+    saved_bytes_ = 0;
+    saved_.reset();
+    saved_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    saved_bytes_ = bytes;
+  }
+  std::byte* to = saved_.get();
+  for (const Range& range : *at_risk_) to = std::copy_n(range.data, range.bytes, to);
+}
+
+void HostGraph::restore() noexcept {
+  const std::byte* from = saved_.get();
+  for (const Range& range : *at_risk_) {
+    std::memcpy(range.data, from, range.bytes);
+    from += range.bytes;
+  }
+  forget();
+}
+
+void HostGraph::forget() noexcept {
+  constexpr uint64_t kKept = uint64_t{1} << 20;  // for the next launch
+  if (saved_bytes_ <= kKept) return;
+  saved_.reset();
+  saved_bytes_ = 0;
 }
 
 }  // namespace tuff

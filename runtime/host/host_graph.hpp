@@ -40,6 +40,7 @@ class HostCommand {
     bool fixed = false;
     bool computed = true;               // must not be mapped at a launch
     std::optional<uint64_t> used = {};  // bytes from its beginning; see used()
+    std::optional<bool> written = {};   // see may_write()
     bool replaced() const;
     bool overlaps(const Operand& other) const;    // as they are now
     bool overlapped(const Operand& other) const;  // as they were captured
@@ -58,9 +59,15 @@ class HostCommand {
   }
   // Two operands that overlap, which they did not when they were captured: whether the call writes one of them.
   virtual bool conflict(size_t i, size_t j) = 0;
+  // Whether the call may write operand i, which is true where that is not known.
+  bool may_write(size_t i) {
+    if (!operands_[i].written) operands_[i].written = find_written(i);
+    return *operands_[i].written;
+  }
 
  protected:
   virtual uint64_t find_used(size_t i) { return operands_[i].captured.bytes; }
+  virtual bool find_written(size_t i) = 0;
   std::vector<Operand> operands_;
 };
 
@@ -85,6 +92,11 @@ class HostGraph final : public ComputeGraph {
   // The functions below need the context's lock. Throws INVALID_ARGUMENT if an operand is mapped.
   void check_launch();
   const HostCommands& commands() const { return commands_; }
+  // Keeps what the commands may write that others follow, and puts it back: a launch in which one fails, as for lack of
+  // memory, has changed nothing. Saves everything or throws.
+  void save();
+  void restore() noexcept;
+  void forget() noexcept;  // after a launch
 
  private:
   struct Replacement {
@@ -95,9 +107,18 @@ class HostGraph final : public ComputeGraph {
   void apply(const std::vector<Replacement>& replacements);
   void check_conflicts();
 
+  struct Range {
+    std::byte* data;
+    uint64_t bytes;
+  };
+  void find_at_risk();
+
   Mutex& mutex_;  // the context's
   HostCommands commands_;
   std::vector<Replacement> replacements_;
+  std::optional<std::vector<Range>> at_risk_;  // see save(); apart and in order; null after bind()
+  std::unique_ptr<std::byte[]> saved_;         // their contents, one after the other
+  uint64_t saved_bytes_ = 0;                   // its size
 };
 
 }  // namespace tuff
