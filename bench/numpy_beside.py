@@ -48,7 +48,8 @@ def cases(ctx: tuff.Context):
     positive = a @ a.T / 1024 + np.eye(1024, dtype=np.float32)
     s, batch, small = symmetric(uniform(256, 256)), uniform(1000, 16, 16), symmetric(uniform(1000, 16, 16))
     numbers, places, values = uniform(1 << 22), rng.integers(0, 1 << 20, 1 << 20), uniform(1 << 20)
-    A, P, S, B, T, N = (ctx.array(x) for x in (a, positive, s, batch, small, numbers))
+    general = a[:256, :256] + 4 * np.eye(256, dtype=np.float32)  # values' order is not that of NumPy: their sums are compared
+    A, P, S, B, T, N, G = (ctx.array(x) for x in (a, positive, s, batch, small, numbers, general))
     I, V, Z = ctx.array(places.astype(np.int32)), ctx.array(values), ctx.zeros(1 << 20)
     sums = np.zeros(1 << 20, np.float32)
 
@@ -65,9 +66,11 @@ def cases(ctx: tuff.Context):
     yield "lu 1024 x 1024", lambda: la.lu_factor(A)[0], lambda: scipy.linalg.lu_factor(a)[0], 1e-2
     yield "qr 1024 x 1024, R and Q", lambda: la.qr(A).R, lambda: np.linalg.qr(a)[1], 1e-2
     yield "eigh 256 x 256, vectors", lambda: la.eigh(S, check=False).eigenvalues, lambda: np.linalg.eigh(s)[0], 1e-4
+    yield "eig 256 x 256, vectors", lambda: la.eig(G, check=False)[0].sum(), lambda: np.linalg.eig(general)[0].sum(), 1e-3
     yield "svd 256 x 256, vectors", lambda: la.svd(S, check=False).S, lambda: np.linalg.svd(s)[1], 1e-4
     yield "qr 1000 of 16 x 16", lambda: la.qr(B).R, lambda: np.linalg.qr(batch)[1], 1e-3
     yield "eigh 1000 of 16 x 16", lambda: la.eigh(T, check=False).eigenvalues, lambda: np.linalg.eigh(small)[0], 1e-4
+    yield "eig 1000 of 16 x 16", lambda: la.eig(B, check=False)[0].sum(), lambda: np.linalg.eig(batch)[0].sum(), 1e-3
     yield "svd 1000 of 16 x 16", lambda: la.svd(B, check=False).S, lambda: np.linalg.svd(batch)[1], 1e-4
     yield "sort 2^22", lambda: tuff.sort(N), lambda: np.sort(numbers), 0
     yield "scatter add 2^20 to 2^20", scatter, scattered, 1e-5

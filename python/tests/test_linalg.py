@@ -307,15 +307,21 @@ def test_eig(ctx, near, dtype, rng):
     near(x, a)  # unchanged
 
 
-def test_eig_of_real_values_is_real(ctx, near, dtype, rng):
+def test_eig_of_real_values_is_real_in_numpy(ctx, near, dtype, rng):
     a = np.triu(rng.standard_normal((4, 5, 5))).astype(dtype)
-    values, vectors = linalg.eig(ctx.array(a, dtype))
-    assert values.dtype == vectors.dtype == np.linalg.eig(a)[0].dtype == dtype
+    x = ctx.array(a, dtype)
+    values, vectors = np.linalg.eig(x)
+    assert values.dtype == vectors.dtype == np.linalg.eigvals(x).dtype == np.linalg.eig(a)[0].dtype == dtype
     assert (values.numpy() == np.diagonal(a, axis1=1, axis2=2)).all()
-    near(ctx.array(a, dtype) @ vectors, f64(vectors) * f64(values)[..., None, :])
-    unchecked = linalg.eig(ctx.array(a, dtype), check=False)
-    assert unchecked.eigenvalues.dtype.kind == unchecked.eigenvectors.dtype.kind == "c"
-    assert (unchecked.eigenvalues.numpy() == values.numpy()).all()
+    near(x @ vectors, f64(vectors) * f64(values)[..., None, :])
+    for check in (True, False):
+        wide = linalg.eig(x, check=check)
+        assert wide.eigenvalues.dtype.kind == wide.eigenvectors.dtype.kind == "c"
+        assert (wide.eigenvalues.numpy() == values.numpy()).all()
+    rotated = a.copy()
+    rotated[2, :2, :2] = [[0, 1], [-1, 0]]
+    mixed = np.linalg.eig(ctx.array(rotated, dtype))
+    assert mixed[0].dtype == mixed[1].dtype == np.linalg.eigvals(ctx.array(rotated, dtype)).dtype == wide.eigenvalues.dtype
     integers = linalg.eigvals(ctx.array(np.array([[0, 1], [-1, 0]], np.int32)))
     assert integers.dtype == np.complex64 and integers.numpy().tolist() == [1j, -1j]
     assert linalg.eigvals(ctx.zeros((0, 3, 3))).shape == (0, 3) and linalg.eig(ctx.zeros((2, 0, 0))).eigenvectors.shape == (2, 0, 0)

@@ -43,21 +43,30 @@ def _eig(x: Array, vectors: bool, check: bool) -> Tuple[Array, Optional[Array]]:
     return values, result
 
 
-def _all_real(values: Array) -> bool:
-    return not bool(any_of(not_equal(values.imag, 0)))
-
-
 def eig(x: Array, *, check: bool = True) -> EigResult:
-    """The eigenvalues of real square matrices, in no order, and eigenvectors of length 1 as columns: x @ vectors = vectors *
-    values. They are complex, those that are not real as conjugate pairs; if all values of all matrices are real, both are
-    real, for which it waits. With check=False it does not wait, and they are always complex."""
+    """The eigenvalues of real square matrices, in no order, and eigenvectors of length 1 as columns, so that
+    x @ vectors = vectors * values. Both are complex; values that are not real are conjugate pairs. numpy.linalg.eig of an array
+    gives real ones if all values are real, as NumPy does."""
     values, vectors = _eig(x, True, check)
-    if check and _all_real(values):
-        return EigResult(values.real.copy(), vectors.real.copy())
     return EigResult(values, vectors)
 
 
 def eigvals(x: Array, *, check: bool = True) -> Array:
-    """The eigenvalues of real square matrices, in no order, as eig's."""
-    values, _ = _eig(x, False, check)
-    return values.real.copy() if check and _all_real(values) else values
+    """The eigenvalues of real square matrices, in no order and complex, as eig's."""
+    return _eig(x, False, check)[0]
+
+
+def _all_real(values: Array) -> bool:
+    return not bool(any_of(not_equal(values.imag, 0)))
+
+
+def numpys_eig(a: Array) -> EigResult:
+    """numpy.linalg.eig: real if all values are."""
+    result = eig(a)
+    return EigResult(*(part.real.copy() for part in result)) if _all_real(result.eigenvalues) else result
+
+
+def numpys_eigvals(a: Array) -> Array:
+    """numpy.linalg.eigvals: real if all values are."""
+    values = eigvals(a)
+    return values.real.copy() if _all_real(values) else values

@@ -18,7 +18,7 @@ from . import _protocol as protocol
 from . import raw
 from ._checked import choice, is_number, is_whole, sequence, whole
 from ._chains import multi_dot
-from ._eigenvalues import EigResult, eig, eigvals
+from ._eigenvalues import EigResult, eig, eigvals, numpys_eig, numpys_eigvals
 from ._einsum import cross, diagonal, kron, matrix_transpose, outer, tensordot, trace, vecdot
 from ._error import check as require
 from ._expression import expr
@@ -447,4 +447,5 @@ def _numpys_svd(a: Array, full_matrices: bool = True, compute_uv: bool = True, h
 
 
 protocol.FUNCTIONS.update({f"linalg.{name}": globals()[name] for name in __all__ if not isinstance(globals()[name], type)})
+protocol.FUNCTIONS.update({"linalg.eig": numpys_eig, "linalg.eigvals": numpys_eigvals})
 protocol.FUNCTIONS.update({"linalg.matrix_rank": _numpys_rank, "linalg.pinv": _numpys_pinv, "linalg.svd": _numpys_svd})
