@@ -74,6 +74,22 @@ bool read_header(const fs::path& path, CacheEntry& entry) {
   return true;
 }
 
+// At least the bytes of all entries, by the sizes of what is named like one. nullopt if there are other files of the
+// cache, which may have to be removed.
+std::optional<uint64_t> bytes_at_most(const fs::path& folder) {
+  uint64_t sum = 0;
+  for (const std::string& file : platform::names_in(folder)) {
+    if (parse_cache_name(file)) {
+      std::error_code error;
+      const uint64_t bytes = fs::file_size(folder / file, error);
+      if (!error) sum += bytes;
+    } else if (is_temporary_name(file) || file.ends_with(kTrialSuffix)) {
+      return std::nullopt;
+    }
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::string cache_name(const CacheName& name) {
@@ -138,6 +154,8 @@ void touch_entry(const fs::path& path) {
 }
 
 uint64_t trim_cache(const fs::path& folder, uint64_t bound, uint64_t driver) {
+  // A look into each file takes several times longer than its size, and few folders are full.
+  if (const std::optional<uint64_t> bytes = bytes_at_most(folder); bytes && *bytes <= bound) return *bytes;
   CacheListing listing = list_cache(folder);
   std::error_code ignored;
   for (const fs::path& path : listing.abandoned) fs::remove(path, ignored);

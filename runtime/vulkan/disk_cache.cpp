@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "planning/log.hpp"
+#include "platform/mutex.hpp"
 #include "tuff/tuff.h"
 
 namespace tuff {
@@ -34,6 +35,15 @@ uint64_t seal_of(const CacheHeader& header) {
   constexpr uint64_t kSeed = 0x5441'4b45'4e20'6f6b;
   return XXH3_64bits_withSeed(&header, kSealed, kSeed);
 }
+
+// What this process knows of the folder to which it stored last. It is not a cache's own: a process may open a context
+// for each of many short tasks, and to list a folder of ten thousand entries takes a tenth of a second.
+struct Listed {
+  uint64_t folder = 0;  // a hash of its path
+  uint64_t bound = 0;
+  std::optional<uint64_t> bytes;  // in it when it was last listed
+  uint64_t since = 0;             // bytes stored by this process since then
+};
 
 }  // namespace
 
@@ -153,12 +163,18 @@ void DiskCache::write(const std::string& kind, const CacheKey& key, std::span<co
 // Lists the folder for the first entry of a process, and whenever it may be full. Other processes may have stored up to
 // an eighth of the bound in the meantime.
 void DiskCache::keep_bound(uint64_t stored) const {
-  std::unique_lock lock(mutex_);
-  since_ += stored;
-  if (listed_ && *listed_ + since_ <= bound_ && since_ <= bound_ / 8) return;
+  static constinit Mutex mutex(LockRank::disk_cache);
+  static constinit Listed listed;
+  std::unique_lock lock(mutex);
+  const std::string& path = folder_->native();
+  const uint64_t folder = XXH3_64bits(path.data(), path.size());
+  if (listed.folder != folder || listed.bound != bound_) listed = {folder, bound_, std::nullopt, 0};
+  listed.since += stored;
+  if (listed.bytes && *listed.bytes + listed.since <= bound_ && listed.since <= bound_ / 8) return;
   const uint64_t left = trim_cache(*folder_, bound_, short_driver());
-  listed_ = left <= bound_ ? left : bound_ - bound_ / 8;  // if nothing can be removed, don't list again for every entry
-  since_ = 0;
+  // If nothing can be removed, don't list again for every entry.
+  listed.bytes = left <= bound_ ? left : bound_ - bound_ / 8;
+  listed.since = 0;
   lock.unlock();
   if (left > bound_) log(TUFF_LOG_INFO, "cache: {} bytes, and no more can be removed", left);
 }

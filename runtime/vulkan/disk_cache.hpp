@@ -18,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "platform/mutex.hpp"
 #include "platform/platform.hpp"
 #include "runtime/cache_folder.hpp"
 
@@ -76,9 +75,6 @@ class DiskCache {
   std::array<uint8_t, 16> driver_;
   std::optional<std::filesystem::path> folder_;
   uint64_t bound_;
-  mutable Mutex mutex_{LockRank::disk_cache};
-  mutable std::optional<uint64_t> listed_;  // bytes in the folder when it was last listed
-  mutable uint64_t since_ = 0;              // bytes stored by this object since then
 };
 
 CacheKey hash_text(std::string_view text);

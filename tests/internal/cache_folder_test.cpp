@@ -243,6 +243,29 @@ TEST_F(CacheFolder, StoringKeepsTheBound) {
   EXPECT_GE(list_cache(folder_).bytes, 15 * kFile) << "no more is removed than has to be";
 }
 
+// A process that opens many contexts lists the folder once, as one with a single context does, and again once it has
+// stored an eighth of the bound. Meanwhile other processes may store.
+TEST_F(CacheFolder, AProcessListsItOnce) {
+  const auto store = [&](uint64_t key, uint64_t bound) {
+    DiskCache(mine_, folder_, bound).store("spirv", {0, key}, payload(key));
+  };
+  const auto others_store = [&] {
+    for (uint64_t key = 100; key < 130; ++key) {
+      fs::copy_file(file(mine_, 0), file(mine_, key), fs::copy_options::overwrite_existing);
+    }
+  };
+  store(0, 20 * kFile);
+  others_store();
+  store(0, 20 * kFile);
+  store(1, 20 * kFile);
+  EXPECT_EQ(list_cache(folder_).entries.size(), 32u) << "it was listed again";
+  store(0, 20 * kFile);
+  EXPECT_LE(list_cache(folder_).bytes, 20 * kFile) << "three entries are more than an eighth";
+  others_store();
+  store(0, 10 * kFile);
+  EXPECT_LE(list_cache(folder_).bytes, 10 * kFile) << "of another bound nothing is known";
+}
+
 // Stores, reads and evicts. Returns false if a read entry ever differs from what was stored.
 bool hammer(const std::array<uint8_t, 16>& driver, const fs::path& folder, uint64_t bound, unsigned seed, int rounds) {
   const DiskCache cache(driver, folder, bound);
