@@ -100,6 +100,8 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_configure(config):
     config.sample = _sample()
+    if not BACKENDS:
+        raise pytest.UsageError(f"TUFF_TEST_BACKENDS: {os.environ['TUFF_TEST_BACKENDS']} names neither host nor vulkan")
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -110,7 +112,11 @@ def pytest_terminal_summary(terminalreporter, config):
         )
 
 
-@pytest.fixture(params=["host", "vulkan"])
+#: As in the tests in C++: TUFF_TEST_BACKENDS leaves out what it does not name of the tests that run on each backend.
+BACKENDS = [one for one in ("host", "vulkan") if one in os.environ.get("TUFF_TEST_BACKENDS", "host,vulkan").split(",")]
+
+
+@pytest.fixture(params=BACKENDS)
 def backend(request):
     if request.param == "vulkan" and tuff.device_count() == 0:
         pytest.skip("no Vulkan device")
@@ -141,7 +147,7 @@ def checkout():
     return CHECKOUT
 
 
-@pytest.fixture(params=["host", "vulkan"], scope="module")
+@pytest.fixture(params=BACKENDS, scope="module")
 def shared(request):
     """A context for all tests of a module."""
     if request.param == "vulkan" and tuff.device_count() == 0:
