@@ -24,6 +24,7 @@ bool is_ctypes(std::string_view value) { return value == "ctypes"; }
 bool is_kind(std::string_view value) { return is_one_of(value, "gpu", "cpu"); }
 bool is_bytes(std::string_view value) { return parse_cache_bytes(value).has_value(); }
 bool is_binding(std::string_view value) { return is_one_of(value, "descriptors", "addresses"); }
+bool is_reconvergence(std::string_view value) { return is_one_of(value, "uniform", "maximal"); }
 bool is_transfer(std::string_view value) { return value == "staged"; }
 bool is_way(std::string_view value) { return is_one_of(value, "device", "host", "download"); }
 bool is_steps(std::string_view value) { return is_one_of(value, "separate", "alone"); }
@@ -50,6 +51,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_PYTHON", "ctypes", is_ctypes, "the Python package does without its compiled part"},
     {"TUFF_MONITOR", "off", is_off, "publishes nothing for tuff top"},
     {"TUFF_NATIVE", "off", is_off, "uses no kernels in PTX on NVIDIA's GPUs"},
+    {"TUFF_RECONVERGENCE", "uniform or maximal", is_reconvergence, nullptr},
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},
     {"TUFF_TRANSFER", "staged", is_transfer, nullptr},
     {"TUFF_PEER_VARIANT", "device, host or download", is_way, nullptr},

@@ -3,6 +3,14 @@
 // TUFF_VALUE (types.glsl, included before).
 //# TUFF_LANES : 1..1024 : invocations that share a row: a power of two up to the subgroup size, or the whole workgroup
 //# TUFF_SHARED : 0|1 : 1: TUFF_LANES is the whole workgroup, which is larger than a subgroup
+
+// TUFF_ANY_ROW(condition): whether the condition, which is the same in all lanes of a row, holds for any row of the
+// subgroup. A tree in a loop needs it: all lanes of a subgroup have to take part in the same iterations.
+#if TUFF_SHARED
+#define TUFF_ANY_ROW(condition) (condition)
+#else
+#define TUFF_ANY_ROW(condition) (subgroupBallot(condition) != uvec4(0))
+#endif
 #if TUFF_SHARED
 shared TUFF_VALUE parts[TUFF_LANES];
 #define TUFF_ACROSS(COMBINE)                                                           \

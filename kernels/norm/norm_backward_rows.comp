@@ -91,7 +91,8 @@ void main() {
     float mean, variance, used = 1.0;
     moments(x, lane, mean, variance);
     // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
-    [[dont_unroll]] for (float factor = live ? factor_of(mean, variance) : 1.0; factor != used;) {
+    // Rows of the same subgroup that need no factor are computed again with 1.
+    [[dont_unroll]] for (float factor = live ? factor_of(mean, variance) : 1.0; TUFF_ANY_ROW(factor != used);) {
       used = factor;
       [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) {
         [[unroll]] for (uint p = 0; p < TUFF_PARTS; ++p) {

@@ -97,7 +97,8 @@ void main() {
   least = tree_least(least);
   Moments m;
   float variance = 0.0;
-  [[dont_unroll]] for (bool again = true; again;) {
+  // Sets of the same subgroup that are finished are merged again with the same factor.
+  [[dont_unroll]] for (bool again = true; TUFF_ANY_ROW(again);) {
     used = least;
     m = Moments(0.0, 0.0, 0.0);
     for (uint k = lane; k < push.parts; k += TUFF_LANES) {
@@ -113,8 +114,9 @@ void main() {
     }
     m = over_lanes(m, push.total);
     variance = tuff_divide(vec4(m.squares), vec4(push.total)).x;
-    again = least != TUFF_SHRINK && beyond(variance + scaled_epsilon(least));
-    least = least == TUFF_GROW ? 1.0 : TUFF_SHRINK;
+    again = again && least != TUFF_SHRINK && beyond(variance + scaled_epsilon(least));
+    const float smaller = least == TUFF_GROW ? 1.0 : TUFF_SHRINK;
+    least = again ? smaller : least;
   }
   if (live && lane == 0) {
     TUFF_AT(S, set) = vec4(m.mean, reciprocal_deviation(variance, used), used, 0.0);

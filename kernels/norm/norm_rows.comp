@@ -113,7 +113,8 @@ void main() {
   TUFF_VALUE variance, used = 1.0;
   moments(x, lane, normal.mean, variance);
   // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
-  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(normal.mean, variance); factor != used;) {
+  // Rows of the same subgroup that need no factor are computed again with 1.
+  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(normal.mean, variance); TUFF_ANY_ROW(factor != used);) {
     used = factor;
     [[unroll]] for (uint b = 0; b < TUFF_BLOCKS; ++b) x[b] = scaled(x[b], factor);
     moments(x, lane, normal.mean, variance);

@@ -247,7 +247,7 @@ void main() {
   if (rest) gather_step(i, end, false, m);
   m = over_lanes(m, TUFF_VALUE(elements));
   // A loop rather than a branch: Mesa 22.3 executes both sides of a branch, but skips a loop that no lane enters.
-  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(m.mean, variance_of(m)); factor != used;) {
+  [[dont_unroll]] for (TUFF_VALUE factor = factor_of(m.mean, variance_of(m)); TUFF_ANY_ROW(factor != used);) {
     used = factor;
     m = Moments(0.0, 0.0, 0.0);
     uint k = begin + lane;
@@ -261,7 +261,7 @@ void main() {
   TUFF_VALUE least = TUFF_GROW;
   for (uint s = lane; s < push.total_segments; s += TUFF_LANES) least = min(least, TUFF_AT(P, first + s).z);
   least = tree_least(least);
-  [[dont_unroll]] for (bool again = true; again;) {
+  [[dont_unroll]] for (bool again = true; TUFF_ANY_ROW(again);) {
     used = least;
     m = Moments(0.0, 0.0, 0.0);
     for (uint s = lane; s < push.total_segments; s += TUFF_LANES) {

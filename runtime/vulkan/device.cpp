@@ -131,6 +131,10 @@ struct Request {
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES);
   CooperativeMatrixFeatures matrices;
   Bfloat16Features bfloat16;
+  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_flow =
+      structure<VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR>(
+          VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR);
+  MaximalReconvergenceFeatures maximal;
   VkPhysicalDeviceRobustness2FeaturesEXT robust_access =
       structure<VkPhysicalDeviceRobustness2FeaturesEXT>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT);
   VkPhysicalDevicePipelineRobustnessFeaturesEXT by_pipeline = structure<VkPhysicalDevicePipelineRobustnessFeaturesEXT>(
@@ -182,6 +186,16 @@ void request_matrices(Request& request, const PhysicalDevice& physical) {
     request.extensions.push_back(kBfloat16Extension);
     request.append(request.bfloat16, request.bfloat16.shaderBFloat16Type,
                    request.bfloat16.shaderBFloat16CooperativeMatrix);
+  }
+}
+
+void request_reconvergence(Request& request, Reconvergence reconvergence) {
+  if (reconvergence == Reconvergence::subgroup_uniform) {
+    request.extensions.push_back(VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME);
+    request.append(request.uniform_flow, request.uniform_flow.shaderSubgroupUniformControlFlow);
+  } else if (reconvergence == Reconvergence::maximal) {
+    request.extensions.push_back(kMaximalReconvergenceExtension);
+    request.append(request.maximal, request.maximal.shaderMaximalReconvergence);
   }
 }
 
@@ -302,6 +316,7 @@ void Device::create() {
   if (full_subgroups) request_full_subgroups(request, physical);
   if (zeroes_shared) request.append(request.zeroes, request.zeroes.shaderZeroInitializeWorkgroupMemory);
   request_matrices(request, physical);
+  request_reconvergence(request, reconvergence);
   request_robustness(request, robustness);
   open(request.features, request.extensions);
 }
@@ -315,6 +330,9 @@ void Device::choose() {
                    physical.subgroup_control.minSubgroupSize != physical.subgroup_control.maxSubgroupSize &&
                    (physical.subgroup_control.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
   zeroes_shared = physical.zeroes_shared;
+  const auto wanted = platform::environment("TUFF_RECONVERGENCE");
+  if (wanted == "uniform" && physical.uniform_control_flow) reconvergence = Reconvergence::subgroup_uniform;
+  if (wanted == "maximal" && physical.maximal_reconvergence) reconvergence = Reconvergence::maximal;
   if (physical.robust_access && physical.pipeline_robustness) {
     robustness = Robustness::by_pipeline;
   } else if (physical.robust_access && physical.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU) {

@@ -9,6 +9,7 @@
 
 #include "planning/recorder.hpp"
 #include "runtime/vulkan/instance.hpp"
+#include "runtime/vulkan/reconvergence_spirv.hpp"
 #include "runtime/vulkan/vk.hpp"
 
 namespace tuff {
@@ -56,8 +57,9 @@ class Device {
   // How accesses are kept within a descriptor's range: per pipeline on request, or in all pipelines of the device.
   enum class Robustness { none, by_pipeline, everywhere };
   Robustness robustness = Robustness::none;
-  bool zeroes_shared = false;  // if a kernel asks for it
-  bool native = false;         // kernels in PTX can be loaded
+  bool zeroes_shared = false;                         // if a kernel asks for it
+  Reconvergence reconvergence = Reconvergence::core;  // of kernels with subgroup operations
+  bool native = false;                                // kernels in PTX can be loaded
 
   // Commands on the copy queue can be timed.
   bool times_copies() const { return host_query_reset_ && physical.copy_timestamp_bits != 0; }

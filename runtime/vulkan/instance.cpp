@@ -12,6 +12,7 @@
 #include "runtime/vulkan/device_requirements.hpp"
 #include "runtime/vulkan/device_selection.hpp"
 #include "runtime/vulkan/memory_block.hpp"
+#include "runtime/vulkan/reconvergence_spirv.hpp"
 
 namespace tuff {
 namespace {
@@ -210,7 +211,12 @@ void read_features(PhysicalDevice& device, const std::vector<VkExtensionProperti
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_ROBUSTNESS_FEATURES_EXT, nullptr, 0};
   VkPhysicalDeviceZeroInitializeWorkgroupMemoryFeatures zeroes{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES, nullptr, 0};
+  VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_flow{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_FEATURES_KHR, nullptr, 0};
+  MaximalReconvergenceFeatures maximal;
   if (device.properties.apiVersion >= VK_API_VERSION_1_3) append(zeroes);
+  if (contains(extensions, VK_KHR_SHADER_SUBGROUP_UNIFORM_CONTROL_FLOW_EXTENSION_NAME)) append(uniform_flow);
+  if (contains(extensions, kMaximalReconvergenceExtension)) append(maximal);
   if (control) append(control_features);
   if (contains(extensions, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME)) append(robustness);
   if (contains(extensions, VK_EXT_PIPELINE_ROBUSTNESS_EXTENSION_NAME)) append(by_pipeline);
@@ -222,6 +228,8 @@ void read_features(PhysicalDevice& device, const std::vector<VkExtensionProperti
   device.robust_access = robustness.robustBufferAccess2;
   device.pipeline_robustness = by_pipeline.pipelineRobustness;
   device.zeroes_shared = zeroes.shaderZeroInitializeWorkgroupMemory;
+  device.uniform_control_flow = uniform_flow.shaderSubgroupUniformControlFlow;
+  device.maximal_reconvergence = maximal.shaderMaximalReconvergence;
   device.matrix_cores = matrices.cooperativeMatrix && device.features12.vulkanMemoryModel;
   device.bfloat16 = device.matrix_cores && bfloat16.shaderBFloat16Type && bfloat16.shaderBFloat16CooperativeMatrix;
   device.features11.pNext = device.features12.pNext = nullptr;

@@ -42,13 +42,15 @@ struct PhysicalDevice {
   bool memory_fd_dedicated = false;    // only dedicated allocations
   uint64_t host_import_alignment = 0;  // alignment of host memory that can be imported; 0: unsupported
   bool subgroup_size_control = false;
-  bool matrix_cores = false;         // VK_KHR_cooperative_matrix
-  bool bfloat16 = false;             // in cooperative matrices
-  bool robust_access = false;        // accesses beyond a descriptor's exact range can be made harmless
-  bool pipeline_robustness = false;  // the same, for individual pipelines
-  bool zeroes_shared = false;        // shared variables may have an initialiser
-  bool binary_import = false;        // VK_NVX_binary_import: kernels in PTX
-  bool compute_only = false;         // the queue family has no graphics
+  bool matrix_cores = false;           // VK_KHR_cooperative_matrix
+  bool bfloat16 = false;               // in cooperative matrices
+  bool robust_access = false;          // accesses beyond a descriptor's exact range can be made harmless
+  bool pipeline_robustness = false;    // the same, for individual pipelines
+  bool zeroes_shared = false;          // shared variables may have an initialiser
+  bool uniform_control_flow = false;   // VK_KHR_shader_subgroup_uniform_control_flow
+  bool maximal_reconvergence = false;  // VK_KHR_shader_maximal_reconvergence
+  bool binary_import = false;          // VK_NVX_binary_import: kernels in PTX
+  bool compute_only = false;           // the queue family has no graphics
   std::vector<MatrixShape> matrix_shapes;
   std::string pci_address;  // "0000:03:00.0"; empty if unknown
   std::string lacks;        // empty if the device is usable

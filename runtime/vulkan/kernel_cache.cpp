@@ -12,6 +12,7 @@
 #include "runtime/profile.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/matrix_spirv.hpp"
+#include "runtime/vulkan/reconvergence_spirv.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
 
 namespace tuff {
@@ -283,8 +284,11 @@ KernelCache::Layout& KernelCache::kept_layout(const KernelForm& form) {
 }
 
 KernelCache::Spirv KernelCache::spirv(const Key& key) {
-  const std::string text =
-      kernel_text(key.kernel, key.form, {device_->traits.rounds_f16, device_->traits.preserves_f32});
+  std::string text = kernel_text(key.kernel, key.form, {device_->traits.rounds_f16, device_->traits.preserves_f32});
+  // Modules are stored by their text, and a driver may promise more in another version.
+  if (device_->reconvergence != Reconvergence::core) {
+    text += fmt::format("// reconvergence {}\n", static_cast<int>(device_->reconvergence));
+  }
   const CacheKey hash = hash_text(text);
   if (const auto stored = disk_.load_sealed("spirv", hash); stored && stored->size() % sizeof(uint32_t) == 0) {
     Spirv found{std::vector<uint32_t>(stored->size() / sizeof(uint32_t)), std::nullopt};
@@ -295,6 +299,7 @@ KernelCache::Spirv KernelCache::spirv(const Key& key) {
   log(TUFF_LOG_DEBUG, "compiling {}", key.kernel.source().name);
   std::vector<uint32_t> words = compile_glsl(key.kernel.source().name, text);
   if (key.kernel.matrices() != Matrices::none) words = rewrite_matrices(words, key.kernel.matrices());
+  words = with_reconvergence(std::move(words), device_->reconvergence);
   ++compiled_;
   return {std::move(words), hash};
 }

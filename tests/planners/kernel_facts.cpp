@@ -5,11 +5,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <spirv_cross/spirv.hpp>
 #include <vector>
 
+#include "planners/convergence.hpp"
 #include "planning/status.hpp"
 #include "runtime/custom/spirv_module.hpp"
 #include "runtime/vulkan/shader_compiler.hpp"
@@ -88,8 +90,23 @@ KernelFact facts_of(const std::vector<uint32_t>& words, bool by_slots) {
   return fact;
 }
 
+// The optimised form, in which functions are inlined and variables are values, of kernels with operations in question.
+void add_convergence(KernelFact& fact, const std::vector<uint32_t>& fast, const tuff::KernelRequest& kernel,
+                     const std::string& text) {
+  if (!has_common_operations(fast)) return;
+  std::vector<uint32_t> words = tuff::compile_glsl(kernel.source().name, text);
+  specialise(words, kernel);
+  const Convergence convergence = convergence_of(words);
+  fact.operations = convergence.operations;
+  fact.by_subgroup = convergence.by_subgroup;
+  fact.diverging = static_cast<uint32_t>(convergence.findings.size());
+  if (convergence.findings.empty()) return;
+  std::printf("%s\n", kernel.source().name);
+  for (const std::string& finding : convergence.findings) std::printf("  %s\n", finding.c_str());
+}
+
 // To be changed with what is stored, so that a file of an earlier build is not misread.
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 
 // The same in every process.
 uint64_t stored_key_of(const tuff::KernelRequest& kernel, const tuff::KernelForm& form, const std::string& text) {
@@ -111,7 +128,8 @@ using File = std::unique_ptr<std::FILE, decltype(&std::fclose)>;
 
 }  // namespace
 
-KernelFacts::KernelFacts(uint64_t most, std::string file) : most_(most), file_(std::move(file)) {
+KernelFacts::KernelFacts(uint64_t most, std::string file, bool converges)
+    : converges_(converges), most_(most), file_(std::move(file)) {
   const File from(std::fopen(file_.c_str(), "rb"), &std::fclose);
   StoredFact row{};
   while (from && std::fread(&row, sizeof row, 1, from.get()) == 1) stored_[row.key] = row.fact;
@@ -141,7 +159,7 @@ const KernelFact* KernelFacts::of(const tuff::KernelRequest& kernel, const tuff:
     return nullptr;
   }
   const std::string text = tuff::kernel_text(kernel, form, {});
-  const uint64_t stored_key = stored_key_of(kernel, form, text);
+  const uint64_t stored_key = stored_key_of(kernel, form, text) ^ (converges_ ? 1 : 0);
   if (const auto stored = stored_.find(stored_key); stored != stored_.end()) {
     return &facts_.emplace(key, stored->second).first->second;
   }
@@ -152,7 +170,13 @@ const KernelFact* KernelFacts::of(const tuff::KernelRequest& kernel, const tuff:
   std::vector<uint32_t> words = compiled_fast(kernel, text);
   specialise(words, kernel);
   ++compiled_;
-  const KernelFact fact = facts_of(words, !form.addresses);
+  KernelFact fact = facts_of(words, !form.addresses);
+  if (converges_) {
+    add_convergence(fact, words, kernel, text);
+    KernelFact& most = converging_[kernel.source().name];
+    most.operations = std::max(most.operations, fact.operations);
+    most.by_subgroup = std::max(most.by_subgroup, fact.by_subgroup);
+  }
   if (!file_.empty()) stored_[stored_key] = fact;
   return &facts_.emplace(key, fact).first->second;
 }

@@ -8,6 +8,8 @@
 //   tuff_planner_cases --count 100000 --operation attention
 //   tuff_planner_cases --compile 2000                     compiles up to 2000 kernels and checks their workgroups,
 //                                                         shared memory and written operands
+//   tuff_planner_cases --compile 2000 --converges         … and whether invocations reach their barriers and subgroup
+//                                                         operations together
 //   tuff_planner_cases --compile 2000 --facts FILE        what was found is kept in a file
 //   tuff_planner_cases --large                            operands of 4 GiB and more, up to what a GPU can have
 //   TUFF_GEMM_VARIANT=tile_64x64 tuff_planner_cases …     with a variant forced
@@ -41,19 +43,21 @@ namespace {
 struct Options {
   uint64_t count = 100'000, first = 0, seed = 0, compile = 0, findings = 1;
   double seconds = 0;  // 0: no limit
-  bool only = false, large = false;
+  bool only = false, large = false, converges = false;
   std::string operation, facts;
 };
 
 constexpr const char* kUsage =
     "usage: tuff_planner_cases [--count N] [--seed S] [--seconds T] [--only SEED:INDEX] [--operation NAME]\n"
-    "                          [--compile N] [--facts FILE] [--findings N] [--large]\n"
+    "                          [--compile N [--converges]] [--facts FILE] [--findings N] [--large]\n"
     "  --count      how many calls are planned or refused (100000)\n"
     "  --seed       of the calls; without it a fresh one\n"
     "  --seconds    ends then, if --count has not been reached\n"
     "  --only       one case by itself, with its dispatches\n"
     "  --operation  cases of one operation alone\n"
     "  --compile    compiles so many kernels, for what their GLSL says of workgroups, memory and operands\n"
+    "  --converges  also whether invocations reach its barriers and subgroup operations together, from its optimised "
+    "form\n"
     "  --facts      keeps that for the next run\n"
     "  --findings   ends after so many (1)\n"
     "  --large      makes half of the sizes large\n";
@@ -78,6 +82,10 @@ Options parse(int argc, char** argv) {
     if (option == "--help") {
       std::fputs(kUsage, stdout);
       std::exit(0);
+    }
+    if (option == "--converges") {
+      options.converges = true;
+      continue;
     }
     if (option == "--large") {
       options.large = true;
@@ -156,7 +164,8 @@ class ShortDryRun final : public tuff::DryRun {
 
 class Runner {
  public:
-  explicit Runner(const Options& options) : options_(options), facts_(options.compile, options.facts) {
+  explicit Runner(const Options& options)
+      : options_(options), facts_(options.compile, options.facts, options.converges) {
     const auto all = drawn_operations();
     for (const DrawnOperation& operation : all) {
       if (!options.operation.empty() && options.operation != operation.name) continue;
@@ -176,7 +185,10 @@ class Runner {
     for (uint64_t i = options_.first; done < options_.count; ++i) {
       const bool compiles = !options_.only && options_.compile != 0;
       if (options_.seconds != 0 && (compiles || i % 64 == 0) && elapsed() > options_.seconds) break;
-      if (i % (compiles ? 16 : 1024) == 0) allow_seconds(options_.only ? 0 : 60);
+      // The kernels of a call may take half a minute to optimise.
+      const bool optimises = compiles && options_.converges;
+      const uint64_t together = optimises ? 1 : compiles ? 16 : 1024;
+      if (i % together == 0) allow_seconds(options_.only ? 0 : optimises ? 200 : 60);
       fmt::format_to_n(where, sizeof where - 1, "--only {}:{}{}{}\n", options_.seed, i,
                        options_.operation.empty() ? "" : " --operation " + options_.operation,
                        options_.large ? " --large" : "")
@@ -278,6 +290,11 @@ class Runner {
       all.cut_short += c.cut_short, all.dispatches += c.dispatches;
     }
     row("all", all);
+    for (const auto& [shader, most] : facts_.converging()) {
+      if (most.operations == 0) continue;
+      std::printf("%-28s %6u operations to reach together, %u by subgroups of their own\n", shader.c_str(),
+                  most.operations, most.by_subgroup);
+    }
     if (facts_.asked() != 0) {
       std::printf("%llu kernels, %llu compiled now; %llu of %llu dispatches were of others\n",
                   static_cast<unsigned long long>(facts_.known()), static_cast<unsigned long long>(facts_.compiled()),

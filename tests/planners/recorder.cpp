@@ -342,6 +342,9 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
     if (fact->shared_bytes > t.shared_bytes) {
       violated("{} takes {} bytes of shared memory, the device has {}", name, fact->shared_bytes, t.shared_bytes);
     }
+    if (fact->diverging != 0) {
+      violated("{} has {} barriers or subgroup operations that only some invocations reach", name, fact->diverging);
+    }
     for (uint32_t i = 0; fact->by_slots && i < dispatch.operand_count(); ++i) {
       const tuff::Dispatch::Operand& operand = dispatch.operands()[i];
       if (operand.bytes == 0 || (operand.buffer == nullptr && operand.each == nullptr)) continue;
