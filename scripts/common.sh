@@ -54,7 +54,7 @@ explain_failure() {
   elif grep -qE 'No matching distribution|NewConnectionError|Could not find a version|ConnectTimeoutError|ReadTimeoutError' "$1"; then
     printf '\nhint: PyPI could not be reached, or has no such package; see the network, and pip config list\n' >&2
   elif grep -qE 'Killed|internal compiler error|No space left' "$1"; then
-    printf '\nhint: a build needs about 1 GiB of memory for each job and 3 GiB of disk; CMAKE_BUILD_PARALLEL_LEVEL=1 helps\n' >&2
+    printf '\nhint: a build needs about 1.5 GiB of memory for each job and 3 GiB of disk; CMAKE_BUILD_PARALLEL_LEVEL=1 helps\n' >&2
   fi
 }
 
