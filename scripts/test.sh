@@ -9,12 +9,12 @@ also under the Vulkan validation layers.
 
   --sanitize   then builds again with AddressSanitizer and UndefinedBehaviorSanitizer and runs the
                tests there, which takes about as long again
-  --whole      runs every row of the large tables; without it, one in 16, by a seed that is fresh each time;
+  --whole      runs every row of the large tables; without it, one in 24, by a seed that is fresh each time;
                TUFF_TEST_SAMPLE_SEED=seed in the environment repeats a sample
 TEXT
 }
 
-sanitize=0 sample=16
+sanitize=0 sample=24
 for option in "$@"; do
   case $option in
     --sanitize) sanitize=1 ;;

@@ -335,7 +335,8 @@ void test_places(tuff_context context, const std::vector<uint64_t>& shape, uint3
 
 TEST_P(ExpressionReduce, PlacesOverAnyAxesAreExact) {
   const bool f64 = properties_of(context()).supports_f64 != 0, int64 = computes_int64(context());
-  for (uint64_t seed = 0; seed < (vulkan() ? 14 : 100); ++seed) {
+  for (uint64_t seed = 0; seed < (vulkan() ? 28 : 100); ++seed) {
+    if (skipped("places", seed)) continue;
     std::mt19937_64 random(seed + 3000);
     std::vector<uint64_t> shape(1 + random() % 4);
     uint64_t count = 1;
@@ -388,8 +389,8 @@ TEST_P(ExpressionReduce, VariancesOfCloseLargeElements) {
       const OwnBuffer xs = uploaded(context(), x), y(context(), 4 * std::max(shape.rows, shape.columns));
       for (const bool along_rows : {true, false}) {
         const uint64_t n = along_rows ? shape.columns : shape.rows, results = along_rows ? shape.rows : shape.columns;
-        if (n < 2) continue;
         const std::string axis = along_rows ? "axis=1" : "axis=0";
+        if (n < 2 || (shape.rows != 300 && skipped(axis, shape.columns))) continue;
         const OwnExpr var(context(), ("var(x, " + axis + ", correction=1)").c_str(), {{"x", TUFF_F32}},
                           {{"y", TUFF_F32}});
         const OwnExpr deviation(context(), ("std(x, " + axis + ")").c_str(), {{"x", TUFF_F32}}, {{"y", TUFF_F32}});

@@ -185,7 +185,7 @@ TEST(SemanticsSizes, EveryRowOfTheTableSucceeds) {
   size_t number = 0;
   for (const SizeCall& row : size_calls()) {
     // A device needs a kernel or two for each.
-    if (!in_sample(row.function + (" " + std::to_string(number++)), 3)) continue;
+    if (!in_sample(row.function + (" " + std::to_string(number++)), 5)) continue;
     EXPECT_EQ(sides.compare(row, valid(row)), TUFF_OK) << row.function;
   }
 }
@@ -197,7 +197,7 @@ TEST(SemanticsSizes, AnyNumberInAnyPlaceIsAnsweredAlike) {
       for (const uint64_t suspect : kSuspects) {
         std::vector<uint64_t> values = valid(row);
         values[place] = suspect;
-        if (!in_sample(text_of(row, values), 8)) continue;
+        if (!in_sample(text_of(row, values), 12)) continue;
         sides.compare(row, values);
         if (testing::Test::HasFatalFailure()) return;
       }
@@ -240,7 +240,7 @@ TEST(SemanticsSizes, AnyNumbersInSeveralPlacesAreAnsweredAlike) {
       for (size_t i = 0; i < count; ++i) {
         values[below(values.size())] = same ? suspect : kSuspects[below(kSuspects.size())];
       }
-      if (!in_sample(text_of(row, values) + " together", 4)) continue;
+      if (!in_sample(text_of(row, values) + " together", 6)) continue;
       sides.compare(row, values);
     }
   }

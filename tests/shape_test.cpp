@@ -555,7 +555,12 @@ TEST_P(ShapeOnce, GatherAlongAnAxisOfMoreThanIndicesName) {
     }
     // In reverse, the first element is further away than 32 bits can count.
     const uint64_t start = extent - 1, taken = (start - 3) / 0x10000000u + 1;
-    ASSERT_OK(tuff_fill(context(), input, 0, extent, "\0", 1));
+    // Only these are not zero: to fill all would take the memory that the system gives when it is first written to.
+    for (const uint64_t name : names) {
+      if (name < extent) {
+        ASSERT_OK(tuff_fill(context(), input, name, 1, "\0", 1));
+      }
+    }
     Bytes wanted(taken);
     for (uint64_t i = 0; i < taken; ++i) {
       wanted[i] = static_cast<unsigned char>(i + 1);

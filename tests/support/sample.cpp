@@ -57,6 +57,9 @@ uint64_t share_of_tests() {
   return share;
 }
 
-bool in_sample(std::string_view row, uint64_t most) { return sample().keeps(row, std::min(sample().share, most)); }
+bool in_sample(std::string_view row, uint64_t most) {
+  const uint64_t share = sample().share, fewer = std::max<uint64_t>(share / kUsualShare, 1);
+  return sample().keeps(row, std::min(share, most * fewer));
+}
 
 }  // namespace tuff_test

@@ -28,7 +28,9 @@ const Sample& sample();
 uint64_t share_of_tests();
 
 // For a test with a loop over many rows, each of which needs a kernel of its own: whether it runs this row, one in
-// `most`, or more if the run's sample is larger. All, if the run takes no sample.
+// `most`, or more if the run's sample is larger, and in proportion fewer if its share is several times kUsualShare. All,
+// if the run takes no sample.
 bool in_sample(std::string_view row, uint64_t most);
+inline constexpr uint64_t kUsualShare = 24;  // CTest's TUFF_TEST_SAMPLE
 
 }  // namespace tuff_test
