@@ -47,15 +47,17 @@ tuff_status tuff_dequantize(tuff_stream stream, const tuff_dequantize_desc* give
 tuff_status tuff_qgemm(tuff_stream stream, const tuff_qgemm_desc* given) {
   return guarded("tuff_qgemm", [&] {
     const tuff_qgemm_desc desc = read_structure(given, "desc");
-    tuff::require_reserved(desc.reserved);
+    tuff::require_reserved(desc.reserved), tuff::require_reserved(desc.reserved2, "desc->reserved2");
     const auto target = acquire_stream(stream);
     const Operand a(target, desc.a, "a"), weights(target, desc.weights, "weights"),
         scales(target, desc.scales, "scales"), zero_points(target, desc.zero_points, "zero_points"),
-        bias(target, desc.bias, "bias"), residual(target, desc.residual, "residual"), c(target, desc.c, "c");
+        bias(target, desc.bias, "bias"), residual(target, desc.residual, "residual"), c(target, desc.c, "c"),
+        a_scales(target, desc.a_scales, "a_scales"), a_zero_points(target, desc.a_zero_points, "a_zero_points");
+    const int32_t otherwise = tuff::quant::kActivations.has(desc.a_type) ? TUFF_F32 : desc.a_type;
     target->run(tuff::operations::qgemm({desc.format,
                                          desc.a_type,
-                                         type_or(desc.c_type, desc.a_type),
-                                         type_or(desc.scale_type, desc.a_type),
+                                         type_or(desc.c_type, otherwise),
+                                         type_or(desc.scale_type, otherwise),
                                          desc.granularity,
                                          desc.activation,
                                          desc.m,
@@ -72,7 +74,10 @@ tuff_status tuff_qgemm(tuff_stream stream, const tuff_qgemm_desc* given) {
                                          desc.lda != 0 ? desc.lda : desc.k,
                                          desc.ldc != 0 ? desc.ldc : desc.n,
                                          desc.ld_residual != 0 ? desc.ld_residual : desc.n,
-                                         desc.block_size}));
+                                         desc.block_size,
+                                         desc.a_granularity,
+                                         a_scales,
+                                         a_zero_points}));
   });
 }
 

@@ -297,7 +297,7 @@ struct Released<tuff_dequantize_desc> {
 };
 template <>
 struct Released<tuff_qgemm_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {152};  // 0.9.0
+  static constexpr std::array<uint32_t, 1> sizes = {176};  // 0.9.0
 };
 template <>
 struct Released<tuff_expr_desc> {

@@ -805,7 +805,11 @@ TEST_P(QuantProductsOnce, BadCallsSayWhatIsWrong) {
     EXPECT_FAILS(call(change), status, "tuff_qgemm", word);
   };
   fails([](auto& d) { d.format = 9; }, "format");
-  fails([](auto& d) { d.a_type = TUFF_I8; }, "a_type", kUnsupported);
+  fails([](auto& d) { d.a_type = TUFF_I32; }, "a_type", kUnsupported);
+  fails([](auto& d) { d.a_scales = d.scales; }, "a_scales");
+  fails([](auto& d) { d.a_zero_points = d.scales; }, "a_zero_points");
+  fails([](auto& d) { d.a_granularity = TUFF_QUANT_PER_AXIS; }, "a_granularity");
+  fails([](auto& d) { d.reserved2 = 1; }, "reserved2");
   fails([](auto& d) { d.c_type = TUFF_F64; }, "c_type", kUnsupported);
   fails([](auto& d) { d.activation = 99; }, "activation");
   fails([](auto& d) { d.alpha = NAN; }, "alpha");
@@ -825,6 +829,191 @@ TEST_P(QuantProductsOnce, BadCallsSayWhatIsWrong) {
   EXPECT_OK(call([](auto&) {}));
 }
 TUFF_ON_BACKENDS(QuantProductsOnce);
+
+// --- products of integers by integers --------------------------------------------------------------------------------
+
+struct IntegersCase {
+  int32_t a_type, format;
+  uint64_t m, n, k;
+  int32_t granularity = TUFF_QUANT_PER_TENSOR;
+  uint64_t block = 0;
+  bool a_rows = false, a_zeros = false, zeros = false;
+  int32_t c_type = 0, scale_type = 0, activation = TUFF_ACTIVATION_NONE;
+  bool bias = false, residual = false;
+  double alpha = 0;
+  uint64_t pad = 0, shift = 0;
+
+  std::string name() const {
+    std::string text = std::string(name_of(a_type)) + "_" + format_name(format);
+    for (const uint64_t size : {m, n, k}) text += "_" + std::to_string(size);
+    text += "_by" + std::to_string(granularity) + "_" + std::to_string(block);
+    for (const int32_t type : {c(), scale()}) text += std::string("_") + name_of(type);
+    return text + (a_rows ? "_rows" : "") + (a_zeros ? "_azeros" : "") + (zeros ? "_zeros" : "") +
+           (bias ? "_bias" : "") + (residual ? "_residual" : "") + "_act" + std::to_string(activation) +
+           (alpha != 0 ? "_alpha" : "") + "_pad" + std::to_string(pad) + "_shift" + std::to_string(shift);
+  }
+  double work() const { return static_cast<double>(m * n) * static_cast<double>(k); }
+  int32_t c() const { return c_type != 0 ? c_type : int32_t{TUFF_F32}; }
+  int32_t scale() const { return scale_type != 0 ? scale_type : int32_t{TUFF_F32}; }
+  uint64_t length() const { return granularity == TUFF_QUANT_PER_BLOCK ? std::min(block, k) : k; }
+  uint64_t blocks() const { return (k + length() - 1) / length(); }
+  uint64_t each() const {  // scales of a row of weights
+    return granularity == TUFF_QUANT_PER_BLOCK ? (k + block - 1) / block : granularity == TUFF_QUANT_PER_AXIS;
+  }
+  uint64_t scales() const { return each() == 0 ? 1 : n * each(); }
+  uint64_t a_scales() const { return a_rows ? m : 1; }
+};
+
+std::vector<IntegersCase> integers_cases() {
+  std::vector<IntegersCase> all;
+  uint32_t turn = 0;
+  constexpr int32_t kTypesOfC[] = {0, TUFF_F16, TUFF_BF16};
+  const auto add = [&](IntegersCase row) {
+    ++turn;
+    row.c_type = kTypesOfC[turn % 3], row.scale_type = kTypesOfC[turn / 3 % 3];
+    row.bias = turn % 3 == 0, row.residual = turn % 5 == 0, row.alpha = turn % 6 == 0 ? -1.5 : 0;
+    row.pad = turn % 4 == 1 ? 3 : turn % 8 == 3 ? 4 : 0, row.shift = turn % 7 == 2 ? 1 : 0;
+    row.activation = turn % 11 == 0 ? TUFF_ACTIVATION_SILU : turn % 13 == 0 ? TUFF_ACTIVATION_RELU : 0;
+    all.push_back(row);
+  };
+  for (const int32_t a_type : {TUFF_I8, TUFF_U8}) {
+    for (const int32_t format : {TUFF_QUANT_I8, TUFF_QUANT_U8}) {
+      for (const uint64_t m : {1, 3, 20, 70}) {
+        for (const bool rows : {false, true}) {
+          for (const bool a_zeros : {false, true}) {
+            for (const bool zeros : {false, true}) {
+              add({a_type, format, m, 40, 96, TUFF_QUANT_PER_AXIS, 0, rows, a_zeros, zeros});
+              add({a_type, format, m, 9, 35, TUFF_QUANT_PER_TENSOR, 0, rows, a_zeros, zeros});
+              add({a_type, format, m, 13, 101, TUFF_QUANT_PER_BLOCK, turn % 2 == 0 ? 32u : 7u, rows, a_zeros, zeros});
+            }
+          }
+        }
+      }
+    }
+  }
+  add({TUFF_I8, TUFF_QUANT_I8, 130, 260, 512});  // GEMM alone, and the same with more
+  add({TUFF_I8, TUFF_QUANT_I8, 130, 260, 512, TUFF_QUANT_PER_AXIS, 0, true});
+  add({TUFF_U8, TUFF_QUANT_I8, 64, 128, 1024, TUFF_QUANT_PER_AXIS, 0, true, true});
+  add({TUFF_I8, TUFF_QUANT_I8, 5, 24, 64, TUFF_QUANT_PER_BLOCK, 1000, true, true, true});  // a block longer than k
+  add({TUFF_I8, TUFF_QUANT_I8, 2, 3, 40'000, TUFF_QUANT_PER_TENSOR, 0, true});             // beyond f32's integers
+  return all;
+}
+
+using QuantIntegers = Table<IntegersCase>;
+
+TEST_P(QuantIntegers, SumsAreExactAndScalesWithinTheBound) {
+  const IntegersCase& r = row();
+  const uint64_t lda = r.k + r.pad, ldc = r.n + r.pad, ld_residual = r.n + 2 * r.pad;
+  const Bytes a = random_bytes((r.m - 1) * lda + r.k, 31), q = random_bytes(r.n * r.k, 32),
+              z = random_bytes(r.scales(), 33), az = random_bytes(r.a_scales(), 34);
+  const Bytes s = as_type(r.scale(), uniforms(r.scales(), 0.001f, 0.02f, 35)),
+              as = as_type(r.scale(), uniforms(r.a_scales(), 0.001f, 0.02f, 36)),
+              b = as_type(r.c(), uniforms(r.n, -2, 2, 37)),
+              added = as_type(r.c(), uniforms((r.m - 1) * ld_residual + r.n, -2, 2, 38));
+  Bytes fresh(((r.m - 1) * ldc + r.n) * size_of(r.c()));
+  poison_all(r.c(), fresh);
+  const TypedTensor ta(context(), r.a_type, a, r.shift), tq(context(), TUFF_U8, q, r.shift),
+      ts(context(), r.scale(), s, r.shift), tas(context(), r.scale(), as, r.shift), tz(context(), TUFF_U8, z, r.shift),
+      taz(context(), r.a_type, az, r.shift), tb(context(), r.c(), b, r.shift), tr(context(), r.c(), added, r.shift),
+      tc(context(), r.c(), fresh, r.shift);
+  tuff_qgemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.format = r.format, desc.a_type = r.a_type, desc.c_type = r.c_type, desc.scale_type = r.scale_type;
+  desc.granularity = r.granularity, desc.block_size = r.block, desc.activation = r.activation;
+  desc.m = r.m, desc.n = r.n, desc.k = r.k, desc.alpha = r.alpha;
+  desc.a = ta, desc.weights = tq, desc.scales = ts, desc.a_scales = tas, desc.c = tc;
+  desc.a_granularity = r.a_rows ? TUFF_QUANT_PER_AXIS : TUFF_QUANT_PER_TENSOR;
+  desc.lda = lda, desc.ldc = ldc, desc.ld_residual = ld_residual;
+  if (r.zeros) desc.zero_points = tz;
+  if (r.a_zeros) desc.a_zero_points = taz;
+  if (r.bias) desc.bias = tb;
+  if (r.residual) desc.residual = tr;
+  ASSERT_OK(tuff_qgemm(context(), &desc));
+  const Bytes got = tc.read();
+
+  const int32_t a_format = r.a_type == TUFF_I8 ? TUFF_QUANT_I8 : TUFF_QUANT_U8;
+  const double alpha = r.alpha != 0 ? r.alpha : 1;
+  for (uint64_t i = 0; i < r.m; ++i) {
+    const uint64_t of_a = r.a_rows ? i : 0;
+    const int a_zero = r.a_zeros ? get(a_format, az, of_a) : 0;
+    for (uint64_t j = 0; j < ldc; ++j) {
+      const uint64_t at = i * ldc + j;
+      if (j >= r.n) {
+        if (i + 1 < r.m) {
+          ASSERT_TRUE(is_poison(r.c(), got, at)) << "between rows: " << i << ", " << j;
+        }
+        continue;
+      }
+      double sum = 0, size = 0;
+      for (uint64_t block = 0; block < r.blocks(); ++block) {
+        const uint64_t scale = j * r.each() + block, end = std::min((block + 1) * r.length(), r.k);
+        const int zero = r.zeros ? get(r.format, z, scale) : 0;
+        int64_t products = 0;
+        for (uint64_t p = block * r.length(); p < end; ++p) {
+          products += int64_t{get(a_format, a, i * lda + p) - a_zero} * (get(r.format, q, j * r.k + p) - zero);
+        }
+        const double scaled = static_cast<double>(products) * element(r.scale(), s, scale);
+        sum += scaled, size += std::fabs(scaled);
+      }
+      const double factor = alpha * element(r.scale(), as, of_a);
+      double value = factor * sum, magnitude = std::fabs(factor) * size;
+      const double bound = magnitude * gamma(static_cast<double>(r.blocks()) + 4);  // the header's
+      if (r.bias) value += element(r.c(), b, j), magnitude += std::fabs(element(r.c(), b, j));
+      if (r.residual) {
+        const double more = element(r.c(), added, i * ld_residual + j);
+        value += more, magnitude += std::fabs(more);
+      }
+      double error = bound + magnitude * gamma(3);
+      if (r.activation == TUFF_ACTIVATION_RELU) value = std::fmax(value, 0);
+      if (r.activation == TUFF_ACTIVATION_SILU) value = value / (1 + std::exp(-value));
+      if (r.activation != TUFF_ACTIVATION_NONE) error = 2 * error + 8 * kU * std::fabs(value);
+      error += unit_roundoff(r.c()) * (std::fabs(value) + error) + (r.c() == TUFF_F16 ? 0x1p-25 : 0x1p-149);
+      ASSERT_NEAR(element(r.c(), got, at), value, error) << i << ", " << j;
+    }
+  }
+  EXPECT_EQ(ta.read(), a);
+  EXPECT_EQ(tq.read(), q);
+}
+TUFF_TABLE(QuantIntegers, IntegersCase, integers_cases());
+
+class QuantIntegersOnce : public OnBackend {};
+
+TEST_P(QuantIntegersOnce, BadCallsSayWhatIsWrong) {
+  const TypedTensor a(context(), TUFF_I8, Bytes(4 * 64)), q(context(), TUFF_I8, Bytes(8 * 64)),
+      zeros(context(), TUFF_I8, Bytes(4));
+  const Tensor scales(context(), std::vector<float>(16, 1.0f)), c(context(), 4 * 8);
+  const auto call = [&](auto change) {
+    tuff_qgemm_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_I8, desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 32;
+    desc.m = 4, desc.n = 8, desc.k = 64, desc.a_granularity = TUFF_QUANT_PER_AXIS;
+    desc.a = a, desc.weights = q, desc.scales = scales, desc.a_scales = scales, desc.a_zero_points = zeros, desc.c = c;
+    change(desc);
+    return tuff_qgemm(context(), &desc);
+  };
+  const auto fails = [&](auto change, const char* word, tuff_status status = kArgument) {
+    EXPECT_FAILS(call(change), status, "tuff_qgemm", word);
+  };
+  fails([](auto& d) { d.format = TUFF_QUANT_I4; }, "format", kUnsupported);
+  fails([](auto& d) { d.format = TUFF_QUANT_Q8_0; }, "format", kUnsupported);
+  fails([](auto& d) { d.a_granularity = TUFF_QUANT_PER_BLOCK; }, "a_granularity");
+  fails([](auto& d) { d.a_granularity = -1; }, "a_granularity");
+  fails([](auto& d) { d.a_scales = 0; }, "a_scales", TUFF_ERROR_INVALID_HANDLE);
+  fails([](auto& d) { d.scales = 0; }, "scales", TUFF_ERROR_INVALID_HANDLE);
+  fails([](auto& d) { d.a_scales = d.c; }, "a_scales");
+  fails([](auto& d) { d.a_zero_points = d.c; }, "a_zero_points");
+  fails([](auto& d) { d.m = 5, d.lda = 1; }, "lda");
+  fails([](auto& d) { d.c_type = TUFF_I32; }, "c_type", kUnsupported);
+  fails([](auto& d) { d.scale_type = TUFF_I8; }, "scale_type", kUnsupported);
+  fails([](auto& d) { d.c = d.scales; }, "c");
+  fails([](auto& d) { d.struct_size = 160; }, "struct_size");
+  c.expect_poisoned();
+  EXPECT_OK(call([](auto&) {}));
+  // Nothing to add up: neither integers nor scales are read.
+  EXPECT_OK(call([](auto& d) { d.k = 0, d.a = d.weights = d.scales = d.a_scales = d.a_zero_points = 0; }));
+  expect_same_bits(c.read(), std::vector<float>(32, 0.0f));
+}
+TUFF_ON_BACKENDS(QuantIntegersOnce);
 
 }  // namespace
 }  // namespace tuff_test::quant_test

@@ -234,6 +234,19 @@ void add_quant_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
                              desc.a = b[0].handle(), desc.weights = b[1].handle(), desc.c = b[2].handle();
                              context.qgemm(desc);
                            }));
+  // A's integers are bytes of a buffer of floats; scales are for rows of both.
+  const uint64_t tokens = 256;
+  all.push_back(memory_row("qgemm", "qgemm", fmt::format("{} x {} x {} of i8 by i8", tokens, rows, columns), n,
+                           {tokens * columns / 4, n / 4, rows, tokens, tokens * rows},
+                           [=](const tuff::Context& context, Buffers& b) {
+                             tuff_qgemm_desc desc{};
+                             desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_I8;
+                             desc.granularity = desc.a_granularity = TUFF_QUANT_PER_AXIS;
+                             desc.m = tokens, desc.n = rows, desc.k = columns;
+                             desc.a = b[0].handle(), desc.weights = b[1].handle(), desc.scales = b[2].handle();
+                             desc.a_scales = b[3].handle(), desc.c = b[4].handle();
+                             context.qgemm(desc);
+                           }));
 }
 
 // Gathers rows of a table in an order that defeats caches.

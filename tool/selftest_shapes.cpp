@@ -79,6 +79,19 @@ void add_quant_cases(std::vector<Case>& cases) {
   // 100 products of numbers of magnitude at most 302, and three more roundings than terms.
   cases.push_back(
       within(exact_case("qgemm", "3x120x100 by i8", {12'000}, 360, product), 103.0 * 100 * 302 * 302 * kRounding));
+  const auto integers = [](const tuff::Context& context, const Buffers& in, const tuff::Buffer& out) {
+    const Quantised q(context, in[0]);
+    tuff_qgemm_desc desc{};
+    desc.format = TUFF_QUANT_I8, desc.a_type = TUFF_I8;
+    desc.granularity = TUFF_QUANT_PER_BLOCK, desc.block_size = 25;
+    desc.m = 3, desc.n = 120, desc.k = 100;
+    desc.a = desc.weights = q.numbers.handle(), desc.scales = q.scales.handle(), desc.a_scales = q.scales.handle();
+    desc.c = out.handle();
+    context.qgemm(desc);
+  };
+  // Four blocks, and four more roundings.
+  cases.push_back(
+      within(exact_case("qgemm", "3x120x100 of i8 by i8", {12'000}, 360, integers), 8.0 * 100 * 302 * 302 * kRounding));
 }
 
 void add(std::vector<Case>& cases, const std::string& operation, const std::string& shape, uint64_t inputs,

@@ -3087,8 +3087,9 @@ TUFF_API tuff_status tuff_dequantize(tuff_stream stream, const tuff_dequantize_d
 typedef struct tuff_qgemm_desc {
   uint32_t struct_size;
   int32_t format;          /* TUFF_QUANT_*, of the weights */
-  int32_t a_type, c_type;  /* TUFF_F32, TUFF_F16 or TUFF_BF16; c_type 0: a_type */
-  int32_t scale_type;      /* likewise; 0: a_type */
+  int32_t a_type, c_type;  /* TUFF_F32, TUFF_F16 or TUFF_BF16; c_type 0: a_type. a_type also TUFF_I8 or TUFF_U8: A is
+                            * quantised; c_type 0: TUFF_F32 */
+  int32_t scale_type;      /* TUFF_F32, TUFF_F16 or TUFF_BF16; 0: a_type, or TUFF_F32 if A is quantised */
   int32_t granularity;     /* PER_AXIS: one scale for each row of the weights; PER_BLOCK: block_size numbers of a row */
   int32_t activation;      /* TUFF_ACTIVATION_* */
   int32_t reserved;        /* zero */
@@ -3103,6 +3104,11 @@ typedef struct tuff_qgemm_desc {
   tuff_buffer c;           /* [m][n] */
   uint64_t lda, ldc, ld_residual; /* 0: dense */
   uint64_t block_size;     /* PER_BLOCK: at least 1; otherwise 0 */
+  /* If A is quantised; otherwise zero. */
+  tuff_buffer a_scales;      /* of scale_type: one, or one for each row of A */
+  tuff_buffer a_zero_points; /* of a_type, as many; TUFF_NULL_HANDLE: all 0 */
+  int32_t a_granularity;     /* PER_TENSOR, or PER_AXIS: each row of A has a scale */
+  int32_t reserved2;         /* zero */
 } tuff_qgemm_desc;
 /* Product with quantised weights: C = activation(alpha * A * W^T + bias + residual), where W[n][k] are the weights as
  * tuff_dequantize() gives them: a row for each output, as in GGUF files and in a linear layer of PyTorch. Sums and the
@@ -3111,8 +3117,18 @@ typedef struct tuff_qgemm_desc {
  * of the same product more for weights that are rounded; weights beyond f16's range may become infinite.
  * C may be exactly the residual, with the same leading dimension, and may overlap no other operand. With k = 0, the sums
  * are 0. Needs device memory for weights that are dequantised first: at most 2^26 elements of A's type, or one row.
- * Errors: those of tuff_dequantize(); INVALID_ARGUMENT for an alpha that is not finite in f32 and for leading dimensions
- * that are too small. */
+ *
+ * A of TUFF_I8 or TUFF_U8 is quantised too, with weights of TUFF_QUANT_I8 or TUFF_QUANT_U8:
+ *   C[i][j] = activation(alpha * a_scales[i] * (sum over blocks b of scales[j][b] * S[b]) + bias[j] + residual[i][j])
+ *   S[b] = sum over p in block b of (A[i][p] - a_zero_points[i]) * (W[j][p] - zero_points[j][b])
+ * where W are the integers, and all of k is one block without PER_BLOCK. S is an integer of 32 bits, modulo 2^32: it is
+ * exact for blocks of up to 33,025 numbers, and for 131,071 of TUFF_I8 by TUFF_QUANT_I8 without zero points. The rest is
+ * computed in f32. With B blocks the error is at most (B + 4) * 2^-24 * |alpha * a_scales| * (sum of |scales * S|) before
+ * the epilogue. Scales and zero points are read on the device, when the operation runs. Needs device memory for up to
+ * 2^26 products at a time, unless there is one scale of f32 for each operand and no zero point.
+ * Errors: those of tuff_dequantize(); INVALID_ARGUMENT for an alpha that is not finite in f32, for leading dimensions
+ * that are too small, and for a_scales, a_zero_points or an a_granularity if A is not quantised; UNSUPPORTED for other
+ * weights if it is, and on a device for more than 2^16 products of blocks. */
 TUFF_API tuff_status tuff_qgemm(tuff_stream stream, const tuff_qgemm_desc* desc);
 
 /* ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 //   any other number, on CPU devices with subgroups of 2 to 16 and from kMinN rows of weights on: qgemm_tile.comp,
 //   which dequantises them for each of its tiles.
 // Otherwise weights are dequantised to A's type, as many rows at a time as fit scratch memory, and multiplied by GEMM's
-// planner.
+// planner. Products whose A is quantised are computed in integers: qgemm_integers_vulkan.cpp.
 //
 // TUFF_QUANT_VARIANT=gpu or cpu in the environment forces the shapes of that kind of device, for tests;
 // TUFF_QGEMM_VARIANT a kernel in PTX where it computes the product (mma, wgmma_128x256, ...), or none: "plain".
@@ -251,6 +251,7 @@ bool record_native(Recorder& recorder, const QgemmArgs& args) {
 void record_qgemm(Recorder& recorder, const QgemmArgs& args) {
   require_devices(recorder.traits(), args);
   if (args.m == 0 || args.n == 0) return;
+  if (args.quantised()) return quant::record_integers(recorder, args);
   const std::optional<std::string>& forced = forced_variant<"TUFF_QUANT_VARIANT">();
   if (!forced && record_native(recorder, args)) return;
   const StreamDevice device = stream_device(recorder.traits(), forced, sizeof(float));

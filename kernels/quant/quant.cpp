@@ -59,7 +59,7 @@ uint64_t scales_of_row(const QgemmArgs& args) {
 
 Weights::Weights(const QgemmArgs& all, uint64_t first, uint64_t rows)
     : args{all.format,
-           all.a_type,
+           all.quantised() ? all.c_type : all.a_type,
            all.scale_type,
            0,
            all.granularity,
@@ -86,6 +86,8 @@ Weights::Weights(const QgemmArgs& all, uint64_t first, uint64_t rows)
 
 }  // namespace quant
 
+bool QgemmArgs::quantised() const { return quant::kActivations.has(a_type); }
+
 namespace {
 
 CallText describe(const QuantArgs& args) {
@@ -109,7 +111,8 @@ const OperationOf<QuantArgs> dequantize =
     define_operation<QuantArgs, check_dequantize, host_dequantize, record_dequantize, describe>("dequantize",
                                                                                                 kFloatTypes);
 const OperationOf<QgemmArgs> qgemm =
-    define_operation<QgemmArgs, check_qgemm, host_qgemm, record_qgemm, describe_product>("qgemm", kFloatTypes);
+    define_operation<QgemmArgs, check_qgemm, host_qgemm, record_qgemm, describe_product>(
+        "qgemm", kFloatTypes | quant::kActivations);
 }  // namespace operations
 
 }  // namespace tuff

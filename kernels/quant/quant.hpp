@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "planning/buffer.hpp"
+#include "planning/element_type.hpp"
 #include "planning/operation.hpp"
 
 namespace tuff {
@@ -63,9 +64,17 @@ struct QgemmArgs {
   const Buffer *a, *weights, *scales, *zero_points, *bias, *residual, *c;
   uint64_t lda, ldc, ld_residual;
   uint64_t block_size;
+  // If A is quantised.
+  int32_t a_granularity = TUFF_QUANT_PER_TENSOR;
+  const Buffer *a_scales = nullptr, *a_zero_points = nullptr;
+
+  bool quantised() const;
+  uint64_t a_scale_count() const { return a_granularity == TUFF_QUANT_PER_AXIS ? m : 1; }
 };
 
 namespace quant {
+
+constexpr ElementTypes kActivations = {TUFF_I8, TUFF_U8};  // of an A that is quantised
 
 Places places_of(const QuantArgs& args);  // of checked arguments
 // The scales of one row of a product's weights; 0: all rows share one.
@@ -93,6 +102,9 @@ bool record_mma(Recorder& recorder, const QgemmArgs& args);
 // name of a tile, if only that is wanted.
 bool record_wgmma(Recorder& recorder, const QgemmArgs& args, const std::optional<std::string>& forced);
 bool is_wgmma_variant(std::string_view name);
+
+// Records a product whose A is quantised (qgemm_integers_vulkan.cpp).
+void record_integers(Recorder& recorder, const QgemmArgs& args);
 
 // The numbers of a block of one of ggml's formats.
 void decode_block(int32_t format, const uint8_t* block, float* numbers);

@@ -106,9 +106,45 @@ void check_dequantize(const QuantArgs& args) {
   check_overlap(args.values, "output", bytes, args.zero_points, "zero_points", sizes.zero_points, false);
 }
 
+namespace {
+
+// What an A that is quantised needs, and what another one excludes.
+void check_activations(const QgemmArgs& args, const Format& format) {
+  check_known_type(args.a_type, "a_type");
+  constexpr ElementTypes kTypes = kFloatTypes | quant::kActivations;
+  if (!kTypes.has(args.a_type)) {
+    fail(TUFF_ERROR_UNSUPPORTED, "a_type is {}, and qgemm takes {}", dtype_name(args.a_type), names_of(kTypes));
+  }
+  if (!args.quantised()) {
+    require(args.a_scales == nullptr, "a_scales are given, and a_type is {}", dtype_name(args.a_type));
+    require(args.a_zero_points == nullptr, "a_zero_points are given, and a_type is {}", dtype_name(args.a_type));
+    require(args.a_granularity == 0, "a_granularity is {}, needs 0: a_type is {}", args.a_granularity,
+            dtype_name(args.a_type));
+    return;
+  }
+  require(args.a_granularity == TUFF_QUANT_PER_TENSOR || args.a_granularity == TUFF_QUANT_PER_AXIS,
+          "a_granularity is {}, needs TUFF_QUANT_PER_TENSOR or _PER_AXIS", args.a_granularity);
+  if (args.format != TUFF_QUANT_I8 && args.format != TUFF_QUANT_U8) {
+    fail(TUFF_ERROR_UNSUPPORTED, "format is {}: with a_type {} weights are of TUFF_QUANT_I8 or TUFF_QUANT_U8",
+         format.name, dtype_name(args.a_type));
+  }
+}
+
+// Scales and zero points of an A that is quantised, as the sums use them.
+void check_activation_scales(const QgemmArgs& args, uint64_t c_bytes) {
+  const uint64_t count = args.a_scale_count();
+  const auto detail = [&] { return fmt::format("{} of them for m={}", count, args.m); };
+  check_operand(args.a_scales, "a_scales", count, args.scale_type, detail);
+  if (args.a_zero_points != nullptr) check_operand(args.a_zero_points, "a_zero_points", count, args.a_type, detail);
+  check_overlap(args.c, "c", c_bytes, args.a_scales, "a_scales", count * dtype_size(args.scale_type), false);
+  check_overlap(args.c, "c", c_bytes, args.a_zero_points, "a_zero_points", count, false);
+}
+
+}  // namespace
+
 void check_qgemm(const QgemmArgs& args) {
   const Format& format = quant::format_of(args.format);
-  check_float_type(args.a_type, "a_type");
+  check_activations(args, format);
   check_float_type(args.c_type, "c_type");
   check_float_type(args.scale_type, "scale_type");
   check_activation(args.activation);
@@ -139,6 +175,7 @@ void check_qgemm(const QgemmArgs& args) {
   check_overlap(args.c, "c", c_bytes, args.residual, "residual", residual * c_size,
                 args.m == 1 || args.ld_residual == args.ldc);
   if (args.k == 0) return;
+  if (args.quantised()) check_activation_scales(args, c_bytes);
   checked_product({args.n, args.k}, "n and k");
   const quant::Weights weights(args, 0, args.n);
   const Sizes stored = check_stored(weights.args, "weights");

@@ -103,12 +103,51 @@ void host_dequantize(const QuantArgs& args) {
   });
 }
 
+namespace {
+
+// The element of C that has this product of A and W, without alpha.
+void put_product(const QgemmArgs& args, uint64_t i, uint64_t j, double product) {
+  double value = double{static_cast<float>(args.alpha)} * product;
+  if (args.bias != nullptr) value += number_at(args.bias, args.c_type, j);
+  if (args.residual != nullptr) value += number_at(args.residual, args.c_type, i * args.ld_residual + j);
+  value = activate(args.activation, value);
+  with_float_type(args.c_type, [&]<typename T>(T) { args.c->host<T>()[i * args.ldc + j] = T(value); });
+}
+
+// A product of integers: sums of blocks modulo 2^32, times their scales.
+double quantised_product(const QgemmArgs& args, uint64_t i, uint64_t j) {
+  const quant::Format &w_format = quant::format_of(args.format),
+                      &a_format = quant::format_of(args.a_type == TUFF_I8 ? TUFF_QUANT_I8 : TUFF_QUANT_U8);
+  const uint64_t each = quant::scales_of_row(args), a_at = args.a_granularity == TUFF_QUANT_PER_AXIS ? i : 0;
+  const uint64_t block = args.granularity == TUFF_QUANT_PER_BLOCK ? args.block_size : args.k;
+  const int32_t a_zero = integer_at(args.a_zero_points, a_format, a_at);
+  double sum = 0;
+  for (uint64_t begin = 0, at = j * each; begin < args.k; begin += std::min(block, args.k - begin), ++at) {
+    const int32_t zero = integer_at(args.zero_points, w_format, at);
+    uint32_t products = 0;
+    for (uint64_t p = begin; p < begin + std::min(block, args.k - begin); ++p) {
+      const int32_t a = integer_at(args.a, a_format, i * args.lda + p) - a_zero,
+                    w = integer_at(args.weights, w_format, j * args.k + p) - zero;
+      products += static_cast<uint32_t>(a * w);
+    }
+    sum += static_cast<double>(static_cast<int32_t>(products)) * number_at(args.scales, args.scale_type, at);
+  }
+  return args.k == 0 ? 0 : sum * number_at(args.a_scales, args.scale_type, a_at);
+}
+
+}  // namespace
+
 void host_qgemm(const QgemmArgs& args) {
   if (args.m == 0 || args.n == 0) return;
+  if (args.quantised()) {
+    for (uint64_t i = 0; i < args.m; ++i) {
+      for (uint64_t j = 0; j < args.n; ++j) put_product(args, i, j, quantised_product(args, i, j));
+    }
+    return;
+  }
   const quant::Weights weights(args, 0, args.n);
   std::vector<double> row(args.k);
   const quant::Places places = args.k != 0 ? quant::places_of(weights.args) : quant::Places{};
-  const double alpha = double{static_cast<float>(args.alpha)};
   for (uint64_t j = 0; j < args.n; ++j) {
     if (args.k != 0) {
       each_dequantised(weights.args, places, j * args.k, args.k, [&](uint64_t i, float value) { row[i] = value; });
@@ -116,11 +155,7 @@ void host_qgemm(const QgemmArgs& args) {
     for (uint64_t i = 0; i < args.m; ++i) {
       double sum = 0;
       for (uint64_t p = 0; p < args.k; ++p) sum += number_at(args.a, args.a_type, i * args.lda + p) * row[p];
-      double value = alpha * sum;
-      if (args.bias != nullptr) value += number_at(args.bias, args.c_type, j);
-      if (args.residual != nullptr) value += number_at(args.residual, args.c_type, i * args.ld_residual + j);
-      value = activate(args.activation, value);
-      with_float_type(args.c_type, [&]<typename T>(T) { args.c->host<T>()[i * args.ldc + j] = T(value); });
+      put_product(args, i, j, sum);
     }
   }
 }

@@ -79,6 +79,41 @@ def test_products(ctx, rng, dtype):
     assert np.allclose(row.numpy(), 2 * a[0, 0].astype(float) @ q.dequantize().numpy().T, rtol=1e-3, atol=4e-2)
 
 
+def test_products_of_integers(ctx, rng):
+    w, x = rng.standard_normal((24, 64)).astype(np.float32), rng.standard_normal((20, 64)).astype(np.float32)
+    bias = rng.standard_normal(24).astype(np.float32)
+    for a_format, format in itertools.product(("int8", "uint8"), repeat=2):
+        for a_axis, (axis, block) in itertools.product((None, 0), ((None, None), (0, None), (1, 32))):
+            a = tuff.quantize(ctx.array(x), *tuff.calibrate(ctx.array(x), format=a_format, axis=a_axis), format=a_format, axis=a_axis)
+            scales, zeros = tuff.calibrate(ctx.array(w), format=format, axis=axis, block_size=block)
+            q = tuff.quantize(ctx.array(w), scales, zeros, format=format, axis=axis, block_size=block)
+            got = tuff.qmatmul(a, q, bias=ctx.array(bias), activation="relu")
+            # Both dequantised in double precision: sums of integers are exact, so nothing but scales is rounded.
+            wide = [_dequantised(one) for one in (a, q)]
+            assert got.shape == (20, 24) and got.dtype == np.float32
+            assert np.allclose(got.numpy(), np.maximum(wide[0] @ wide[1].T + bias, 0), rtol=2e-6, atol=2e-6 * np.abs(x).max() * 64)
+    # Three axes with one scale; another type of scales and of the result.
+    a = tuff.Quantized("int8", (2, 3, 64), rng.integers(-128, 128, 384).astype(np.int8), np.float16(0.5), context=ctx)
+    got = tuff.qmatmul(a, q, out=ctx.empty((2, 3, 24), np.float16), alpha=0.01)
+    assert np.allclose(got.numpy(), 0.01 * (a.integers() * 0.5) @ _dequantised(q).T, rtol=2e-3, atol=2e-3)
+    with pytest.raises(TypeError, match="needs int8 or uint8"):
+        tuff.qmatmul(a, tuff.quantize(ctx.array(w), 1.0, format="int4"))
+    with pytest.raises(ValueError, match="one scale for all"):
+        tuff.qmatmul(tuff.quantize(ctx.array(x), np.ones((20, 2)), axis=1, block_size=32), q)
+
+
+def _dequantised(q):
+    zeros = 0 if q.zero_points is None else unpacked(q.format, q.zero_points.numpy(), q.scales.size).astype(float)
+    scales, numbers = q.scales.numpy().astype(float), q.integers().astype(float)
+    if q.block_size is not None:
+        shape = (len(numbers), -1)
+        scales, zeros = (np.repeat(np.broadcast_to(one, scales.size if np.ndim(one) == 0 else np.shape(one)).reshape(shape), q.block_size, 1)
+                         for one in (scales, zeros))  # fmt: skip
+    elif q.axis is not None:
+        scales, zeros = scales.reshape(-1, 1), np.reshape(zeros, (-1, 1))
+    return (numbers - zeros) * scales
+
+
 def test_calibration(ctx, rng):
     x = rng.standard_normal((8, 400)).astype(np.float32)
     x[3, 7] = 60

@@ -2079,6 +2079,10 @@ class QgemmDesc(Structure):
         ("ldc", c_uint64),
         ("ld_residual", c_uint64),
         ("block_size", c_uint64),
+        ("a_scales", c_uint64),
+        ("a_zero_points", c_uint64),
+        ("a_granularity", c_int32),
+        ("reserved2", c_int32),
     ]
 
 

@@ -279,7 +279,7 @@ def dequantize(q: Quantized, dtype: object = np.float32, *, out: Optional[Array]
 
 
 def qmatmul(
-    a: Array,
+    a: Union[Array, Quantized],
     weights: Quantized,
     *,
     alpha: float = 1.0,
@@ -290,30 +290,44 @@ def qmatmul(
 ) -> Array:
     """activation(alpha * a @ weights.T + bias + residual) for a (…, k) and quantised weights (n, k), a row for each output, as
     in a GGUF file and in PyTorch's Linear. Scales are for the whole, with axis 0 for rows, or for blocks along axis 1. bias
-    (n,) and residual (…, n) have the result's type, which is a's or out's."""
-    require_array(a, "a")
+    (n,) and residual (…, n) have the result's type, which is a's or out's.
+
+    a may be quantised too, to int8 or uint8 with one scale or, of two axes, with one for each row (axis 0); weights are int8
+    or uint8 then. Products are summed in integers, exactly, and the result is float32 or of out's type."""
+    quantised = isinstance(a, Quantized)
+    if not quantised:
+        require_array(a, "a")
     _require_quantized(weights, "weights")
     if weights.ndim != 2 or a.ndim == 0 or a.shape[-1] != weights.shape[1]:
         raise ValueError(f"a of shape {a.shape} and weights of shape {weights.shape}: needs (…, k) and (n, k)")
     if weights.scales is not None and (weights.axis or 0) != (0 if weights.block_size is None else 1):
         raise ValueError("weights need scales for all, for rows (axis 0), or for blocks along axis 1")
-    if DTYPES[a.dtype] not in FLOATS:
+    if quantised:
+        _require_rows(a, weights)
+    elif DTYPES[a.dtype] not in FLOATS:
         raise TypeError(f"a is of {a.dtype}, qmatmul takes float32, float16 and bfloat16")
     applied = choice(activation, "activation", _ACTIVATIONS)
     factor = real(alpha, "alpha")
     if factor == 0:
         raise ValueError("alpha is 0")
-    a = dense(a)
+    data = a.data if quantised else dense(a)
     n, k = weights.shape
     shape = (*a.shape[:-1], n)
     if out is None:
-        out = a.context.empty(shape, a.dtype)
+        out = a.context.empty(shape, np.float32 if quantised else a.dtype)
     require_array(out, "out")
     result = result_of(out, out, shape)
-    desc = raw.QgemmDesc(a_type=dtype_of(a), c_type=dtype_of(result), activation=applied, alpha=factor, n=n, k=k)
+    a_type = (raw.I8 if a.format == "int8" else raw.U8) if quantised else dtype_of(a)
+    desc = raw.QgemmDesc(a_type=a_type, c_type=dtype_of(result), activation=applied, alpha=factor, n=n, k=k)
     desc.m = result.size // n if n else 0
     weights._describe(desc)
-    desc.a, desc.weights, desc.c = a.buffer.handle, weights.data.buffer.handle, result.buffer.handle
+    if quantised:
+        a_scales, scales = _of_one_type(a.scales, weights.scales)
+        desc.a_scales, desc.scales, desc.scale_type = a_scales.buffer.handle, scales.buffer.handle, dtype_of(scales)
+        desc.a_granularity = _number(a.axis, None)
+        if a.zero_points is not None:
+            desc.a_zero_points = a.zero_points.buffer.handle
+    desc.a, desc.weights, desc.c = data.buffer.handle, weights.data.buffer.handle, result.buffer.handle
     for value, name, wanted in ((bias, "bias", (n,)), (residual, "residual", shape)):
         if value is None:
             continue
@@ -323,6 +337,21 @@ def qmatmul(
         setattr(desc, name, dense(value).buffer.handle)
     check(raw.tuff_qgemm(a.context.stream_handle, desc))
     return result
+
+
+def _require_rows(a: Quantized, weights: Quantized) -> None:
+    for name, value in (("a", a), ("weights", weights)):
+        if value.format not in ("int8", "uint8"):
+            raise TypeError(f"{name} are {value.format}, a product of two quantised arrays needs int8 or uint8")
+    if a.block_size is not None or (a.axis is not None and (a.ndim != 2 or a.axis != 0)):
+        raise ValueError("a needs one scale for all, or of two axes one for each row (axis 0)")
+
+
+def _of_one_type(first: Array, second: Array) -> Tuple[Array, Array]:
+    """Scales in the one type that a call has for them: float32 if they differ, which holds them all."""
+    if first.dtype == second.dtype:
+        return first, second
+    return first.astype(np.float32), second.astype(np.float32)
 
 
 def _require_quantized(value: object, name: str) -> None:

@@ -12,6 +12,7 @@ VALUES = {
     "triangle": "tuff_triangle",
     **dict.fromkeys("tuff_quantize_desc.format tuff_dequantize_desc.format tuff_qgemm_desc.format".split(), "tuff_quant_format"),
     "granularity": "tuff_quant_granularity",
+    "a_granularity": "tuff_quant_granularity",
     "side": "tuff_side",
     "block_order": "tuff_block_order",
     "from_block_order": "tuff_block_order",

@@ -75,13 +75,16 @@ void draw_quant(Draft& d, bool dequantize) {
 // Small integers throughout, so that sums are exact in any order, and weights too when they are rounded to 16 bits.
 void draw_qgemm(Draft& d) {
   Draw& draw = d.shape;
-  const int32_t a_type = draw_float(draw);
-  const Format& format = kFormats[a_type == TUFF_F32 ? draw.below(kIntegers) : draw.between(2, 3)];
+  const bool integers = draw.one_in(3);  // A is quantised
+  const int32_t a_type = integers ? draw.of<int32_t>({TUFF_I8, TUFF_U8}) : draw_float(draw);
+  const Format& format = kFormats[integers             ? draw.below(2)
+                                  : a_type == TUFF_F32 ? draw.below(kIntegers)
+                                                       : draw.between(2, 3)];
   const uint64_t m = d.extent(draw_size(draw, draw.one_in(2) ? 5 : 40)), n = d.extent(draw_size(draw, 40)),
                  k = d.extent(draw_size(draw, draw.one_in(2) ? 130 : 24) * (draw.one_in(2) ? 8 : 1));
   d.set("format", format.number), d.set("a_type", a_type);
   d.set("m", m), d.set("n", n), d.set("k", k);
-  int32_t c_type = a_type, scale_type = a_type;
+  int32_t c_type = integers ? int32_t{TUFF_F32} : a_type, scale_type = c_type;
   if (draw.one_in(2)) d.set("c_type", c_type = draw_float(draw));
   if (draw.one_in(2)) d.set("scale_type", scale_type = draw_float(draw));
   d.real("alpha", draw.of({0.0, 1.0, -2.0}));
@@ -102,7 +105,16 @@ void draw_qgemm(Draft& d) {
     return std::vector<Axis>{{m, std::max<uint64_t>(row, 1)}, {columns, 1}};
   };
   const std::vector<Axis> a = matrix(k, "lda"), c = matrix(n, "ldc");
-  d.input("a", a_type, sums ? footprint(a) : 0, Fill::integers, 3);
+  d.input("a", a_type, sums ? footprint(a) : 0, a_type == TUFF_U8 ? Fill::positive : Fill::integers, 3);
+  if (integers) {
+    const bool rows = draw.one_in(2);
+    if (rows) d.set("a_granularity", TUFF_QUANT_PER_AXIS);
+    d.input("a_scales", scale_type, sums ? (rows ? m : 1) : 0, Fill::powers);
+    if (draw.one_in(2)) {
+      d.input("a_zero_points", a_type, sums ? (rows ? m : 1) : 0, a_type == TUFF_U8 ? Fill::positive : Fill::integers,
+              3);
+    }
+  }
   d.input("weights", TUFF_U8, sums ? stored(format, n * k) : 0, Fill::anything);
   const uint64_t scales = each == 0 ? 1 : n * each;
   d.input("scales", scale_type, sums ? scales : 0, Fill::powers);
@@ -116,17 +128,18 @@ void draw_qgemm(Draft& d) {
   Operand& output = d.output("c", c_type, empty ? 0 : footprint(c));
   output.axes = c;
   d.suits = [&d, k] {
-    double a_most = 0, added = 0;
+    double a_most = 0, a_scale = 1, added = 0;
     for (const Operand& operand : d.operands) {
-      if (operand.elements == 0 || !operand.read || operand.dtype == TUFF_U8) continue;
-      if (!operand.seen.integral) return false;
       const std::string_view name = operand.name;
-      if (name == "scales" && operand.seen.most > 2) return false;
-      if (name == "a") a_most = operand.seen.most;
+      if (operand.elements == 0 || !operand.read || name == "weights" || name == "zero_points") continue;
+      if (!operand.seen.integral) return false;
+      if ((name == "scales" || name == "a_scales") && operand.seen.most > 2) return false;
+      if (name == "a" || name == "a_zero_points") a_most += operand.seen.most;
+      if (name == "a_scales") a_scale = operand.seen.most;
       if (name == "bias" || name == "residual") added += operand.seen.most;
     }
     // Weights are at most 255 * 2, and alpha at most 2.
-    return a_most <= 64 && a_most * 255 * 2 * static_cast<double>(k) * 2 + added < 0x1p23;
+    return a_most <= 64 && a_scale * a_most * 255 * 2 * static_cast<double>(k) * 2 + added < 0x1p23;
   };
 }
 

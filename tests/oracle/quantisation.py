@@ -193,8 +193,10 @@ def dequantize(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_dequantize", arguments, operands, {"numpy": reference})
 
 
-@oracle("qgemm", ["tuff_qgemm"], FLOATS, (*INTEGERS, *BLOCKS))
+@oracle("qgemm", ["tuff_qgemm"], (*FLOATS, "i8", "u8"), (*INTEGERS, *BLOCKS))
 def qgemm(draw: Draw, kind: str, form: str) -> Case:
+    if kind not in FLOATS:
+        return _of_integers(draw, kind, form if form in ("i8", "u8") else draw.option(["i8", "u8"]))
     t, ct, st, blocks = TYPES[kind], TYPES[draw.option(FLOATS)], TYPES[draw.option(FLOATS)], form in BLOCKS
     m, n = draw.pick([draw.between(1, 4), draw.size(30, 0.02)]), draw.size(40, 0.02)
     k = BLOCKS[form][1] * draw.between(1, 3) if blocks else draw.pick([draw.size(200, 0.02), 8 * draw.between(1, 60)])
@@ -257,6 +259,70 @@ def qgemm(draw: Draw, kind: str, form: str) -> Case:
         z, size = factor * (a @ w.T), abs(factor) * (np.abs(a) @ np.abs(w).T)
         # The header's bound: k + 3 roundings, and one of each weight to a 16-bit type of A.
         error = size * (gamma(k + 3) + (0 if kind == "f32" else 2.0 ** -t.digits))
+        for name in ("bias", "residual"):
+            if name in operands:
+                more = operands[name].values
+                z, error = z + more, error + 2 * U32 * (size + np.abs(z) + np.abs(more))
+        return {"c": Near(numpy_activation(activation, z), after_activation(activation, z, error))}
+
+    return Case("tuff_qgemm", arguments, operands, {"numpy": reference})
+
+
+def _of_integers(draw: Draw, kind: str, form: str) -> Case:
+    """Both operands are quantised: sums in NumPy's integers of 64 bits, which are exact."""
+    t, ct, st = TYPES[kind], TYPES[draw.option(FLOATS)], TYPES[draw.option(FLOATS)]
+    m, n = draw.pick([draw.between(1, 4), draw.size(40, 0.02)]), draw.size(40, 0.02)
+    k = draw.pick([draw.size(300, 0.02), 8 * draw.between(1, 60)])
+    granularity, rows = draw.option([TENSOR, AXIS, BLOCK]), draw.option([TENSOR, AXIS])
+    block = _block_size(draw, granularity)
+    along = 1 if granularity == BLOCK else 0
+    scales, a_scales = _scales([n, k], granularity, along, block), m if rows == AXIS else 1
+    activation, alpha = draw.option([NONE, NONE, 1, 2, 3, 4, 5]), draw.pick([0.0, 1.0, -0.75, 3.0])
+    lda, ldc = max(k, 1) + draw.gap(0.3), max(n, 1) + draw.gap(0.3)
+    arguments = dict(format=INTEGERS[form][0], a_type=t.code, c_type=draw.pick([0, ct.code]) if ct.code == 1 else ct.code,
+                     scale_type=draw.pick([0, st.code]) if st.code == 1 else st.code, granularity=granularity,
+                     activation=activation, m=m, n=n, k=k, alpha=alpha, block_size=block, a=Handle("a"),
+                     weights=Handle("weights"), scales=Handle("scales"), a_scales=Handle("a_scales"), a_granularity=rows,
+                     c=Handle("c"), lda=lda, ldc=ldc)  # fmt: skip
+    operands = {
+        "a": operand(draw, t, draw.bits(t, m * k).reshape(m, k), [lda, 1], raw=True),
+        "weights": operand(draw, TYPES["u8"], draw.bits(TYPES["u8"], n * k), raw=True),
+        "scales": operand(draw, st, draw.data.uniform(0.001, 0.02, scales)),
+        "a_scales": operand(draw, st, draw.data.uniform(0.001, 0.02, a_scales)),
+        "c": operand(draw, ct, [m, n], [ldc, 1], output=True),
+    }
+    if draw.maybe(0.5):
+        operands["zero_points"] = operand(draw, TYPES["u8"], draw.bits(TYPES["u8"], scales), raw=True)
+        arguments["zero_points"] = Handle("zero_points")
+    if draw.maybe(0.5):
+        operands["a_zero_points"] = operand(draw, t, draw.bits(t, a_scales), raw=True)
+        arguments["a_zero_points"] = Handle("a_zero_points")
+    if draw.maybe(0.5):
+        operands["bias"] = operand(draw, ct, draw.values([n]))
+        arguments["bias"] = Handle("bias")
+    if draw.maybe(0.3):
+        ld = max(n, 1) + draw.gap(0.3)
+        operands["residual"] = operand(draw, ct, draw.values([m, n]), [ld, 1])
+        arguments |= dict(residual=Handle("residual"), ld_residual=ld)
+
+    def reference() -> dict:
+        a = operands["a"].values.astype(np.int64)
+        if "a_zero_points" in operands:
+            a = a - operands["a_zero_points"].values.astype(np.int64).reshape(-1, 1)
+        w = _unpacked(form, operands["weights"].raw, n * k)
+        if "zero_points" in operands:
+            w = w - _spread(_unpacked(form, operands["zero_points"].raw, scales), [n, k], granularity, along, block).ravel()
+        w, each = w.reshape(n, k), block or max(k, 1)
+        blocks = -(-k // each)
+        by = operands["scales"].values.reshape(-1, max(blocks, 1) if granularity == BLOCK else 1)
+        z, size = np.zeros((m, n)), np.zeros((m, n))
+        for b in range(blocks):
+            part = slice(b * each, (b + 1) * each)
+            sums = (a[:, part] @ w[:, part].T) * by[:, b][None, :]
+            z, size = z + sums, size + np.abs(sums)
+        factor = (alpha or 1.0) * operands["a_scales"].values.reshape(-1, 1)
+        z, size = factor * z, np.abs(factor) * size
+        error = size * gamma(blocks + 4)  # the header's bound
         for name in ("bias", "residual"):
             if name in operands:
                 more = operands[name].values

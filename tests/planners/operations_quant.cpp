@@ -85,6 +85,9 @@ void draw_qgemm(Call& call) {
   args.format = kQuantFormats[n.below(std::size(kQuantFormats))];
   const tuff::quant::Format& format = tuff::quant::format_of(args.format);
   args.a_type = call.float_type(), args.c_type = call.float_type(), args.scale_type = call.float_type();
+  const bool takes_integers = args.format == TUFF_QUANT_I8 || args.format == TUFF_QUANT_U8;
+  if (takes_integers && n.coin()) args.a_type = n.one_of<int32_t>({TUFF_I8, TUFF_U8});
+  if (args.quantised()) args.a_granularity = static_cast<int32_t>(n.below(2));
   args.activation = static_cast<int32_t>(n.below(6)), args.alpha = 1;
   args.m = n.coin() ? 1 + n.below(5) : call.size(), args.n = call.size(), args.k = call.size();
   if (!format.integers()) args.k = times(args.k, format.block);
@@ -101,6 +104,7 @@ void draw_qgemm(Call& call) {
   call.tell("m", args.m), call.tell("n", args.n), call.tell("k", args.k);
   call.tell("granularity", args.granularity), call.tell("block_size", args.block_size);
   call.tell("lda", args.lda), call.tell("ldc", args.ldc), call.tell("activation", args.activation);
+  call.tell("a_granularity", args.a_granularity);
   const bool empty = args.m == 0 || args.n == 0, sums = !empty && args.k != 0;
   const auto footprint = [&](uint64_t ld, uint64_t cols) {
     return empty || cols == 0 ? 0 : plus(times(args.m - 1, ld), cols);
@@ -112,6 +116,10 @@ void draw_qgemm(Call& call) {
   if (format.integers()) {
     args.scales = call.input("scales", sums ? scales : 0, dtype_size(args.scale_type));
     args.zero_points = call.perhaps("zero_points", quant_bytes(format, sums ? scales : 0), 1);
+  }
+  if (args.quantised()) {
+    args.a_scales = call.input("a_scales", sums ? args.a_scale_count() : 0, dtype_size(args.scale_type));
+    args.a_zero_points = call.perhaps("a_zero_points", sums ? args.a_scale_count() : 0, 1);
   }
   args.bias = call.perhaps("bias", empty ? 0 : args.n, dtype_size(args.c_type));
   args.residual = call.perhaps("residual", footprint(args.ld_residual, args.n), dtype_size(args.c_type));

@@ -133,6 +133,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"qgemm_mma", "TYPE", 0, 0, 16},
     {"qgemm_mma", "TYPE", 2, 2, 16},
     {"rnn_persistent", "TYPE", 1, 1, 8},
+    {"qgemm_signed", "TUFF_VECTOR", 0, 0, 4},
+    {"qgemm_sums", "TUFF_VECTOR", 0, 0, 4},
     {"qgemm_wgmma", "TYPE", 0, 0, 4},
     {"qgemm_wgmma", "TYPE", 3, 3, 16},
     {"qgemm_wgmma", "VECTOR", 4, 4, 8},
@@ -159,6 +161,17 @@ uint64_t unit_of(const tuff::KernelRequest& kernel, uint32_t operand) {
     return row.name == kernel.source().name && row.operand == operand;
   });
   return unit != 0 && index ? 4 : static_cast<uint64_t>(unit);
+}
+
+// Whether a kernel of GEMM reads integers of 8 bits. In scratch memory (of qgemm) they may begin at any byte.
+bool reads_integers(const tuff::KernelRequest& kernel) {
+  constexpr const char* kTypes[] = {"A_TYPE", "B_TYPE", "IN_TYPE", "L_TYPE", "S_TYPE", "TYPE"};
+  constexpr const char* kBytes[] = {"A_BYTES", "B_BYTES"};
+  const auto is = [&](int64_t value) {
+    return [&, value](const char* name) { return define_of(kernel, name) == value; };
+  };
+  return std::any_of(std::begin(kTypes), std::end(kTypes), is(TUFF_I8)) ||
+         std::any_of(std::begin(kBytes), std::end(kBytes), is(1));
 }
 
 // The bytes at whose multiples this operand has to start. A CPU device reads at any place, so only this check notices
@@ -411,7 +424,7 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
           ((stored == 2 && !t.storage16) || (stored == 1 && !t.storage8))) {
         violated("{}, operand {}, has elements of {} bytes, and the device has no such storage", name, i, stored);
       }
-      const uint64_t element = memory.scratch ? 2 : memory.element;
+      const uint64_t element = !memory.scratch ? memory.element : reads_integers(kernel) ? 1 : 2;
       const uint64_t place = operand.buffer->offset + operand.offset, alignment = alignment_of(kernel, i, element);
       if (place % alignment != 0) {
         violated("{}, operand {}, starts at byte {} of its allocation, and is read {} bytes at a time", name, i, place,
