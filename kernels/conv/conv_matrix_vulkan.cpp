@@ -9,6 +9,7 @@
 #include "kernels/common/workgroup.hpp"
 #include "kernels/conv/conv_plan.hpp"
 #include "kernels/gemm/implicit_gemm.hpp"
+#include "kernels/shape/shape.hpp"
 #include "planning/log.hpp"
 #include "shaders/conv_few_channels.hpp"
 #include "shaders/conv_pixels.hpp"
@@ -88,6 +89,20 @@ std::optional<Pixels> padded_pixels_of(const DeviceTraits& traits, const ConvArg
   return fits ? std::optional(pixels) : std::nullopt;
 }
 
+// For f32: an image with channels last, in place or ordered first, whose padding the kernel adds.
+std::optional<Pixels> float_pixels_of(const DeviceTraits& traits, const ConvArgs& args) {
+  Pixels pixels{};
+  pixels.height = args.in()[1];
+  pixels.width = args.in()[2];
+  pixels.channels = pixels.tap = pixels.valid = args.channels();
+  pixels.every[0] = pixels.every[1] = 1;
+  pixels.as_they_are = args.channels_last();
+  pixels.padded = true;
+  const bool fits = traits.hopper && args.groups == 1 && args.dilation[1] == 1 && args.dilation[2] == 1 &&
+                    (!pixels.as_they_are || args.input->offset % 16 == 0);
+  return fits ? std::optional(pixels) : std::nullopt;
+}
+
 // The layout of the filters, likewise: each is an image.
 Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
   Pixels taps{};
@@ -99,6 +114,7 @@ Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
 }
 
 bool filters_serve(const ConvArgs& args, const Pixels& pixels) {
+  if (args.dtype == TUFF_F32) return args.channels_last() || args.filter_shape.pixels() == 1;
   return (args.channels_last() || args.filter_shape.pixels() == 1) && pixels.channels == args.channels() &&
          pixels.tap == pixels.valid && args.filter->offset % 16 == 0;
 }
@@ -198,35 +214,57 @@ void record_pixels(Recorder& recorder, const ConvArgs& args, const Buffer* from,
   recorder.dispatch(kernel, dispatch);
 }
 
+// [images][channels][pixels] of f32 with channels last.
+void record_channels_last(Recorder& recorder, const Buffer* from, const ConvShape& shape, const Buffer& to) {
+  const uint64_t sizes[3] = {shape.outer[0], shape.outer[1], shape.pixels()};
+  constexpr uint32_t kOrder[3] = {0, 2, 1};
+  record_permute(recorder,
+                 {.dtype = TUFF_F32, .input = from, .output = &to, .shape = sizes, .order = kOrder, .rank = 3});
+}
+
+// How many images are computed at once, in pieces of nearly the same size: indices within a piece must fit into 32
+// bits, and its pixels into scratch memory.
+uint64_t images_at_once(const ConvArgs& args, const Pixels& pixels) {
+  const uint64_t max_elements =
+      (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
+  const uint64_t most = pixels.as_they_are
+                            ? max_elements
+                            : std::min(max_elements, kMaxPixelBytes / (pixels.image() * dtype_size(args.dtype)));
+  const uint64_t pieces = ceil_div(args.batch(), std::clamp<uint64_t>(most, 1, args.batch()));
+  return ceil_div(args.batch(), pieces);
+}
+
 bool runs_windows_of(const DeviceTraits& traits, const ConvArgs& args, const Pixels& pixels) {
   if (pixels.height >= kMaxInImage || pixels.width >= kMaxInImage || pixels.tap >= 1u << 16 ||
       pixels.height * pixels.width >= kMaxInImage || pixels.image() >= kMaxInImage) {
     return false;
   }
   ConvArgs one = args;
-  one.in_shape.outer[0] = one.out_shape.outer[0] = 1;
+  // Whether f32 is faster this way depends on how much there is.
+  one.in_shape.outer[0] = one.out_shape.outer[0] = args.dtype == TUFF_F32 ? images_at_once(args, pixels) : 1;
   return gemm::runs_windows(traits, product_of(one, pixels, args.input, args.filter), windows_of(one, pixels));
 }
 
 // Returns false and has recorded nothing if the driver refuses the kernel; it is then the only dispatch.
 bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& pixels) {
   const Pixels taps = taps_of(args, pixels);
-  const uint64_t image_bytes = pixels.image() * 2;
-  // Indices within a piece must fit into 32 bits.
-  const uint64_t max_elements =
-      (uint64_t{1} << 30) / std::max(pixels.image(), args.out_shape.elements() / args.batch());
-  const uint64_t most = std::clamp<uint64_t>(
-      pixels.as_they_are ? max_elements : std::min(max_elements, kMaxPixelBytes / image_bytes), 1, args.batch());
+  const uint64_t size = dtype_size(args.dtype), image_bytes = pixels.image() * size;
+  const uint64_t most = images_at_once(args, pixels);
   const uint64_t filter_bytes =
-      filters_serve(args, pixels) ? 0 : ceil_div(args.filters() * taps.image() * 2, 256) * 256;
-  const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes + behind(pixels) * 2;
+      filters_serve(args, pixels) ? 0 : ceil_div(args.filters() * taps.image() * size, 256) * 256;
+  const uint64_t pixel_bytes = pixels.as_they_are ? 0 : most * image_bytes + behind(pixels) * size;
   Buffer ordered_filter, ordered_pixels;
   if (filter_bytes + pixel_bytes != 0) {
     ordered_filter = ordered_pixels = recorder.scratch(filter_bytes + pixel_bytes, Scratch::outer);
     ordered_pixels.offset += filter_bytes;
     ordered_pixels.bytes -= filter_bytes;
   }
-  if (filter_bytes != 0) record_pixels(recorder, args, args.filter, args.filter_shape, taps, {}, ordered_filter);
+  const auto order = [&](const Buffer* from, const ConvShape& shape, const Pixels& all, const ConvExtents& padding,
+                         const Buffer& to) {
+    if (args.dtype == TUFF_F32) return record_channels_last(recorder, from, shape, to);
+    record_pixels(recorder, args, from, shape, all, padding, to);
+  };
+  if (filter_bytes != 0) order(args.filter, args.filter_shape, taps, {}, ordered_filter);
   for (uint64_t first = 0; first < args.batch(); first += most) {
     ConvArgs piece = args;
     piece.in_shape.outer[0] = piece.out_shape.outer[0] = std::min(most, args.batch() - first);
@@ -236,7 +274,7 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
     piece.output = &output;
     if (args.residual != nullptr) piece.residual = &residual;
     if (!pixels.as_they_are) {
-      record_pixels(recorder, args, &input, piece.in_shape, pixels, args.padding, ordered_pixels);
+      order(&input, piece.in_shape, pixels, args.padding, ordered_pixels);
     }
     const GemmArgs gemm = product_of(piece, pixels, pixels.as_they_are ? &input : &ordered_pixels,
                                      filter_bytes == 0 ? args.filter : &ordered_filter);
@@ -254,8 +292,13 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
 }  // namespace
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  if (args.transposed || dtype_size(args.dtype) != 2 || max_along_x(traits) < 256) return false;
+  const bool floats = args.dtype == TUFF_F32;
+  if (args.transposed || (!floats && dtype_size(args.dtype) != 2) || max_along_x(traits) < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
+  if (floats) {
+    const std::optional<Pixels> pixels = float_pixels_of(traits, args);
+    return pixels && runs_windows_of(traits, args, *pixels);
+  }
   if (args.groups != 1) {  // only in place
     const std::optional<Pixels> padded = padded_pixels_of(traits, args);
     return padded && runs_windows_of(traits, args, *padded);
@@ -290,6 +333,10 @@ bool record_stored_filter(Recorder& recorder, const ConvArgs& args, const Stored
 }
 
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
+  if (args.dtype == TUFF_F32) {
+    if (!record_windows_of(recorder, args, *float_pixels_of(recorder.traits(), args))) record_products(recorder, args);
+    return;
+  }
   const std::optional<Pixels> padded = padded_pixels_of(recorder.traits(), args);
   if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;
   if (args.groups != 1) return record_products(recorder, args);  // the driver has refused the kernel

@@ -77,7 +77,11 @@ bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args, const GemmArgs
   // load single elements (H200, 32 x 512 x 7 x 7, 2048 filters: 35 us, not 53; 32 x 256 x 14 x 14, 1024: 46, not 32).
   constexpr uint64_t kLoaded = 4;
   const bool uneven = gemm.b == args.input && gemm.ldb % kLoaded != 0;
-  if (traits.hopper && uneven && args.groups == 1 && conv::suits_matrices(traits, args)) return false;
+  // In f32 rows may begin anywhere. There, images of few pixels leave much of a tile empty unless all are one matrix.
+  constexpr uint64_t kTile = 128;
+  const bool few = gemm.b == args.input && gemm.n * 10 < ceil_div(gemm.n, kTile) * kTile * 7;
+  const bool orders = args.dtype == TUFF_F32 ? few && args.batch() > 1 : uneven;
+  if (traits.hopper && orders && args.groups == 1 && conv::suits_matrices(traits, args)) return false;
   if (!traits.cpu || args.batch() * args.out_shape.pixels() < kFewColumns) return true;
   return args.dtype == TUFF_F32 && gemm.epilogue.none() && conv::packs_products(traits, gemm.m, gemm.n, gemm.k);
 }

@@ -12,10 +12,12 @@ Offers window_offers(const DeviceTraits& traits, const Plan& plan) {
   Offers named(forced_variant()), offers;
   if (named.by_name()) {
     offer_native(traits, plan, named);
+    offer_split(traits, plan, named);
     offer_others(named);
   }
   if (named.found()) return named;
   offer_native(traits, plan, offers);
+  if (!offers.found()) offer_split(traits, plan, offers);
   if (!offers.found()) offer_others(offers);
   return offers;
 }
@@ -49,6 +51,8 @@ bool record_windows(Recorder& recorder, const GemmArgs& args, const Windows& win
     plan.choice.offer = offers.best();
     if (plan.choice.offer.kind == Kind::native) {
       if (!record_native(recorder, plan)) continue;
+    } else if (plan.choice.offer.kind == Kind::split) {
+      if (!record_split(recorder, plan)) continue;
     } else {
       record_matrices(recorder, plan);
     }

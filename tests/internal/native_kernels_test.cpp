@@ -146,7 +146,7 @@ void add_float8(std::vector<gemm::Wgmma>& all) {
 std::string text_of(const gemm::Split& kernel) {
   std::string text = "f32 to " + std::to_string(kernel.c_type) + " bias " + std::to_string(kernel.bias_axis) +
                      " activation " + std::to_string(kernel.activation) + " part " +
-                     std::to_string(static_cast<int>(kernel.c_part));
+                     std::to_string(static_cast<int>(kernel.c_part)) + " windows " + std::to_string(kernel.windows);
   for (const auto& [set, name] : {std::pair{kernel.trans_a, " trans_a"},
                                   {kernel.trans_b, " trans_b"},
                                   {kernel.quads_a, " quads_a"},
@@ -176,6 +176,11 @@ std::vector<gemm::Split> all_split_options() {
       kernel.activation = kernel.residual ? TUFF_ACTIVATION_RELU6 : TUFF_ACTIVATION_NONE;
       kernel.scaled = (bits & 512) != 0;
       all.push_back(kernel);
+      if (!kernel.scaled && !kernel.trans_a && kernel.trans_b && !kernel.beta) {
+        gemm::Split with = kernel;
+        with.windows = kernel.quads_a ? 1 : 2;
+        all.push_back(with);
+      }
       if (kernel.scaled || kernel.residual) continue;
       for (const GemmPart part : {GemmPart::lower, GemmPart::upper}) {
         kernel.c_part = part;

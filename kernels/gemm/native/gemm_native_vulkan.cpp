@@ -75,15 +75,6 @@ bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
 
 bool has_filter(const Windows& windows) { return windows.filter.elements != 0; }
 
-// Whether an ImagePush and a word of bits for taps have room for windows with padding.
-bool fits_push(const Windows& windows) {
-  const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
-    return std::max(numbers[0], numbers[1]) < limit;
-  };
-  return small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) && small(windows.strides, 1u << 8) &&
-         uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
-}
-
 // Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
 bool loadable(const Windows& windows) {
   const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
@@ -126,6 +117,43 @@ bool stores_vectors(const Plan& plan) {
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
 }
 
+bool fits_push(const Windows& windows) {
+  const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
+    return std::max(numbers[0], numbers[1]) < limit;
+  };
+  return small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) && small(windows.strides, 1u << 8) &&
+         uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
+}
+
+bool columns_of_images(const Plan& plan) {
+  return plan.windows != nullptr && !plan.windows->of_a && !plan.windows->of_k;
+}
+
+Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push, uint64_t unit) {
+  const Windows& windows = *plan.windows;
+  const auto pieces = [unit](uint64_t elements) { return static_cast<uint32_t>(elements / unit); };
+  return {.plain = push,
+          .per_image = static_cast<uint32_t>(windows.of_k   ? windows.per_image
+                                             : windows.of_a ? plan.args.m
+                                                            : plan.args.n),
+          .width_step = windows.width | pieces(windows.step) << 16,
+          .channels = windows.channels | windows.valid << 16,
+          .taps = windows.taps | windows.tap_rows << 16,
+          .tap_step = pieces(uint64_t{windows.dilation} * windows.pixel),
+          .tap_row = pieces(windows.tap_row)};
+}
+
+uint64_t image_push(const Windows& windows) {
+  Wgmma::ImagePush push{};
+  push.height = static_cast<uint16_t>(windows.extents[0]);
+  push.width = static_cast<uint16_t>(windows.extents[1]);
+  for (uint32_t axis = 0; axis < 2; ++axis) {
+    push.before[axis] = static_cast<uint8_t>(windows.before[axis]);
+    push.strides[axis] = static_cast<uint8_t>(windows.strides[axis]);
+  }
+  return std::bit_cast<uint64_t>(push);
+}
+
 Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint32_t columns, uint64_t tiles,
                        uint64_t ld_unit) {
   const GemmArgs& args = plan.args;
@@ -157,10 +185,6 @@ Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint
 
 namespace {
 
-bool columns_of_images(const Plan& plan) {
-  return plan.windows != nullptr && !plan.windows->of_a && !plan.windows->of_k;
-}
-
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const uint64_t a_elements = plan.a_elements, b_elements = plan.b_elements;
@@ -185,31 +209,6 @@ bool computes(const DeviceTraits& traits, const Plan& plan) {
 
 uint64_t tiles_of(const Extents& all, const NativeVariant& variant) {
   return ceil_div(all.m, variant.rows) * ceil_div(all.n, variant.columns) * all.batch;
-}
-
-Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push) {
-  const Windows& windows = *plan.windows;
-  const auto pieces = [](uint64_t elements) { return static_cast<uint32_t>(elements / kPiece); };
-  return {.plain = push,
-          .per_image = static_cast<uint32_t>(windows.of_k   ? windows.per_image
-                                             : windows.of_a ? plan.args.m
-                                                            : plan.args.n),
-          .width_step = windows.width | pieces(windows.step) << 16,
-          .channels = windows.channels | windows.valid << 16,
-          .taps = windows.taps | windows.tap_rows << 16,
-          .tap_step = pieces(uint64_t{windows.dilation} * windows.pixel),
-          .tap_row = pieces(windows.tap_row)};
-}
-
-uint64_t image_push(const Windows& windows) {
-  Wgmma::ImagePush push{};
-  push.height = static_cast<uint16_t>(windows.extents[0]);
-  push.width = static_cast<uint16_t>(windows.extents[1]);
-  for (uint32_t axis = 0; axis < 2; ++axis) {
-    push.before[axis] = static_cast<uint8_t>(windows.before[axis]);
-    push.strides[axis] = static_cast<uint8_t>(windows.strides[axis]);
-  }
-  return std::bit_cast<uint64_t>(push);
 }
 
 bool has_groups(const Plan& plan) { return plan.windows != nullptr && plan.windows->groups > 1; }
@@ -328,7 +327,7 @@ bool record_native(Recorder& recorder, Plan& plan) {
       push.stride_b = std::bit_cast<uint64_t>(Wgmma::FilterPush{.tap_step = static_cast<uint32_t>(filter.step / kPiece),
                                                                 .tap_row = static_cast<uint32_t>(filter.row / kPiece)});
     }
-    dispatch.push(windows_push(plan, push));
+    dispatch.push(windows_push(plan, push, kPiece));
   } else {
     dispatch.push(push);
   }

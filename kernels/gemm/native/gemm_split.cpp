@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "kernels/gemm/native/wgmma_frame.hpp"
+#include "kernels/gemm/native/wgmma_windows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/legal_values.hpp"
@@ -60,9 +61,10 @@ constexpr uint32_t kStep = Wgmma::kStep, kPlanes = 3, kQuad = 4;
 constexpr uint32_t kRows = Wgmma::kSplitters * kQuad / kStep;  // of 64 numbers, that all threads load at once
 // A unit is what a thread splits before it loads again: a quad of each kRows-th row of a block of 64. Those of a stage
 // are in flight.
-constexpr uint32_t kUnitLoads = 64 / kRows, kSets = 4;
-// Registers of a thread, for both groups that load and both that multiply.
-constexpr uint32_t kSplitterRegisters = 88, kMultiplierRegisters = 168;
+constexpr uint32_t kUnitLoads = 64 / kRows;
+// Registers of a thread, for both groups that load and both that multiply, without and with windows: as ptxas needs
+// them.
+constexpr uint32_t kSplitterRegisters[] = {88, 80}, kMultiplierRegisters[] = {168, 176};
 
 class Kernel {
  public:
@@ -71,10 +73,15 @@ class Kernel {
   std::string write() {
     f_.declare(w_, o_);
     f_.read_parameters(w_, o_);
+    if (o_.windows != 0) {
+      v_.read(w_, o_);
+      f_.per_image = v_.per_image;
+    }
     const U32 thread = w_.special("%tid.x");
     f_.make_barriers(w_, o_, thread);
+    const size_t windows = o_.windows != 0 ? 1 : 0;
     ptx::divide_work(
-        thread, kSplitterRegisters, kMultiplierRegisters, [&] { load(thread); },
+        thread, kSplitterRegisters[windows], kMultiplierRegisters[windows], [&] { load(thread); },
         [&] { multiply(thread - Wgmma::kSplitters); }, Wgmma::kSplitters);
     return w_.text(o_.threads());
   }
@@ -100,6 +107,10 @@ class Kernel {
     U64 step;   // bytes
     U32 row_bytes;
     bool quads;
+    // With windows: where the first one of all images begins, the thread's rows of each block, and where its quad is.
+    U64 images;
+    std::vector<WgmmaWindows::Row> rows;
+    WgmmaWindows::Walk walk;
   };
   // What a thread loads: a quad of every kRows-th row.
   struct Place {
@@ -107,7 +118,7 @@ class Kernel {
   };
 
   Source source_of(const WgmmaOperand& x, const U32& first, const Tile& tile, const U32& quad, bool quads) {
-    Source made{x, first, {}, {}, x.ld << 2, quads};
+    Source made{x, first, {}, {}, x.ld << 2, quads, {}, {}, {}};
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     if (x.along_k) {
       made.at = w_.variable(multiply_add(tile.k + (quad << 2), 4, matrix));
@@ -117,6 +128,33 @@ class Kernel {
       made.step = multiply_wide(made.row_bytes, w_.constant(kStep));
     }
     return made;
+  }
+
+  Source windows_of(const WgmmaOperand& x, const U32& first, const Tile& tile, const Place& own) {
+    Source made{x, first, {}, {}, {}, true, {}, {}, {}};
+    const U32 image = v_.pieces_of_image(x);
+    for (uint32_t i = 0; i < x.tile / kRows; ++i) {
+      U32 at = first + own.row + i * kRows;
+      if (o_.edge) at = min(at, x.extent - 1);
+      made.rows.push_back(v_.row_of(x, image, at, true));
+    }
+    made.images = w_.variable(v_.before_image(x.base));
+    made.walk = v_.start_at(tile.k + (own.quad << 2), true);
+    return made;
+  }
+
+  // The same of rows that are windows: what is outside the image is 0. All blocks of a step are loaded in order, and
+  // the last one moves on to the next step.
+  void load_windows(const Source& from, uint32_t block, const U32& k, const U32& k_end, const Place& own,
+                    const std::vector<F32>& to) {
+    const U64 at = multiply_add(v_.place_of(from.walk, 2), 16, from.images);
+    for (uint32_t i = 0; i < kUnitLoads; ++i) {
+      const WgmmaWindows::Row& row = from.rows[block * kUnitLoads + i];
+      Pred exists = (row.taps & from.walk.bit) != 0u;
+      if (o_.edge) exists = exists && k + (own.quad << 2) < k_end;
+      load_at_once(multiply_add(row.offset, 16, at), &to[i * kQuad], &exists);
+    }
+    if ((block + 1) * 64 == from.x.tile) v_.move_on(from.walk, true);
   }
 
   // Loads the thread's quads of a block of 64 rows, in the step at k, which `at` points to. What is beyond the matrix
@@ -150,15 +188,23 @@ class Kernel {
       const Pred inside = in_row + i < end;
       return if_true(exists.writer != nullptr ? exists && inside : inside);
     };
-    if (o_.edge) {
-      for (uint32_t i = 0; i < kQuad; ++i) w_.emit("mov.f32 {}, 0f00000000;", to[i].text);
-    }
+    if (at_once && !o_.edge) return load_at_once(at, to, nullptr);
     if (at_once) {
-      w_.emit(guard(0), "ld.global.nc.L2::128B.v4.f32 {{{}, {}, {}, {}}}, [{}];", to[0].text, to[1].text, to[2].text,
-              to[3].text, at.text);
-      return;
+      const Pred first = in_row < end, all = exists.writer != nullptr ? exists && first : first;
+      return load_at_once(at, to, &all);
     }
+    if (o_.edge) set_to_0(to);
     for (uint32_t i = 0; i < kQuad; ++i) w_.emit(guard(i), "ld.global.nc.f32 {}, [{}+{}];", to[i].text, at.text, i * 4);
+  }
+
+  void load_at_once(const U64& at, const F32* to, const Pred* exists) {
+    if (exists != nullptr) set_to_0(to);
+    w_.emit(exists != nullptr ? if_true(*exists) : ptx::Guard{},
+            "ld.global.nc.L2::128B.v4.f32 {{{}, {}, {}, {}}}, [{}];", to[0].text, to[1].text, to[2].text, to[3].text,
+            at.text);
+  }
+  void set_to_0(const F32* quad) {
+    for (uint32_t i = 0; i < kQuad; ++i) w_.emit("mov.f32 {}, 0f00000000;", quad[i].text);
   }
 
   // Splits the thread's quads of a block, and writes them to the planes.
@@ -194,33 +240,42 @@ class Kernel {
     const U32 place = ptx::piece_at(f_.memory, own.row, own.quad >> 1) + ((own.quad & 1) << 3);
     const Pred elected = (thread & (ptx::kWarp - 1)) == 0u;
     const Ring ring = ptx::make_ring(w_, 1);
-    std::array<std::vector<F32>, kSets> sets;
+    const uint32_t a_blocks = o_.rows / 64, blocks = a_blocks + o_.columns / 64;
+    // Blocks that are in flight: those of half a step if windows take registers.
+    const uint32_t flying = o_.windows != 0 ? blocks / 2 : blocks;
+    std::vector<std::vector<F32>> sets(flying);
     for (std::vector<F32>& set : sets) {
       for (uint32_t i = 0; i < kQuad * kUnitLoads; ++i) set.push_back(w_.make<Type::f32>());
     }
-    const uint32_t a_blocks = o_.rows / 64, blocks = a_blocks + o_.columns / 64;
-    static_assert(kSets == 4);  // so that each block of 128 rows and columns has one
     each_tile([&](const Tile& tile) {
-      const Source a = source_of(f_.a, tile.row, tile, own.quad, split_.quads_a);
-      const Source b = source_of(f_.b, tile.column, tile, own.quad, split_.quads_b);
+      const Source a = o_.windows == 1 ? windows_of(f_.a, tile.row, tile, own)
+                                       : source_of(f_.a, tile.row, tile, own.quad, split_.quads_a);
+      const Source b = o_.windows == 2 ? windows_of(f_.b, tile.column, tile, own)
+                                       : source_of(f_.b, tile.column, tile, own.quad, split_.quads_b);
       const U32 k = w_.variable(tile.k);
-      const auto load_block = [&](uint32_t block, const U64& a_at, const U64& b_at, const U32& begin) {
-        const bool of_a = block < a_blocks;
-        load_unit(of_a ? a : b, of_a ? block : block - a_blocks, of_a ? a_at : b_at, begin, tile.k_end, own,
-                  sets[block]);
+      const auto load_block = [&](uint32_t block, const U32& begin) {
+        const Source& from = block < a_blocks ? a : b;
+        const uint32_t own_block = block < a_blocks ? block : block - a_blocks;
+        const std::vector<F32>& to = sets[block % flying];
+        if (!from.rows.empty()) return load_windows(from, own_block, begin, tile.k_end, own, to);
+        load_unit(from, own_block, from.at, begin, tile.k_end, own, to);
+        if ((own_block + 1) * 64 == from.x.tile) w_.assign(from.at, from.at + from.step);
       };
-      for (uint32_t block = 0; block < blocks; ++block) load_block(block, a.at, b.at, k);
+      for (uint32_t block = 0; block < flying; ++block) load_block(block, k);
       w_.repeat([&] { return k < tile.k_end; },
                 [&] {
                   const U32 stage = place + ring.stage * w_.constant(o_.stage_bytes());
                   const U32 next = k + kStep;
-                  w_.assign(a.at, a.at + a.step);
-                  w_.assign(b.at, b.at + b.step);
                   wait_at(f_.empty, ring);
                   for (uint32_t block = 0; block < blocks; ++block) {
                     const bool of_a = block < a_blocks;
-                    split_unit(of_a ? f_.a : f_.b, of_a ? block : block - a_blocks, stage, sets[block]);
-                    w_.when(next < tile.k_end, [&] { load_block(block, a.at, b.at, next); });
+                    split_unit(of_a ? f_.a : f_.b, of_a ? block : block - a_blocks, stage, sets[block % flying]);
+                    const uint32_t later = block + flying;
+                    if (later < blocks) {
+                      load_block(later, k);
+                    } else {
+                      w_.when(next < tile.k_end, [&] { load_block(later - blocks, next); });
+                    }
                   }
                   ptx::arrive_with_writes(f_.full, ring.stage, elected);
                   advance(ring, o_.stages());
@@ -308,9 +363,10 @@ class Kernel {
     const U32 k = w_.variable(tile.k);
     w_.repeat([&] { return k < tile.k_end; },
               [&] {
-                const std::array<F32, 2> x{number_of(f_.a, a, row), number_of(f_.a, a, row + 8)};
+                const auto of_a = [&](const U32& at) { return number_of(f_.a, a, at, k, o_.windows == 1); };
+                const std::array<F32, 2> x{of_a(row), of_a(row + 8)};
                 for (uint32_t i = 0; i < o_.group_columns() / 4; ++i) {
-                  const F32 y = number_of(f_.b, b, column + ((i >> 1) * 8 + (i & 1)));
+                  const F32 y = number_of(f_.b, b, column + ((i >> 1) * 8 + (i & 1)), k, o_.windows == 2);
                   for (uint32_t half = 0; half < 2; ++half) {
                     const F32& sum = f_.sums[(i >> 1) * 4 + half * 2 + (i & 1)];
                     w_.assign(sum, multiply_add(x[half], y, sum));
@@ -329,11 +385,23 @@ class Kernel {
   }
 
   // Of a row or column; the last one instead of those beyond.
-  F32 number_of(const WgmmaOperand& x, const U64& at, const U32& index) {
+  F32 number_of(const WgmmaOperand& x, const U64& at, const U32& index, const U32& k, bool windows) {
     const U32 own = o_.edge ? min(index, x.extent - 1) : index;
+    if (windows) return number_of_window(x, own, k);
     const U64 place = x.along_k ? multiply_add(own, x.ld << 2, at) : multiply_add(own, 4, at);
     const F32 made = w_.make<Type::f32>();
     w_.emit("ld.global.nc.f32 {}, [{}];", made.text, place.text);
+    return made;
+  }
+
+  // 0 outside the image.
+  F32 number_of_window(const WgmmaOperand& x, const U32& index, const U32& k) {
+    const WgmmaWindows::Row row = v_.row_of(x, v_.pieces_of_image(x), index, true);
+    const WgmmaWindows::Walk walk = v_.start_at(k, true);
+    const U64 quad = multiply_add(v_.place_of(walk, 2) + row.offset, 16, v_.before_image(x.base));
+    const U64 at = multiply_add(walk.channel & 3, 4, quad);
+    const F32 made = w_.variable(ptx::number(w_, 0));
+    w_.emit(if_true((row.taps & walk.bit) != 0u), "ld.global.nc.f32 {}, [{}];", made.text, at.text);
     return made;
   }
 
@@ -341,6 +409,7 @@ class Kernel {
   const Wgmma o_;
   Writer w_;
   WgmmaFrame f_;
+  WgmmaWindows v_;
 };
 
 NativeKernel write_split(const KernelRequest& request) {
@@ -350,7 +419,7 @@ NativeKernel write_split(const KernelRequest& request) {
 
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
 constexpr LegalRange kAxes[] = {{TUFF_BIAS_NONE, TUFF_BIAS_COLUMNS}};
-constexpr LegalRange kParts[] = {{0, 2}};
+constexpr LegalRange kParts[] = {{0, 2}}, kWindows[] = {{0, 2}};
 constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"BETA", kFlag},
                                    {"BIAS_AXIS", kAxes},
@@ -363,7 +432,8 @@ constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
                                    {"SCALED", kFlag},
                                    {"TRANS_A", kFlag},
                                    {"TRANS_B", kFlag},
-                                   {"VECTOR", kFlag}};
+                                   {"VECTOR", kFlag},
+                                   {"WINDOWS", kWindows}};
 
 }  // namespace
 
@@ -377,6 +447,7 @@ Wgmma Split::shared() const {
   made.edge = edge, made.beta = beta, made.vector = vector;
   made.bias_axis = bias_axis, made.residual = residual;
   made.activation = activation, made.scaled = scaled;
+  made.windows = windows, made.padded = windows != 0;
   return made;
 }
 
@@ -385,7 +456,7 @@ KernelRequest Split::request() const {
   made.define("ACTIVATION", activation).define("BETA", beta).define("BIAS_AXIS", bias_axis).define("C_TYPE", c_type);
   made.define("EDGE", edge).define("PART", static_cast<int64_t>(c_part)).define("QUADS_A", quads_a);
   made.define("QUADS_B", quads_b).define("RESIDUAL", residual).define("SCALED", scaled).define("TRANS_A", trans_a);
-  made.define("TRANS_B", trans_b).define("VECTOR", vector);
+  made.define("TRANS_B", trans_b).define("VECTOR", vector).define("WINDOWS", windows);
   return made;
 }
 
@@ -402,7 +473,9 @@ Split Split::read(const KernelRequest& request) {
   options.residual = flag("RESIDUAL"), options.scaled = flag("SCALED");
   options.trans_a = flag("TRANS_A"), options.trans_b = flag("TRANS_B");
   options.vector = flag("VECTOR");
-  if (!ptx::activates(options.activation, options.c_type)) {
+  options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
+  const bool places = options.windows == 0 || (!options.trans_a && options.trans_b && options.c_part == GemmPart::all);
+  if (!places || !ptx::activates(options.activation, options.c_type)) {
     fail(TUFF_ERROR_INTERNAL, "gemm_split: options that do not go together");
   }
   return options;

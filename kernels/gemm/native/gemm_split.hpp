@@ -26,7 +26,12 @@ struct Split {
   bool vector = false;              // as in Wgmma
   GemmPart c_part = GemmPart::all;  // tiles outside are left out
 
-  // Leading dimensions of A and B are in elements, and below kMaxLd.
+  // Rows of A (1) or of B (2) are windows of images, in quads, and that operand is not transposed (A) or is (B). They
+  // may begin outside the image.
+  uint32_t windows = 0;
+
+  // Leading dimensions of A and B are in elements, of windows in quads, and below kMaxLd. With windows a
+  // Wgmma::WindowPush, whose lengths are in quads.
   using Push = Wgmma::Push;
   static constexpr uint64_t kMaxLd = uint64_t{1} << 30;
 

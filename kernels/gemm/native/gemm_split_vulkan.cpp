@@ -13,16 +13,32 @@ namespace {
 
 constexpr const char* kVariant = "split_128x128";
 Refusals refusals;
-constexpr uint64_t kMinExtent = 32;  // with fewer rows or columns, other kernels are better
-constexpr uint64_t kMinLength = 64;  // of k
+constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, other kernels are better
+constexpr uint64_t kMinLength = 64;                  // of k
+constexpr uint64_t kQuad = 4;                        // numbers in 16 bytes
+constexpr uint64_t kMinTap = 32;                     // channels of a window's tap
+constexpr uint64_t kMaxWindows = uint64_t{1} << 31;  // numbers that ptx::Divider divides
+
+// Whether rows that are windows of images can be loaded: each quad belongs to one tap.
+bool loadable(const Plan& plan, const Extents& all) {
+  const Windows& windows = *plan.windows;
+  const auto whole = [](uint64_t elements) { return elements % kQuad == 0; };
+  const Buffer* image = windows.of_a ? plan.args.a : plan.args.b;
+  return windows.padded && !windows.of_k && windows.filter.elements == 0 && windows.groups == 1 && windows.valid == 0 &&
+         windows.dilation == 1 && windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) &&
+         whole(windows.tap_row) && fits_push(windows) && image->offset % 16 == 0 &&
+         std::max(all.m, all.n) < kMaxWindows && plan.args.k < kMaxWindows &&
+         (windows.of_a || plan.args.n >= Wgmma::kMinPerImage);
+}
 
 // A permission for less than f32 is used where other kernels can use it, which are asked before.
 bool computes(const DeviceTraits& traits, const Plan& plan) {
   const GemmArgs& args = plan.args;
   const bool shorter = args.precision == TUFF_PRECISION_ALLOW_F16 || args.precision == TUFF_PRECISION_ALLOW_BF16;
-  return traits.hopper && args.a_type == TUFF_F32 && args.b_type == TUFF_F32 && !shorter && plan.windows == nullptr &&
-         args.c_array == nullptr && std::max(args.lda, args.ldb) < Split::kMaxLd && args.ldc <= UINT32_MAX &&
-         args.k <= UINT32_MAX && args.epilogue.ld_residual <= UINT32_MAX;
+  return traits.hopper && args.a_type == TUFF_F32 && args.b_type == TUFF_F32 && !shorter &&
+         (plan.windows == nullptr || loadable(plan, extents_of(args, plan.windows))) && args.c_array == nullptr &&
+         std::max(args.lda, args.ldb) < Split::kMaxLd && args.ldc <= UINT32_MAX && args.k <= UINT32_MAX &&
+         args.epilogue.ld_residual <= UINT32_MAX;
 }
 
 uint64_t tiles_of(const Extents& all) {
@@ -56,7 +72,7 @@ bool in_quads(const Buffer* buffer, uint64_t ld, uint64_t stride, uint64_t row) 
 void offer_split(const DeviceTraits& traits, const Plan& plan, Offers& offers) {
   const GemmArgs& args = plan.args;
   if (!offers.wants(kVariant) || refusals.has(0) || !computes(traits, plan)) return;
-  const Extents all = extents_of(args, nullptr);
+  const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all);
   if (tiles > UINT32_MAX / 256) return;  // times the parts of k
   const double time = time_of(traits, all, args.k, tiles);
@@ -69,10 +85,11 @@ bool is_split_variant(std::string_view name) { return name == kVariant; }
 bool record_split(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
-  const Extents all = extents_of(args, nullptr);
+  const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinWgmmaSlice, Wgmma::kStep);
-  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || kFloat8Types.has(args.c_type);
+  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || kFloat8Types.has(args.c_type) || !adds;
   take_scratch(recorder, plan);
 
   Split kernel;
@@ -90,14 +107,23 @@ bool record_split(Recorder& recorder, Plan& plan) {
     kernel.scaled = args.epilogue.scaled();
     kernel.c_part = args.c_part;
   }
-  const Split::Push push = wgmma_push(plan, all, Split::kRows, Split::kColumns, tiles, 1);
+  Split::Push push = wgmma_push(plan, all, Split::kRows, Split::kColumns, tiles, 1);
   Dispatch dispatch("gemm native");
   plan.operand_a(dispatch);
   plan.operand_b(dispatch);
   plan.operand_out(dispatch);
   plan.epilogue_operands(dispatch);
   if (kernel.scaled) scale_operands(dispatch, args.epilogue);
-  dispatch.push(push);
+  if (plan.windows == nullptr) {
+    dispatch.push(push);
+  } else {
+    kernel.windows = plan.windows->of_a ? 1 : 2;
+    (plan.windows->of_a ? kernel.quads_a : kernel.quads_b) = true;
+    uint32_t& ld = plan.windows->of_a ? push.lda : push.ldb;
+    ld /= kQuad;
+    push.stride_bias = image_push(*plan.windows);
+    dispatch.push(windows_push(plan, push, kQuad));
+  }
   dispatch.groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores_of(traits))))
       .work(work_bytes(plan), operations_of(args))
       .variant(kVariant);

@@ -43,6 +43,7 @@
 
 #include "kernels/gemm/native/tiles.hpp"
 #include "kernels/gemm/native/wgmma_frame.hpp"
+#include "kernels/gemm/native/wgmma_windows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/legal_values.hpp"
@@ -107,65 +108,14 @@ class Kernel {
   }
 
   void read_parameters() {
-    const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
     f_.read_parameters(w_, o_);
     a_ = {f_.a};
     b_ = {f_.b};
     a_.windows = o_.windows == 1;
     b_.windows = o_.windows >= 2;
     if (o_.windows == 0) return;
-    per_image_ = f_.per_image = ptx::make_divider(number(offsetof(Wgmma::WindowPush, per_image)));
-    const U32 width_step = number(offsetof(Wgmma::WindowPush, width_step));
-    width_ = ptx::make_divider(width_step & 0xffffu);
-    step_ = width_step >> 16;
-    const U32 channels = number(offsetof(Wgmma::WindowPush, channels));
-    channels_ = ptx::make_divider(channels & 0xffffu);
-    valid_ = channels >> 16;
-    const U32 taps = number(offsetof(Wgmma::WindowPush, taps));  // in a row; rows of them above bit 16
-    tap_rows_ = taps >> 16;
-    taps_ = ptx::make_divider(taps & 0xffffu);
-    tap_step_ = number(offsetof(Wgmma::WindowPush, tap_step));
-    tap_row_ = number(offsetof(Wgmma::WindowPush, tap_row));
-    if (o_.padded) read_image();
-    if (!o_.has_filter()) return;
-    filter_step_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_step));
-    filter_row_ = number(offsetof(Wgmma::Push, stride_b) + offsetof(Wgmma::FilterPush, tap_row));
-  }
-
-  void read_image() {
-    const U32 extents = w_.parameter("push", offsetof(Wgmma::Push, stride_bias));
-    const U32 small = w_.parameter("push", offsetof(Wgmma::Push, stride_bias) + 4);
-    for (uint32_t axis = 0; axis < 2; ++axis) {
-      extent_[axis] = (extents >> (16 * axis)) & 0xffffu;
-      before_[axis] = (small >> (8 * axis)) & 0xffu;
-      stride_[axis] = (small >> (16 + 8 * axis)) & 0xffu;
-    }
-    // A bit for the first tap of each row.
-    first_taps_ = w_.variable(w_.constant(0));
-    const U32 at = w_.variable(w_.constant(0)), row = w_.variable(w_.constant(0));
-    w_.repeat([&] { return row < tap_rows_; },
-              [&] {
-                w_.assign(first_taps_, first_taps_ | shift_left(w_.constant(1), at));
-                w_.assign(at, at + taps_.number);
-                w_.assign(row, row + 1);
-              });
-  }
-
-  // x << bits, which is 0 if bits is 32 or more.
-  U32 shift_left(const U32& x, const U32& bits) { return w_.result<Type::u32>("shl.b32", x, bits); }
-
-  // Bits first to end - 1.
-  U32 bits_of_range(const U32& first, const U32& end) {
-    const U32 one = w_.constant(1);
-    return (shift_left(one, end) - 1) & ((shift_left(one, first) - 1) ^ 0xffffffffu);
-  }
-
-  // The taps along an axis, of `count`, that are inside the image, for the window with this number: first and end.
-  std::array<U32, 2> taps_inside(const U32& window, uint32_t axis, const U32& count) {
-    const U32 zero = w_.constant(0), begin = window * stride_[axis] - before_[axis];
-    const U32 first = ptx::max_signed(w_.result<Type::u32>("sub.s32", zero, begin), zero);
-    const U32 end = ptx::max_signed(ptx::min_signed(extent_[axis] - begin, count), zero);
-    return {first, end};
+    v_.read(w_, o_);
+    f_.per_image = v_.per_image;
   }
 
   // --- the group that loads ---------------------------------------------------------------------------------------
@@ -182,9 +132,8 @@ class Kernel {
       U32 taps = {};   // of padded windows: a bit for each that is inside the image
     };
     std::vector<Load> loads;
-    U64 base;                   // with windows: of the operand
-    U32 channel, tap, tap_row;  // … and where in the window the thread's piece is
-    U32 bit;                    // … of its tap, with padding
+    U64 base;                 // with windows: of the operand
+    WgmmaWindows::Walk walk;  // … and where in the window the thread's piece is
     // With windows across k, `loads` has one for each block of columns: the place of the thread's piece in a window,
     // and a bit for its tap.
     U32 image_pieces;
@@ -228,40 +177,18 @@ class Kernel {
     return all;
   }
 
-  U32 pieces_of_image(const Operand& x) {
-    const U32 pieces = w_.make<Type::u32>();
-    const U64 shifted = w_.make<Type::u64>();
-    w_.emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
-    w_.emit("cvt.u32.u64 {}, {};", pieces.text, shifted.text);
-    return pieces;
-  }
-
-  // A bit for each tap of the window in row y and this column that is inside the image.
-  U32 bits_of_window(const U32& y, const U32& column) {
-    const auto [first_x, end_x] = taps_inside(column, 1, taps_.number);
-    const auto [first_y, end_y] = taps_inside(y, 0, tap_rows_);
-    const U32 rows = first_taps_ & bits_of_range(first_y * taps_.number, end_y * taps_.number);
-    return bits_of_range(first_x, end_x) * rows;
-  }
-
-  // Where the first window of an image at `base` begins, with padding.
-  U64 before_image(const U64& base) {
-    const U32 behind = before_[0] * tap_row_ + before_[1] * tap_step_;
-    return w_.result<Type::u64>("sub.u64", base, multiply_wide(behind, w_.constant(kPiece)));
-  }
-
   // Rows of k are windows, and columns the channels of their taps: a thread's piece of each block of columns belongs to
   // one tap, whatever the window. Columns beyond the last have taps that no window has.
   Loads prepare_taps(const Operand& x, const U32& first, const U32& piece) {
     Loads all;
-    all.base = before_image(x.base);
-    all.image_pieces = pieces_of_image(x);
+    all.base = v_.before_image(x.base);
+    all.image_pieces = v_.pieces_of_image(x);
     for (uint32_t block = 0; block < x.tile / kStep; ++block) {
-      const U32 element = first + block * kStep + (piece << 3), tap = quotient(element, channels_);
-      const U32 channel = element - tap * channels_.number, tap_row = quotient(tap, taps_);
-      const U32 place = tap_row * tap_row_ + (tap - tap_row * taps_.number) * tap_step_ + (channel >> 3);
+      const U32 element = first + block * kStep + (piece << 3), tap = quotient(element, v_.channels);
+      const U32 channel = element - tap * v_.channels.number, tap_row = quotient(tap, v_.taps);
+      const U32 place = tap_row * v_.tap_row + (tap - tap_row * v_.taps.number) * v_.tap_step + (channel >> 3);
       all.loads.push_back(
-          {w_.variable(place), block * kBlockBytes, 0, {}, w_.variable(shift_left(w_.constant(1), tap))});
+          {w_.variable(place), block * kBlockBytes, 0, {}, w_.variable(v_.shift_left(w_.constant(1), tap))});
     }
     return all;
   }
@@ -269,10 +196,10 @@ class Kernel {
   void load_taps(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end, const U32& row) {
     for (uint32_t i = 0; i < kStep / kPasses; ++i) {
       const U32 at = k + row + i * kPasses;
-      const U32 image = quotient(at, per_image_), window = at - image * per_image_.number;
-      const U32 y = quotient(window, width_), column = window - y * width_.number;
-      const U32 begin = image * all.image_pieces + y * x.ld + column * step_;
-      U32 inside = bits_of_window(y, column);
+      const U32 image = quotient(at, v_.per_image), window = at - image * v_.per_image.number;
+      const U32 y = quotient(window, v_.width), column = window - y * v_.width.number;
+      const U32 begin = image * all.image_pieces + y * x.ld + column * v_.step;
+      U32 inside = v_.bits_of_window(y, column);
       if (o_.edge) inside = select(at < k_end, inside, w_.constant(0));
       for (const Loads::Load& load : all.loads) {
         const U64 from = multiply_add(begin + load.offset, kPiece, all.base);
@@ -287,56 +214,36 @@ class Kernel {
   Loads prepare_windows(const Operand& x, const U32& first, const Tile& tile, const U32& row, const U32& piece) {
     Loads all;
     all.base = x.base;
-    if (o_.groups) all.base = x.base + multiply_wide(tile.matrix, channels_.number * 2);  // a group's channels
-    const U32 image_pieces = pieces_of_image(x);
+    if (o_.groups) all.base = x.base + multiply_wide(tile.matrix, v_.channels.number * 2);  // a group's channels
+    const U32 image_pieces = v_.pieces_of_image(x);
     for (uint32_t i = 0; i < x.tile / kPasses; ++i) {
       U32 at = first + row + i * kPasses;
       if (o_.edge) at = min(at, x.extent - 1);
-      const U32 image = quotient(at, per_image_), window = at - image * per_image_.number;
-      const U32 y = quotient(window, width_), column = window - y * width_.number;
-      const U32 offset = image * image_pieces + y * x.ld + column * step_;
-      all.loads.push_back({w_.variable(offset), i * kPasses * kRowBytes, 0, {}});
-      if (!o_.padded) continue;
-      all.loads.back().taps = w_.variable(bits_of_window(y, column));
+      const WgmmaWindows::Row window = v_.row_of(x, image_pieces, at, o_.padded);
+      all.loads.push_back({window.offset, i * kPasses * kRowBytes, 0, {}, window.taps});
     }
-    if (o_.padded) all.base = before_image(all.base);
-    const U32 k = tile.k + (piece << 3), tap = quotient(k, channels_);
-    all.channel = w_.variable(k - tap * channels_.number);
-    const U32 tap_row = quotient(tap, taps_);
-    all.tap_row = w_.variable(tap_row);
-    all.tap = w_.variable(tap - tap_row * taps_.number);
-    if (o_.padded) all.bit = w_.variable(shift_left(w_.constant(1), tap));
+    if (o_.padded) all.base = v_.before_image(all.base);
+    all.walk = v_.start_at(tile.k + (piece << 3), o_.padded);
     return all;
   }
 
   void load_windows(const Operand& x, const Loads& all, const U32& stage, const U32& k, const U32& k_end,
                     const U32& piece) {
-    const U32 place = all.tap_row * tap_row_ + all.tap * tap_step_ + (all.channel >> 3);
-    const U64 pointer = multiply_add(place, kPiece, all.base);
+    const U64 pointer = multiply_add(v_.place_of(all.walk, 3), kPiece, all.base);
     std::string size;
     U32 bytes = w_.constant(kPiece);
     if (o_.edge || o_.valid) {
       if (o_.edge) bytes = rest(k + (piece << 3), k_end);
-      if (o_.valid) bytes = min(rest(all.channel, valid_), bytes);
+      if (o_.valid) bytes = min(rest(all.walk.channel, v_.valid), bytes);
       size = ", " + bytes.text;
     }
     for (const Loads::Load& load : all.loads) {
       const U64 from = multiply_add(load.offset, kPiece, pointer);
-      if (o_.padded) size = ", " + select((load.taps & all.bit) != 0u, bytes, w_.constant(0)).text;
+      if (o_.padded) size = ", " + select((load.taps & all.walk.bit) != 0u, bytes, w_.constant(0)).text;
       w_.emit("cp.async.cg.shared.global.L2::128B [{}+{}], [{}], 16{};", stage.text, x.place + load.to, from.text,
               size);
     }
-    // A tap has 32 channels or more, so a step of 64 leaves at most two behind.
-    w_.assign(all.channel, all.channel + kStep);
-    for (uint32_t i = 0; i < 2; ++i) {
-      const Pred next = all.channel >= channels_.number;
-      w_.assign(all.channel, select(next, all.channel - channels_.number, all.channel));
-      w_.assign(all.tap, select(next, all.tap + 1, all.tap));
-      if (o_.padded) w_.assign(all.bit, select(next, all.bit << 1, all.bit));
-      const Pred next_row = all.tap >= taps_.number;
-      w_.assign(all.tap, select(next_row, w_.constant(0), all.tap));
-      w_.assign(all.tap_row, select(next_row, all.tap_row + 1, all.tap_row));
-    }
+    v_.move_on(all.walk, o_.padded);
   }
 
   // The bytes of a piece from `element` on that are before `end`.
@@ -367,10 +274,11 @@ class Kernel {
 
   // Where the filter's rows of a step are, which belong to one tap.
   U64 rows_of_tap(const Operand& x, const Loads& all, const U32& k) {
-    const U32 tap = quotient(k, channels_), tap_row = quotient(tap, taps_);
-    const U32 last_tap = taps_.number - 1, last_row = tap_rows_ - 1;
-    const U32 place = (last_row - tap_row) * filter_row_ + (last_tap - (tap - tap_row * taps_.number)) * filter_step_ +
-                      (k - tap * channels_.number) * x.ld;
+    const U32 tap = quotient(k, v_.channels), tap_row = quotient(tap, v_.taps);
+    const U32 last_tap = v_.taps.number - 1, last_row = v_.tap_rows - 1;
+    const U32 place = (last_row - tap_row) * v_.filter_row +
+                      (last_tap - (tap - tap_row * v_.taps.number)) * v_.filter_step +
+                      (k - tap * v_.channels.number) * x.ld;
     return multiply_add(place, kPiece, all.base);
   }
 
@@ -515,11 +423,7 @@ class Kernel {
   WgmmaFrame f_;
   Operand a_, b_;
   Pred always_;
-  // With windows.
-  ptx::Divider per_image_, width_, channels_, taps_;
-  U32 step_, valid_, tap_step_, tap_row_, filter_step_, filter_row_;
-  U32 tap_rows_, first_taps_;
-  std::array<U32, 2> extent_, before_, stride_;  // height and width
+  WgmmaWindows v_;
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {

@@ -27,4 +27,11 @@ bool stores_vectors(const Plan& plan);
 Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint32_t columns, uint64_t tiles,
                        uint64_t ld_unit);
 
+// With windows. `unit`: elements in 16 bytes.
+bool columns_of_images(const Plan& plan);
+// Whether an ImagePush and a word of bits for taps have room for windows with padding.
+bool fits_push(const Windows& windows);
+Wgmma::WindowPush windows_push(const Plan& plan, const Wgmma::Push& push, uint64_t unit);
+uint64_t image_push(const Windows& windows);  // instead of stride_bias, with padding
+
 }  // namespace tuff::gemm
