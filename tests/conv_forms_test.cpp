@@ -362,26 +362,36 @@ TEST_P(ConvFormsOnce, NothingToSum) {
   EXPECT_OK(tuff_conv_transpose2d_ex(context(), &back));
 }
 
-// An infinity beside a window does not enter its sum, even where rows of taps are padded with the elements after them.
+// An infinity beside a window does not enter its sum, even where rows of taps are padded with the elements after them,
+// nor where sums with infinities are computed in another way.
 TEST_P(ConvFormsOnce, InfinityStaysInItsWindows) {
-  constexpr uint64_t kBatch = 2, kChannels = 3, kSize = 40, kFilters = 64, kTaps = 7, kOut = 20;
+  struct Case {
+    int32_t dtype;
+    uint64_t batch, channels, filters, taps, stride;
+  };
+  constexpr Case kCases[] = {{TUFF_F16, 2, 3, 64, 7, 2}, {TUFF_F32, 8, 36, 96, 5, 1}};
+  constexpr uint64_t kSize = 40;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr uint64_t kColumns[] = {0, 21, kSize - 1};  // row x / 2 of image 1
-  for (const int32_t layout : {kFirst, kLast}) {
+  for (uint32_t i = 0; i < 2 * std::size(kCases); ++i) {
+    const auto& [dtype, kBatch, kChannels, kFilters, kTaps, kStride] = kCases[i / 2];
+    const int32_t layout = i % 2 == 0 ? kFirst : kLast;
+    const uint64_t kBefore = kTaps / 2, kOut = kSize / kStride;
     const auto at = [&](uint64_t n, uint64_t c, uint64_t y, uint64_t x, uint64_t channels, uint64_t size) {
       return layout == kFirst ? ((n * channels + c) * size + y) * size + x : ((n * size + y) * size + x) * channels + c;
     };
     std::vector<float> in(kBatch * kChannels * kSize * kSize, 0);
     for (const uint64_t x : kColumns) in[at(1, 1, x / 2, x, kChannels, kSize)] = kInfinity;
-    const StoredTensor input(context(), TUFF_F16, in), output(context(), TUFF_F16, kBatch * kFilters * kOut * kOut);
-    const StoredTensor filter(context(), TUFF_F16, std::vector<float>(kFilters * kChannels * kTaps * kTaps, 1));
+    const StoredTensor input(context(), dtype, in), output(context(), dtype, kBatch * kFilters * kOut * kOut);
+    const StoredTensor filter(context(), dtype, std::vector<float>(kFilters * kChannels * kTaps * kTaps, 1));
     tuff_conv2d_desc desc{};
     desc.struct_size = sizeof desc;
-    desc.dtype = TUFF_F16, desc.layout = layout;
+    desc.dtype = dtype, desc.layout = layout;
     desc.input = input, desc.filter = filter, desc.output = output;
     const auto set = [](auto& to, std::initializer_list<uint64_t> from) { std::ranges::copy(from, to); };
     set(desc.in_shape, {kBatch, kChannels, kSize, kSize}), set(desc.filter_shape, {kFilters, kChannels, kTaps, kTaps});
-    set(desc.out_shape, {kBatch, kFilters, kOut, kOut}), set(desc.stride, {2, 2}), set(desc.padding, {3, 3});
+    set(desc.out_shape, {kBatch, kFilters, kOut, kOut}), set(desc.stride, {kStride, kStride});
+    set(desc.padding, {kBefore, kBefore});
     ASSERT_OK(tuff_conv2d_ex(context(), &desc));
     const std::vector<float> out = output.read();
     uint64_t wrong = 0;
@@ -390,7 +400,8 @@ TEST_P(ConvFormsOnce, InfinityStaysInItsWindows) {
         for (uint64_t x = 0; x < kOut; ++x) {
           bool sees = false;
           for (const uint64_t column : kColumns) {
-            sees = sees || (n == 1 && column / 2 + 3 - 2 * y < kTaps && column + 3 - 2 * x < kTaps);
+            const uint64_t row_tap = column / 2 + kBefore - kStride * y, tap = column + kBefore - kStride * x;
+            sees = sees || (n == 1 && row_tap < kTaps && tap < kTaps);
           }
           for (uint64_t k = 0; k < kFilters; ++k)
             wrong += out[at(n, k, y, x, kFilters, kOut)] != (sees ? kInfinity : 0);

@@ -10,6 +10,7 @@ RNG = np.random.default_rng(10)
 M = RNG.standard_normal((4, 6)).astype(np.float32)
 HOLES = np.where(RNG.random((4, 6)) < 0.4, np.nan, M).astype(np.float32)
 HOLES[0, 0] = HOLES[1, 1] = 1.0
+INFINITE = np.array([-np.inf, 1, 2, np.inf], np.float32)
 EMPTY_ROW = HOLES.copy()
 EMPTY_ROW[2] = np.nan
 S = np.where(RNG.random((3, 4, 5)) < 0.3, np.nan, RNG.standard_normal((3, 4, 5)))
@@ -34,7 +35,7 @@ CASES = [
     ("nanpercentile", (N, 30, 0), {}, 8), ("nanquantile", (np.arange(11, dtype=np.float32), [n / 10 for n in range(11)]), {"method": "lower"}), ("nanquantile", (np.arange(11, dtype=np.float32), [n / 10 for n in range(11)]), {"method": "higher"}),
     ("nanquantile", (np.arange(6, dtype=np.float32), [0.1, 0.3, 0.5, 0.7]), {"method": "nearest"}),
     ("median", (S * 0 + 1, (0, 2)), {}, 4), ("median", (M, (0, 1)), {}, 4), ("quantile", (np.nan_to_num(S), [0.25, 0.5], (0, -1)), {"keepdims": True}, 8), ("percentile", (M, 30, (1, 0)), {}, 8),
-    ("quantile", (np.nan_to_num(S), 0.25, (2,)), {}, 8),
+    ("quantile", (np.nan_to_num(S), 0.25, (2,)), {}, 8), ("quantile", (INFINITE, [0.2, 0.3, 0.9]), {}, 8), ("nanquantile", (INFINITE, [0.2, 0.3, 0.9]), {}, 8),
 ]  # fmt: skip
 
 

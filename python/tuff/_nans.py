@@ -116,7 +116,7 @@ def _nan_quantiles(x: Array, fractions: Sequence[float], method: str) -> List[Ar
             continue
         high = shapes.gather(ordered, at(counts, q, f"min(i64({place}) + i64(1), n)", np.int64), along)
         share = at(counts, q, part, x.dtype.type if wide else np.float32)
-        found.append(expr("t == 0 ? a : a + (b - a) * t", dtype=x.dtype, a=low, b=high, t=share))
+        found.append(expr(sorting.BETWEEN, dtype=x.dtype, a=low, b=high, t=share))
     return found
 
 

@@ -30,6 +30,9 @@ __all__ = [
     "topk",
 ]
 
+# The value at t of the way from a to b, from the nearer end: half of the way to an infinity is that infinity, as in NumPy.
+BETWEEN = "t == 0 ? a : t < 0.5 ? a + (b - a) * t : b - (b - a) * (1 - t)"
+
 
 @differentiable
 def sort(x: Array, axis: Optional[int] = -1, *, descending: bool = False, stable: bool = True, out: Optional[Array] = None) -> Array:
@@ -112,7 +115,7 @@ def quantile(
     low, high = shapes.take(ordered, lower, along), shapes.take(ordered, upper, along)
     last = shapes.take(ordered, [size - 1], along)
     part = x.context.array(np.asarray(parts).reshape([-1 if one == along else 1 for one in range(x.ndim)]), np.float64 if x.dtype == np.float64 else np.float32)
-    result = expr("where(isnan(z), z, where(t == 0, a, a + (b - a) * t))", dtype=x.dtype, a=low, b=high, z=last, t=part)
+    result = expr(f"where(isnan(z), z, ({BETWEEN}))", dtype=x.dtype, a=low, b=high, z=last, t=part)
     kept = [1] * ndim if dropped is None else [1 if one == along else n for one, n in enumerate(x.shape)]
     if not keepdims:
         kept = [] if dropped is None else kept[:along] + kept[along + 1 :]

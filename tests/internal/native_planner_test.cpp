@@ -186,6 +186,46 @@ TEST_F(NativePlanner, OptionsOfQuantisedProducts) {
   EXPECT_TRUE(kernel_of(args).edge) << "too many registers without";
 }
 
+// In f32 windows are read in place with channels last, and from a copy with channels last otherwise.
+TEST_F(NativePlanner, ConvolutionsOfFloats) {
+  traits_.cores = 132;
+  const auto planned_conv = [&](int32_t layout, uint64_t channels, uint64_t filters, uint64_t extent, uint64_t window,
+                                uint64_t stride = 1, uint64_t dilation = 1, uint64_t batch = 32) {
+    ConvArgs conv;
+    conv.dtype = TUFF_F32;
+    conv.layout = layout;
+    conv.in_shape = {{batch, channels}, {1, extent, extent}};
+    conv.filter_shape = {{filters, channels}, {1, window, window}};
+    const uint64_t out = (extent - 1) / stride + 1, before = dilation * (window / 2);
+    conv.out_shape = {{batch, filters}, {1, out, out}};
+    conv.stride = {1, stride, stride};
+    conv.dilation = {1, dilation, dilation};
+    conv.padding = conv.padding_end = {0, before, before};
+    conv.input = conv.filter = conv.output = &buffer_;
+    FakeRecorder recorder(traits_);
+    record_conv(recorder, conv);
+    return recorder.kernels;
+  };
+  const auto last = [&](auto... args) { return planned_conv(TUFF_LAYOUT_NHWC, args...); };
+  const auto first = [&](auto... args) { return planned_conv(TUFF_LAYOUT_NCHW, args...); };
+  const std::string split = "gemm_split";
+  EXPECT_EQ(last(64, 64, 56, 3), Kernels{split});
+  EXPECT_EQ(last(36, 64, 56, 5), Kernels{split});
+  EXPECT_EQ(last(256, 512, 56, 1, 2), Kernels{split});
+  EXPECT_EQ(first(64, 64, 56, 3).size(), 3u) << "filters and images are permuted";
+  EXPECT_EQ(first(64, 64, 56, 3).back(), split);
+  EXPECT_EQ(first(512, 2048, 7, 1).back(), split) << "images of 49 pixels are one matrix";
+  EXPECT_EQ(first(512, 2048, 7, 1).size(), 2u) << "filters of one pixel are as they are";
+  EXPECT_EQ(first(64, 256, 56, 1), Kernels{split}) << "a batched GEMM";
+  EXPECT_EQ(last(28, 64, 56, 3), Kernels{"conv_tile"}) << "taps of 28 channels";
+  EXPECT_EQ(last(34, 64, 56, 3), Kernels{"conv_tile"}) << "pixels of 136 bytes";
+  EXPECT_EQ(last(64, 64, 56, 7), Kernels{"conv_tile"}) << "49 taps";
+  EXPECT_EQ(last(64, 64, 56, 3, 1, 2), Kernels{"conv_tile"}) << "dilation";
+  EXPECT_EQ(last(64, 64, 14, 3, 1, 1, 1).front(), "conv_tile") << "little work";
+  traits_.hopper = false;
+  EXPECT_EQ(last(64, 64, 56, 3), Kernels{"conv_tile"});
+}
+
 // Gradients by the filter read the windows in place, and those by the input of one pixel read the filter as it is.
 TEST_F(NativePlanner, GradientsOfConvolutions) {
   const auto described = [&](uint64_t channels, uint64_t filters, uint64_t extent, uint64_t window, uint64_t stride) {
