@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "kernels/gemm/native/wgmma_frame.hpp"
+#include "kernels/gemm/native/wgmma_store.hpp"
 #include "kernels/gemm/native/wgmma_windows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"

@@ -43,6 +43,7 @@
 
 #include "kernels/gemm/native/tiles.hpp"
 #include "kernels/gemm/native/wgmma_frame.hpp"
+#include "kernels/gemm/native/wgmma_store.hpp"
 #include "kernels/gemm/native/wgmma_windows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"

@@ -1,5 +1,4 @@
-// What the GEMMs by wgmma share, whichever way they load and multiply: their parameters and barriers, and how a tile is
-// stored.
+// What the GEMMs by wgmma share, whichever way they load and multiply: their parameters and barriers.
 #pragma once
 
 #include <array>
@@ -53,9 +52,5 @@ struct WgmmaFrame {
 // Adds the products of 16 of k, or sets the sums to them.
 void multiply_halves(ptx::Writer& w, const Wgmma& options, const WgmmaFrame& frame, const ptx::U64& a,
                      const ptx::U64& b, const ptx::Pred& add, const std::vector<ptx::F32>& sums);
-
-// Stores what the multiplying groups have. `thread` is the number among them.
-void store_tile(ptx::Writer& w, const Wgmma& options, const WgmmaFrame& frame, const Tile& tile, const ptx::U32& thread,
-                const ptx::U32& lane);
 
 }  // namespace tuff::gemm
