@@ -176,7 +176,7 @@ std::vector<gemm::Split> all_split_options() {
       kernel.activation = kernel.residual ? TUFF_ACTIVATION_RELU6 : TUFF_ACTIVATION_NONE;
       kernel.scaled = (bits & 512) != 0;
       all.push_back(kernel);
-      if (!kernel.scaled && !kernel.trans_a && kernel.trans_b && !kernel.beta) {
+      if (!kernel.scaled && !kernel.trans_a && kernel.trans_b && !kernel.beta && (kernel.quads_a || kernel.quads_b)) {
         gemm::Split with = kernel;
         with.windows = kernel.quads_a ? 1 : 2;
         all.push_back(with);

@@ -475,7 +475,8 @@ Split Split::read(const KernelRequest& request) {
   options.trans_a = flag("TRANS_A"), options.trans_b = flag("TRANS_B");
   options.vector = flag("VECTOR");
   options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
-  const bool places = options.windows == 0 || (!options.trans_a && options.trans_b && options.c_part == GemmPart::all);
+  const bool places = options.windows == 0 || (!options.trans_a && options.trans_b && options.c_part == GemmPart::all &&
+                                               (options.windows == 1 ? options.quads_a : options.quads_b));
   if (!places || !ptx::activates(options.activation, options.c_type)) {
     fail(TUFF_ERROR_INTERNAL, "gemm_split: options that do not go together");
   }
