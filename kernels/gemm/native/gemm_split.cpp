@@ -60,8 +60,7 @@ using ptx::Writer;
 
 constexpr uint32_t kStep = Wgmma::kStep, kPlanes = 3, kQuad = 4;
 constexpr uint32_t kRows = Wgmma::kSplitters * kQuad / kStep;  // of 64 numbers, that all threads load at once
-// A unit is what a thread splits before it loads again: a quad of each kRows-th row of a block of 64. Those of a stage
-// are in flight.
+// Quads of a thread in a block of 64 rows: of each kRows-th row. It splits a block, then loads another one.
 constexpr uint32_t kUnitLoads = 64 / kRows;
 // Registers of a thread, for both groups that load and both that multiply, without and with windows: as ptxas needs
 // them.
@@ -160,8 +159,8 @@ class Kernel {
 
   // Loads the thread's quads of a block of 64 rows, in the step at k, which `at` points to. What is beyond the matrix
   // is 0; rows of m or n beyond the last are the last one, whose sums are not stored.
-  void load_unit(const Source& from, uint32_t block, const U64& at, const U32& k, const U32& k_end, const Place& own,
-                 const std::vector<F32>& to) {
+  void load_block_of(const Source& from, uint32_t block, const U64& at, const U32& k, const U32& k_end,
+                     const Place& own, const std::vector<F32>& to) {
     for (uint32_t i = 0; i < kUnitLoads; ++i) {
       const U32 row = own.row + i * kRows;
       U64 place;
@@ -209,7 +208,7 @@ class Kernel {
   }
 
   // Splits the thread's quads of a block, and writes them to the planes.
-  void split_unit(const WgmmaOperand& x, uint32_t block, const U32& stage, const std::vector<F32>& from) {
+  void split_block(const WgmmaOperand& x, uint32_t block, const U32& stage, const std::vector<F32>& from) {
     const F32 scale = ptx::number(w_, 256);
     for (uint32_t i = 0; i < kUnitLoads; ++i) {
       const uint32_t to = x.place + block * kWgmmaBlockBytes + i * kRows * kRowBytes;
@@ -259,7 +258,7 @@ class Kernel {
         const uint32_t own_block = block < a_blocks ? block : block - a_blocks;
         const std::vector<F32>& to = sets[block % flying];
         if (!from.rows.empty()) return load_windows(from, own_block, begin, tile.k_end, own, to);
-        load_unit(from, own_block, from.at, begin, tile.k_end, own, to);
+        load_block_of(from, own_block, from.at, begin, tile.k_end, own, to);
         if ((own_block + 1) * 64 == from.x.tile) w_.assign(from.at, from.at + from.step);
       };
       for (uint32_t block = 0; block < flying; ++block) load_block(block, k);
@@ -270,7 +269,7 @@ class Kernel {
                   wait_at(f_.empty, ring);
                   for (uint32_t block = 0; block < blocks; ++block) {
                     const bool of_a = block < a_blocks;
-                    split_unit(of_a ? f_.a : f_.b, of_a ? block : block - a_blocks, stage, sets[block % flying]);
+                    split_block(of_a ? f_.a : f_.b, of_a ? block : block - a_blocks, stage, sets[block % flying]);
                     const uint32_t later = block + flying;
                     if (later < blocks) {
                       load_block(later, k);
