@@ -178,7 +178,7 @@ std::vector<gemm::Split> all_split_options() {
       all.push_back(kernel);
       if (!kernel.scaled && !kernel.trans_a && kernel.trans_b && !kernel.beta && (kernel.quads_a || kernel.quads_b)) {
         gemm::Split with = kernel;
-        with.windows = kernel.quads_a ? 1 : 2;
+        with.windows = kernel.quads_a ? 1 : 2, with.padded = true;
         all.push_back(with);
       }
       if (kernel.scaled || kernel.residual) continue;

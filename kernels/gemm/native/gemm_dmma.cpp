@@ -54,11 +54,11 @@ class Kernel {
   explicit Kernel(const Dmma& options) : o_(options), w_("sm_90a", "gemm_dmma") {}
 
   std::string write() {
-    a_.base = w_.pointer("a");
-    b_.base = w_.pointer("b");
+    t_.a.base = w_.pointer("a");
+    t_.b.base = w_.pointer("b");
     c_ = w_.pointer("c");
     w_.block("push", sizeof(Dmma::Push));
-    read_parameters();
+    t_.read<Dmma::Push>(w_, o_, o_.rows * kRowBytes);
     thread_ = w_.special("%tid.x");
     memory_ = ptx::aligned_memory(w_);
     const U32 lane = thread_ & 31, warp = thread_ >> 5;
@@ -66,10 +66,10 @@ class Kernel {
     quad_ = lane & 3;
     warp_row_ = (warp & 1) * (o_.rows / kWarpsDown);
     warp_column_ = (warp >> 1) * (o_.columns / kWarpsAcross);
-    read_a_ = w_.variable(reading_place(a_, warp_row_));
-    read_b_ = w_.variable(reading_place(b_, warp_column_));
+    read_a_ = w_.variable(reading_place(t_.a, warp_row_));
+    read_b_ = w_.variable(reading_place(t_.b, warp_column_));
     for (uint32_t i = 0; i < blocks_of_a() * blocks_of_b() * 8; ++i) sums_.push_back(w_.make<Type::f64>());
-    tiles_.each([&](const Tile& tile) {
+    t_.tiles.each([&](const Tile& tile) {
       if (o_.c_part == GemmPart::all) return compute(tile);
       const bool lower = o_.c_part == GemmPart::lower;
       w_.when(lower ? tile.column < tile.row + o_.rows : tile.row < tile.column + o_.columns, [&] { compute(tile); });
@@ -78,48 +78,12 @@ class Kernel {
   }
 
  private:
-  // A or B.
-  struct Operand {
-    U64 base;
-    U32 ld;          // in elements
-    U32 extent;      // m or n
-    U64 stride;      // bytes between matrices
-    bool along_k;    // whether its rows run along k
-    uint32_t tile;   // rows or columns of a tile
-    uint32_t place;  // in a stage, in bytes
-  };
+  using Operand = TiledOperand;
 
   uint32_t blocks_of_a() const { return o_.rows / kWarpsDown / kBlock; }
   uint32_t blocks_of_b() const { return o_.columns / kWarpsAcross / kBlock; }
   uint32_t half_bytes() const { return (o_.rows + o_.columns) * kRowBytes; }
   uint32_t stage_bytes() const { return 2 * half_bytes(); }
-
-  void read_parameters() {
-    const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
-    m_ = number(offsetof(Dmma::Push, m));
-    n_ = number(offsetof(Dmma::Push, n));
-    const U32 k = number(offsetof(Dmma::Push, k));
-    tiles_ = {.down = number(offsetof(Dmma::Push, tiles_m)),
-              .across = number(offsetof(Dmma::Push, tiles_n)),
-              .all = number(offsetof(Dmma::Push, tiles)),
-              .matrices = number(offsetof(Dmma::Push, matrices)),
-              .k = k,
-              .k_slice = number(offsetof(Dmma::Push, k_slice)),
-              .rows = o_.rows,
-              .columns = o_.columns};
-    a_.ld = number(offsetof(Dmma::Push, lda));
-    b_.ld = number(offsetof(Dmma::Push, ldb));
-    a_.stride = w_.parameter64("push", offsetof(Dmma::Push, stride_a));
-    b_.stride = w_.parameter64("push", offsetof(Dmma::Push, stride_b));
-    a_.extent = m_;
-    b_.extent = n_;
-    a_.along_k = !o_.trans_a;
-    b_.along_k = o_.trans_b;
-    a_.tile = o_.rows;
-    b_.tile = o_.columns;
-    a_.place = 0;
-    b_.place = o_.rows * kRowBytes;
-  }
 
   // --- loading ------------------------------------------------------------------------------------------------------
 
@@ -254,11 +218,11 @@ class Kernel {
   }
 
   void compute(const Tile& tile) {
-    const Loads a = prepare(a_, tile.row, tile), b = prepare(b_, tile.column, tile);
+    const Loads a = prepare(t_.a, tile.row, tile), b = prepare(t_.b, tile.column, tile);
     const auto load_half = [&](const U32& stage, const U32& k, uint32_t half) {
       w_.when(k < tile.k_end, [&] {
-        load_step(a_, a, stage + half * half_bytes(), k + half * Dmma::kHalf, tile.k_end);
-        load_step(b_, b, stage + half * half_bytes(), k + half * Dmma::kHalf, tile.k_end);
+        load_step(t_.a, a, stage + half * half_bytes(), k + half * Dmma::kHalf, tile.k_end);
+        load_step(t_.b, b, stage + half * half_bytes(), k + half * Dmma::kHalf, tile.k_end);
       });
       if (half == 1) w_.emit("cp.async.commit_group;");
     };
@@ -275,8 +239,8 @@ class Kernel {
     const std::array<std::vector<Fragment>, 2> in_b = {fragments(blocks_of_b()), fragments(blocks_of_b())};
     const U32 from = w_.variable(w_.constant(0));  // the stage that is multiplied
     U32 a_place = read_a_ + from, b_place = read_b_ + from;
-    for (uint32_t i = 0; i < blocks_of_b(); ++i) load_fragment(in_b[0][i], b_, b_place, 0, i);
-    for (uint32_t i = 0; i < blocks_of_a(); ++i) load_fragment(in_a[i], a_, a_place, 0, i);
+    for (uint32_t i = 0; i < blocks_of_b(); ++i) load_fragment(in_b[0][i], t_.b, b_place, 0, i);
+    for (uint32_t i = 0; i < blocks_of_a(); ++i) load_fragment(in_a[i], t_.a, a_place, 0, i);
     const U32 k = w_.variable(tile.k);
     w_.repeat([&] { return k < tile.k_end; },
               [&] {
@@ -299,9 +263,9 @@ class Kernel {
                     if (i == 0) {
                       if (eight == 1 || eight == 2) load_half(free, k + kAhead * Dmma::kStep, eight - 1);
                       for (uint32_t j = 0; j < blocks_of_b(); ++j)
-                        load_fragment(in_b[next % 2][j], b_, b_place, next, j);
+                        load_fragment(in_b[next % 2][j], t_.b, b_place, next, j);
                     }
-                    load_fragment(in_a[i], a_, a_place, next, i);
+                    load_fragment(in_a[i], t_.a, a_place, next, i);
                   }
                 }
                 w_.assign(k, k + Dmma::kStep);
@@ -325,7 +289,7 @@ class Kernel {
         const U32 row = first_row + (i * kBlock + r);
         const U64 begin = multiply_add(column, kElement, matrix + multiply_wide(row, ldc) * kElement);
         Pred row_exists;
-        if (o_.edge) row_exists = row < m_;
+        if (o_.edge) row_exists = row < t_.m;
         for (uint32_t j = 0; j < blocks_of_b(); ++j) {
           for (uint32_t half = 0; half < 2; ++half) {
             const uint32_t at = j * kBlock + half * 2;
@@ -342,7 +306,7 @@ class Kernel {
                   const F64& beta, const std::array<F64, 2>& sums) {
     std::array<ptx::Guard, 2> guards;
     if (o_.edge) {
-      for (uint32_t e = 0; e < 2; ++e) guards[e] = if_true(row_exists && column + e < n_);
+      for (uint32_t e = 0; e < 2; ++e) guards[e] = if_true(row_exists && column + e < t_.n);
     }
     std::array<F64, 2> value;
     for (uint32_t e = 0; e < 2; ++e) {
@@ -365,10 +329,8 @@ class Kernel {
 
   const Dmma o_;
   Writer w_;
-  Operand a_, b_;
+  Tiled t_;
   U64 c_;
-  U32 m_, n_;
-  Tiles tiles_;
   U32 thread_, memory_;         // memory_: the first stage
   U32 group_, quad_;            // of the lane: its number / 4, and the rest
   U32 warp_row_, warp_column_;  // the warp's part of a tile

@@ -32,11 +32,7 @@ constexpr NativeVariant kVariants[] = {
 };
 Refusals refusals;
 constexpr uint64_t kPieceBytes = 16;
-constexpr uint64_t kPiece = kPieceBytes / 2;         // its elements of 16 bits
-constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, narrow tiles are better
-constexpr uint64_t kMinLength = 64;                  // of k
-constexpr uint64_t kMinTap = 32;                     // channels of a window's tap
-constexpr uint64_t kMaxWindows = uint64_t{1} << 31;  // numbers that ptx::Divider divides
+constexpr uint64_t kPiece = kPieceBytes / 2;  // its elements of 16 bits
 
 bool is_half(int32_t type) { return type == TUFF_F16 || type == TUFF_BF16; }
 
@@ -75,18 +71,16 @@ bool computes_along_k(const DeviceTraits& traits, const Plan& plan) {
 
 bool has_filter(const Windows& windows) { return windows.filter.elements != 0; }
 
-// Whether rows that are windows of images can be loaded: each piece of 16 bytes belongs to one tap.
+// Whether this kernel can load rows that are windows of images.
 bool loadable(const Windows& windows) {
-  const auto whole = [](uint64_t elements) { return elements % kPiece == 0; };
-  if (!whole(windows.channels) || !whole(windows.step) || !whole(windows.tap_row)) return false;
-  if (windows.padded && (windows.dilation != 1 || windows.valid != 0 || !fits_push(windows))) return false;
+  if (!in_pieces(windows, kPiece)) return false;
   if (windows.of_k) return windows.padded;
   if (windows.padded && !windows.of_a) return false;
   if (has_filter(windows)) {
     // A step of k belongs to one tap.
     const bool steps = windows.channels % Wgmma::kStep == 0 && windows.filter.elements < uint64_t{1} << 31;
     if (!windows.padded || windows.groups != 1 || !steps) return false;
-    if (!whole(windows.filter.step) || !whole(windows.filter.row)) return false;
+    if (windows.filter.step % kPiece != 0 || windows.filter.row % kPiece != 0) return false;
   }
   return windows.channels >= kMinTap;
 }
@@ -117,11 +111,15 @@ bool stores_vectors(const Plan& plan) {
   return aligned(plan.out, plan.out_type, plan.out_ld, plan.out_stride, elements) && plan.args.n % elements == 0;
 }
 
-bool fits_push(const Windows& windows) {
+bool in_pieces(const Windows& windows, uint64_t piece) {
+  const auto whole = [piece](uint64_t elements) { return elements % piece == 0; };
+  if (!whole(windows.channels) || !whole(windows.step) || !whole(windows.tap_row)) return false;
+  if (!windows.padded) return true;
   const auto small = [](const uint32_t(&numbers)[2], uint32_t limit) {
     return std::max(numbers[0], numbers[1]) < limit;
   };
-  return small(windows.extents, 1u << 16) && small(windows.before, 1u << 8) && small(windows.strides, 1u << 8) &&
+  return windows.dilation == 1 && windows.valid == 0 && small(windows.extents, 1u << 16) &&
+         small(windows.before, 1u << 8) && small(windows.strides, 1u << 8) &&
          uint64_t{windows.tap_rows} * windows.taps <= kMaxTaps;
 }
 
@@ -154,8 +152,40 @@ uint64_t image_push(const Windows& windows) {
   return std::bit_cast<uint64_t>(push);
 }
 
-Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint32_t columns, uint64_t tiles,
-                       uint64_t ld_unit) {
+bool adds_residual(const Plan& plan) {
+  return plan.args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
+}
+
+void set_options(const Plan& plan, const Extents& all, Wgmma& kernel) {
+  const GemmArgs& args = plan.args;
+  kernel.c_type = plan.out_type;
+  kernel.trans_a = plan.ta;
+  kernel.trans_b = plan.tb;
+  kernel.edge = all.m % kernel.rows != 0 || all.n % kernel.columns != 0 || args.k % kernel.step() != 0;
+  kernel.beta = plan.beta() != 0;
+  kernel.vector = stores_vectors(plan);
+  if (plan.to_scratch) return;
+  kernel.activation = args.epilogue.activation;
+  kernel.bias_axis = args.epilogue.bias_axis;
+  kernel.residual = args.epilogue.residual != nullptr;
+  kernel.scaled = args.epilogue.scaled();
+}
+
+Dispatch wgmma_dispatch(const DeviceTraits& traits, const Plan& plan, const Wgmma& kernel, const Wgmma::Push& push,
+                        const char* variant) {
+  Dispatch dispatch("gemm native");
+  plan.operand_a(dispatch);
+  plan.operand_b(dispatch);
+  plan.operand_out(dispatch);
+  plan.epilogue_operands(dispatch);
+  if (kernel.scaled) scale_operands(dispatch, plan.args.epilogue);
+  dispatch.groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores_of(traits))))
+      .work(work_bytes(plan), operations_of(plan.args))
+      .variant(variant);
+  return dispatch;
+}
+
+Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, const Wgmma& kernel, uint64_t tiles, uint64_t ld_unit) {
   const GemmArgs& args = plan.args;
   const auto number = [](uint64_t x) { return static_cast<uint32_t>(x); };
   const uint64_t size = dtype_size(args.a_type), out_size = dtype_size(plan.out_type);
@@ -164,8 +194,8 @@ Wgmma::Push wgmma_push(const Plan& plan, const Extents& all, uint32_t rows, uint
   push.n = number(all.n);
   push.k = number(args.k);
   push.k_slice = number(plan.k_slice);
-  push.tiles_m = number(ceil_div(all.m, rows));
-  push.tiles_n = number(ceil_div(all.n, columns));
+  push.tiles_m = number(ceil_div(all.m, kernel.rows));
+  push.tiles_n = number(ceil_div(all.n, kernel.columns));
   push.tiles = number(tiles * plan.slices);
   push.matrices = number(all.batch);
   push.lda = number(args.lda / ld_unit);
@@ -264,29 +294,6 @@ bool native_keeps_sums(const GemmArgs& args) {
   return takes_second_pass(args) || kFloat8Types.has(args.c_type) || args.epilogue.activation != TUFF_ACTIVATION_NONE;
 }
 
-namespace {
-
-// What the kernel does beside the product, once the plan says where its results go.
-void set_options(const Plan& plan, const Extents& all, const NativeVariant& variant, Wgmma& kernel) {
-  const GemmArgs& args = plan.args;
-  kernel.c_type = plan.out_type;
-  kernel.trans_a = plan.ta;
-  kernel.trans_b = plan.tb;
-  kernel.rows = variant.rows;
-  kernel.columns = variant.columns;
-  kernel.edge = all.m % variant.rows != 0 || all.n % variant.columns != 0 || args.k % kernel.step() != 0;
-  kernel.beta = plan.beta() != 0;
-  kernel.vector = stores_vectors(plan);
-  if (!plan.to_scratch) {
-    kernel.activation = args.epilogue.activation;
-    kernel.bias_axis = args.epilogue.bias_axis;
-    kernel.residual = args.epilogue.residual != nullptr;
-    kernel.scaled = args.epilogue.scaled();
-  }
-}
-
-}  // namespace
-
 bool record_native(Recorder& recorder, Plan& plan) {
   const DeviceTraits& traits = recorder.traits();
   const GemmArgs& args = plan.args;
@@ -294,24 +301,20 @@ bool record_native(Recorder& recorder, Plan& plan) {
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all, variant);
   Wgmma kernel;
+  kernel.rows = variant.rows;
+  kernel.columns = variant.columns;
   kernel.type = plan.a_request.wanted ? plan.a_request.type : args.a_type;
   kernel.b_type = plan.b_request.wanted ? plan.b_request.type : args.b_type;
   kernel.promoted = args.has_float8_inputs() && args.accumulate != TUFF_F16;
   if (has_groups(plan)) plan.choice.slices = 1;  // the second pass knows no groups
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinWgmmaSlice, kernel.step());
-  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
   const bool bytes = kFloat8Types.has(args.c_type) && !stores_vectors(plan);
-  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds || bytes;
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || !adds_residual(plan) || bytes;
   take_scratch(recorder, plan);
 
-  set_options(plan, all, variant, kernel);
-  Wgmma::Push push = wgmma_push(plan, all, variant.rows, variant.columns, tiles, kPieceBytes / dtype_size(args.a_type));
-  Dispatch dispatch("gemm native");
-  plan.operand_a(dispatch);
-  plan.operand_b(dispatch);
-  plan.operand_out(dispatch);
-  plan.epilogue_operands(dispatch);
-  if (kernel.scaled) scale_operands(dispatch, args.epilogue);
+  set_options(plan, all, kernel);
+  Wgmma::Push push = wgmma_push(plan, all, kernel, tiles, kPieceBytes / dtype_size(args.a_type));
+  Dispatch dispatch = wgmma_dispatch(traits, plan, kernel, push, variant.name);
   if (plan.windows != nullptr) {
     kernel.windows = plan.windows->of_k ? 3 : plan.windows->of_a ? 1 : 2;
     kernel.valid = plan.windows->valid != 0;
@@ -331,9 +334,6 @@ bool record_native(Recorder& recorder, Plan& plan) {
   } else {
     dispatch.push(push);
   }
-  dispatch.groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores_of(traits))))
-      .work(work_bytes(plan), operations_of(args))
-      .variant(variant.name);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} {} {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k{}", plan.ta ? 't' : 'n',
         plan.tb ? 't' : 'n', dtype_name(args.a_type), args.m, args.n, args.k, args.batch_count, variant.name,

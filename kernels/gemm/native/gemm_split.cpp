@@ -68,7 +68,7 @@ constexpr uint32_t kSplitterRegisters[] = {88, 80}, kMultiplierRegisters[] = {16
 
 class Kernel {
  public:
-  explicit Kernel(const Split& options) : split_(options), o_(options.shared()), w_("sm_90a", "gemm_split") {}
+  explicit Kernel(const Split& options) : o_(options), w_("sm_90a", "gemm_split") {}
 
   std::string write() {
     f_.declare(w_, o_);
@@ -91,8 +91,8 @@ class Kernel {
   template <typename Body>
   void each_tile(const Body& body) {
     f_.tiles.each([&](const Tile& tile) {
-      if (split_.c_part == GemmPart::all) return body(tile);
-      const bool lower = split_.c_part == GemmPart::lower;
+      if (o_.c_part == GemmPart::all) return body(tile);
+      const bool lower = o_.c_part == GemmPart::lower;
       w_.when(lower ? tile.column < tile.row + o_.rows : tile.row < tile.column + o_.columns, [&] { body(tile); });
     });
   }
@@ -101,7 +101,7 @@ class Kernel {
 
   // An operand's rows as they are in memory, of m or n along k, of k across, from the thread's quad on.
   struct Source {
-    const WgmmaOperand& x;
+    const TiledOperand& x;
     U32 first;  // row or column of the tile
     U64 at;     // of the step: a variable
     U64 step;   // bytes
@@ -117,7 +117,7 @@ class Kernel {
     U32 row, quad;
   };
 
-  Source source_of(const WgmmaOperand& x, const U32& first, const Tile& tile, const U32& quad, bool quads) {
+  Source source_of(const TiledOperand& x, const U32& first, const Tile& tile, const U32& quad, bool quads) {
     Source made{x, first, {}, {}, x.ld << 2, quads, {}, {}, {}};
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     if (x.along_k) {
@@ -130,7 +130,7 @@ class Kernel {
     return made;
   }
 
-  Source windows_of(const WgmmaOperand& x, const U32& first, const Tile& tile, const Place& own) {
+  Source windows_of(const TiledOperand& x, const U32& first, const Tile& tile, const Place& own) {
     Source made{x, first, {}, {}, {}, true, {}, {}, {}};
     const U32 image = v_.pieces_of_image(x);
     for (uint32_t i = 0; i < x.tile / kRows; ++i) {
@@ -208,7 +208,7 @@ class Kernel {
   }
 
   // Splits the thread's quads of a block, and writes them to the planes.
-  void split_block(const WgmmaOperand& x, uint32_t block, const U32& stage, const std::vector<F32>& from) {
+  void split_block(const TiledOperand& x, uint32_t block, const U32& stage, const std::vector<F32>& from) {
     const F32 scale = ptx::number(w_, 256);
     for (uint32_t i = 0; i < kUnitLoads; ++i) {
       const uint32_t to = x.place + block * kWgmmaBlockBytes + i * kRows * kRowBytes;
@@ -249,9 +249,9 @@ class Kernel {
     }
     each_tile([&](const Tile& tile) {
       const Source a = o_.windows == 1 ? windows_of(f_.a, tile.row, tile, own)
-                                       : source_of(f_.a, tile.row, tile, own.quad, split_.quads_a);
+                                       : source_of(f_.a, tile.row, tile, own.quad, o_.quads_a);
       const Source b = o_.windows == 2 ? windows_of(f_.b, tile.column, tile, own)
-                                       : source_of(f_.b, tile.column, tile, own.quad, split_.quads_b);
+                                       : source_of(f_.b, tile.column, tile, own.quad, o_.quads_b);
       const U32 k = w_.variable(tile.k);
       const auto load_block = [&](uint32_t block, const U32& begin) {
         const Source& from = block < a_blocks ? a : b;
@@ -340,7 +340,7 @@ class Kernel {
   }
 
   // Where 16 of k of a plane are.
-  U64 place(const WgmmaOperand& x, const U32& stage, uint32_t plane, uint32_t i, const U32& high) const {
+  U64 place(const TiledOperand& x, const U32& stage, uint32_t plane, uint32_t i, const U32& high) const {
     const uint32_t step = x.along_k ? 32 : 16 * kRowBytes;
     return ptx::matrix(stage + (plane * x.tile * kRowBytes + i * step) / 16, high);
   }
@@ -379,13 +379,13 @@ class Kernel {
   }
 
   // A variable: where the first of k is, of row or column 0.
-  U64 begin_of(const WgmmaOperand& x, const Tile& tile) {
+  U64 begin_of(const TiledOperand& x, const Tile& tile) {
     const U64 matrix = x.base + widen(tile.matrix) * x.stride;
     return w_.variable(x.along_k ? multiply_add(tile.k, 4, matrix) : multiply_add(tile.k, x.ld << 2, matrix));
   }
 
   // Of a row or column; the last one instead of those beyond.
-  F32 number_of(const WgmmaOperand& x, const U64& at, const U32& index, const U32& k, bool windows) {
+  F32 number_of(const TiledOperand& x, const U64& at, const U32& index, const U32& k, bool windows) {
     const U32 own = o_.edge ? min(index, x.extent - 1) : index;
     if (windows) return number_of_window(x, own, k);
     const U64 place = x.along_k ? multiply_add(own, x.ld << 2, at) : multiply_add(own, 4, at);
@@ -395,7 +395,7 @@ class Kernel {
   }
 
   // 0 outside the image.
-  F32 number_of_window(const WgmmaOperand& x, const U32& index, const U32& k) {
+  F32 number_of_window(const TiledOperand& x, const U32& index, const U32& k) {
     const WgmmaWindows::Row row = v_.row_of(x, v_.pieces_of_image(x), index, true);
     const WgmmaWindows::Walk walk = v_.start_at(k, true);
     const U64 quad = multiply_add(v_.place_of(walk, 2) + row.offset, 16, v_.before_image(x.base));
@@ -405,8 +405,7 @@ class Kernel {
     return made;
   }
 
-  const Split split_;
-  const Wgmma o_;
+  const Split o_;
   Writer w_;
   WgmmaFrame f_;
   WgmmaWindows v_;
@@ -414,7 +413,7 @@ class Kernel {
 
 NativeKernel write_split(const KernelRequest& request) {
   const Split options = Split::read(request);
-  return {Kernel(options).write(), "gemm_split", options.shared().threads(), options.shared().shared_bytes()};
+  return {Kernel(options).write(), "gemm_split", options.threads(), options.shared_bytes()};
 }
 
 constexpr LegalRange kOutputs[] = {{TUFF_F32, TUFF_BF16}};
@@ -437,18 +436,10 @@ constexpr DefineInfo kDefines[] = {{"ACTIVATION", kActivations},
 
 }  // namespace
 
-Wgmma Split::shared() const {
-  Wgmma made;
-  made.type = made.b_type = TUFF_F32;
-  made.split = true;
-  made.rows = kRows, made.columns = kColumns;
-  made.c_type = c_type;
-  made.trans_a = trans_a, made.trans_b = trans_b;
-  made.edge = edge, made.beta = beta, made.vector = vector;
-  made.bias_axis = bias_axis, made.residual = residual;
-  made.activation = activation, made.scaled = scaled;
-  made.windows = windows, made.padded = windows != 0;
-  return made;
+bool Split::legal() const {
+  const bool quads = windows == 1 ? quads_a : quads_b;
+  if (windows != 0 && (trans_a || !trans_b || c_part != GemmPart::all || !quads || !padded)) return false;
+  return ptx::activates(activation, c_type);
 }
 
 KernelRequest Split::request() const {
@@ -474,11 +465,8 @@ Split Split::read(const KernelRequest& request) {
   options.trans_a = flag("TRANS_A"), options.trans_b = flag("TRANS_B");
   options.vector = flag("VECTOR");
   options.windows = static_cast<uint32_t>(request.value_of("WINDOWS"));
-  const bool places = options.windows == 0 || (!options.trans_a && options.trans_b && options.c_part == GemmPart::all &&
-                                               (options.windows == 1 ? options.quads_a : options.quads_b));
-  if (!places || !ptx::activates(options.activation, options.c_type)) {
-    fail(TUFF_ERROR_INTERNAL, "gemm_split: options that do not go together");
-  }
+  options.padded = options.windows != 0;
+  if (!options.legal()) fail(TUFF_ERROR_INTERNAL, "gemm_split: options that do not go together");
   return options;
 }
 

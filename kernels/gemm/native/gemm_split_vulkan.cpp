@@ -13,20 +13,14 @@ namespace {
 
 constexpr const char* kVariant = "split_128x128";
 Refusals refusals;
-constexpr uint64_t kMinExtent = 32;                  // with fewer rows or columns, other kernels are better
-constexpr uint64_t kMinLength = 64;                  // of k
-constexpr uint64_t kQuad = 4;                        // numbers in 16 bytes
-constexpr uint64_t kMinTap = 32;                     // channels of a window's tap
-constexpr uint64_t kMaxWindows = uint64_t{1} << 31;  // numbers that ptx::Divider divides
+constexpr uint64_t kQuad = 4;  // numbers in 16 bytes
 
-// Whether rows that are windows of images can be loaded: each quad belongs to one tap.
+// Whether this kernel can load rows that are windows of images.
 bool loadable(const Plan& plan, const Extents& all) {
   const Windows& windows = *plan.windows;
-  const auto whole = [](uint64_t elements) { return elements % kQuad == 0; };
   const Buffer* image = windows.of_a ? plan.args.a : plan.args.b;
-  return windows.padded && !windows.of_k && windows.filter.elements == 0 && windows.groups == 1 && windows.valid == 0 &&
-         windows.dilation == 1 && windows.channels >= kMinTap && whole(windows.channels) && whole(windows.step) &&
-         whole(windows.tap_row) && fits_push(windows) && image->offset % 16 == 0 &&
+  return windows.padded && !windows.of_k && windows.filter.elements == 0 && windows.groups == 1 &&
+         in_pieces(windows, kQuad) && windows.channels >= kMinTap && image->offset % 16 == 0 &&
          std::max(all.m, all.n) < kMaxWindows && plan.args.k < kMaxWindows &&
          (windows.of_a || plan.args.n >= Wgmma::kMinPerImage);
 }
@@ -88,45 +82,26 @@ bool record_split(Recorder& recorder, Plan& plan) {
   const Extents all = extents_of(args, plan.windows);
   const uint64_t tiles = tiles_of(all);
   slice_k(plan, traits, tiles, wanted_groups(traits, tiles, args.k), kMinWgmmaSlice, Wgmma::kStep);
-  const bool adds = args.epilogue.residual == nullptr || !columns_of_images(plan) || stores_vectors(plan);
-  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || kFloat8Types.has(args.c_type) || !adds;
+  plan.to_scratch = plan.slices > 1 || takes_second_pass(args) || kFloat8Types.has(args.c_type) || !adds_residual(plan);
   take_scratch(recorder, plan);
 
   Split kernel;
-  kernel.c_type = plan.out_type;
-  kernel.trans_a = plan.ta, kernel.trans_b = plan.tb;
+  set_options(plan, all, kernel);
+  if (!plan.to_scratch) kernel.c_part = args.c_part;
   kernel.quads_a = in_quads(args.a, args.lda, args.stride_a, plan.ta ? args.m : args.k);
   kernel.quads_b = in_quads(args.b, args.ldb, args.stride_b, plan.tb ? args.k : args.n);
-  kernel.edge = all.m % Split::kRows != 0 || all.n % Split::kColumns != 0 || args.k % Wgmma::kStep != 0;
-  kernel.beta = plan.beta() != 0;
-  kernel.vector = stores_vectors(plan);
-  if (!plan.to_scratch) {
-    kernel.activation = args.epilogue.activation;
-    kernel.bias_axis = args.epilogue.bias_axis;
-    kernel.residual = args.epilogue.residual != nullptr;
-    kernel.scaled = args.epilogue.scaled();
-    kernel.c_part = args.c_part;
-  }
-  Split::Push push = wgmma_push(plan, all, Split::kRows, Split::kColumns, tiles, 1);
-  Dispatch dispatch("gemm native");
-  plan.operand_a(dispatch);
-  plan.operand_b(dispatch);
-  plan.operand_out(dispatch);
-  plan.epilogue_operands(dispatch);
-  if (kernel.scaled) scale_operands(dispatch, args.epilogue);
+  Wgmma::Push push = wgmma_push(plan, all, kernel, tiles, 1);
+  Dispatch dispatch = wgmma_dispatch(traits, plan, kernel, push, kVariant);
   if (plan.windows == nullptr) {
     dispatch.push(push);
   } else {
     kernel.windows = plan.windows->of_a ? 1 : 2;
+    kernel.padded = true;
     (plan.windows->of_a ? kernel.quads_a : kernel.quads_b) = true;
-    uint32_t& ld = plan.windows->of_a ? push.lda : push.ldb;
-    ld /= kQuad;
+    (plan.windows->of_a ? push.lda : push.ldb) /= kQuad;
     push.stride_bias = image_push(*plan.windows);
     dispatch.push(windows_push(plan, push, kQuad));
   }
-  dispatch.groups(static_cast<uint32_t>(std::min<uint64_t>(push.tiles, cores_of(traits))))
-      .work(work_bytes(plan), operations_of(args))
-      .variant(kVariant);
   if (log_enabled(TUFF_LOG_DISPATCH)) {
     log(TUFF_LOG_DISPATCH, "gemm {}{} f32 {}x{}x{} batch {}: {} ({}), {} tiles, {} parts of k{}{}", plan.ta ? 't' : 'n',
         plan.tb ? 't' : 'n', args.m, args.n, args.k, args.batch_count, kVariant, reason(plan), tiles, plan.slices,

@@ -98,7 +98,7 @@ class Kernel {
   }
 
  private:
-  struct Operand : WgmmaOperand {
+  struct Operand : TiledOperand {
     bool windows = false;  // its rows are windows of images
   };
 

@@ -1,6 +1,7 @@
 // The tiles of C that a block computes one after the other, in kernels written in PTX.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/native/ptx.hpp"
@@ -53,6 +54,52 @@ struct Tiles {
                body(locate(tile));
                w.assign(tile, tile + blocks);
              });
+  }
+};
+
+// A or B.
+struct TiledOperand {
+  ptx::U64 base;
+  ptx::U32 ld;           // in units that the kernel reads
+  ptx::U32 extent;       // m or n
+  ptx::U64 stride;       // bytes between matrices
+  bool along_k = false;  // whether its rows run along k
+  uint32_t tile = 0;     // rows or columns of a tile
+  uint32_t place = 0;    // in a stage, in bytes
+};
+
+// What kernels that compute tiles read from their push block.
+struct Tiled {
+  TiledOperand a, b;
+  ptx::U32 m, n;
+  Tiles tiles;
+
+  // `options` has the tile's extents and the transposes; B follows `a_bytes` of A in a stage.
+  template <typename Push, typename Options>
+  void read(ptx::Writer& w, const Options& options, uint32_t a_bytes) {
+    const auto number = [&](size_t offset) { return w.parameter("push", offset); };
+    m = number(offsetof(Push, m));
+    n = number(offsetof(Push, n));
+    const ptx::U32 k = number(offsetof(Push, k));
+    tiles = {.down = number(offsetof(Push, tiles_m)),
+             .across = number(offsetof(Push, tiles_n)),
+             .all = number(offsetof(Push, tiles)),
+             .matrices = number(offsetof(Push, matrices)),
+             .k = k,
+             .k_slice = number(offsetof(Push, k_slice)),
+             .rows = options.rows,
+             .columns = options.columns};
+    a.ld = number(offsetof(Push, lda));
+    b.ld = number(offsetof(Push, ldb));
+    a.stride = w.parameter64("push", offsetof(Push, stride_a));
+    b.stride = w.parameter64("push", offsetof(Push, stride_b));
+    a.extent = m;
+    b.extent = n;
+    a.along_k = !options.trans_a;
+    b.along_k = options.trans_b;
+    a.tile = options.rows;
+    b.tile = options.columns;
+    b.place = a_bytes;
   }
 };
 

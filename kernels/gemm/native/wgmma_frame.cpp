@@ -24,30 +24,7 @@ void WgmmaFrame::declare(Writer& w, const Wgmma& options) {
 }
 
 void WgmmaFrame::read_parameters(Writer& w, const Wgmma& options) {
-  const auto number = [&](size_t offset) { return w.parameter("push", offset); };
-  m = number(offsetof(Wgmma::Push, m));
-  n = number(offsetof(Wgmma::Push, n));
-  const U32 k = number(offsetof(Wgmma::Push, k));
-  tiles = {.down = number(offsetof(Wgmma::Push, tiles_m)),
-           .across = number(offsetof(Wgmma::Push, tiles_n)),
-           .all = number(offsetof(Wgmma::Push, tiles)),
-           .matrices = number(offsetof(Wgmma::Push, matrices)),
-           .k = k,
-           .k_slice = number(offsetof(Wgmma::Push, k_slice)),
-           .rows = options.rows,
-           .columns = options.columns};
-  a.ld = number(offsetof(Wgmma::Push, lda));
-  b.ld = number(offsetof(Wgmma::Push, ldb));
-  a.stride = w.parameter64("push", offsetof(Wgmma::Push, stride_a));
-  b.stride = w.parameter64("push", offsetof(Wgmma::Push, stride_b));
-  a.extent = m;
-  b.extent = n;
-  a.along_k = !options.trans_a;
-  b.along_k = options.trans_b;
-  a.tile = options.rows;
-  b.tile = options.columns;
-  a.place = 0;
-  b.place = options.planes() * options.rows * kRowBytes;
+  read<Wgmma::Push>(w, options, options.planes() * options.rows * kRowBytes);
 }
 
 void WgmmaFrame::make_barriers(Writer& w, const Wgmma& options, const U32& thread) {
@@ -63,7 +40,7 @@ void WgmmaFrame::make_barriers(Writer& w, const Wgmma& options, const U32& threa
   w.emit("bar.sync 0;");
 }
 
-U32 WgmmaFrame::descriptor(const WgmmaOperand& x, const U32& offset) const {
+U32 WgmmaFrame::descriptor(const TiledOperand& x, const U32& offset) const {
   const uint32_t blocks = x.along_k ? 1 : kWgmmaBlockBytes / 16;
   return ((memory + x.place + offset) >> 4) | (blocks << 16);
 }

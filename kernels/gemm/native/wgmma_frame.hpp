@@ -15,23 +15,9 @@ namespace tuff::gemm {
 
 constexpr uint32_t kWgmmaBlockBytes = Wgmma::kStep * ptx::kRowBytes;  // 64 elements along m or n, by 64 of k
 
-// A or B.
-struct WgmmaOperand {
-  ptx::U64 base;
-  ptx::U32 ld;           // in pieces of 16 bytes; of split numbers in elements
-  ptx::U32 extent;       // m or n
-  ptx::U64 stride;       // bytes between matrices
-  bool along_k = false;  // whether its rows run along k
-  uint32_t tile = 0;     // rows or columns of a tile
-  uint32_t place = 0;    // in a stage, in bytes
-};
-
-struct WgmmaFrame {
-  WgmmaOperand a, b;
+struct WgmmaFrame : Tiled {
   ptx::U64 c, bias, residual;
   std::array<ptx::U64, 3> scale_pointers;
-  ptx::U32 m, n;
-  Tiles tiles;
   ptx::U32 memory, full, empty;  // the stages, and their barriers
   ptx::Divider per_image;        // with windows
   // Of a thread of the multiplying groups.
@@ -46,7 +32,7 @@ struct WgmmaFrame {
 
   // The low word of a matrix descriptor: where the operand is, in units of 16 bytes, and the distance of blocks along m
   // or n.
-  ptx::U32 descriptor(const WgmmaOperand& x, const ptx::U32& offset) const;
+  ptx::U32 descriptor(const TiledOperand& x, const ptx::U32& offset) const;
 };
 
 // Adds the products of 16 of k, or sets the sums to them.

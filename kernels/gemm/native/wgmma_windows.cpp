@@ -71,7 +71,7 @@ std::array<U32, 2> WgmmaWindows::taps_inside(const U32& window, uint32_t axis, c
   return {first, end};
 }
 
-U32 WgmmaWindows::pieces_of_image(const WgmmaOperand& x) const {
+U32 WgmmaWindows::pieces_of_image(const TiledOperand& x) const {
   const U32 pieces = writer->make<Type::u32>();
   const U64 shifted = writer->make<Type::u64>();
   writer->emit("shr.u64 {}, {}, 4;", shifted.text, x.stride.text);
@@ -91,7 +91,7 @@ U64 WgmmaWindows::before_image(const U64& base) const {
   return writer->result<Type::u64>("sub.u64", base, multiply_wide(behind, writer->constant(16)));
 }
 
-WgmmaWindows::Row WgmmaWindows::row_of(const WgmmaOperand& x, const U32& image_pieces, const U32& number,
+WgmmaWindows::Row WgmmaWindows::row_of(const TiledOperand& x, const U32& image_pieces, const U32& number,
                                        bool padded) const {
   const U32 image = quotient(number, per_image), window = number - image * per_image.number;
   const U32 y = quotient(window, width), column = window - y * width.number;

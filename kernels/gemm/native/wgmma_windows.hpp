@@ -22,7 +22,7 @@ struct WgmmaWindows {
 
   // x << bits, which is 0 if bits is 32 or more.
   ptx::U32 shift_left(const ptx::U32& x, const ptx::U32& bits) const;
-  ptx::U32 pieces_of_image(const WgmmaOperand& x) const;
+  ptx::U32 pieces_of_image(const TiledOperand& x) const;
   // A bit for each tap of the window in row y and this column that is inside the image.
   ptx::U32 bits_of_window(const ptx::U32& y, const ptx::U32& column) const;
   // Where the first window of an image at `base` begins, with padding.
@@ -32,7 +32,7 @@ struct WgmmaWindows {
   struct Row {
     ptx::U32 offset, taps;
   };
-  Row row_of(const WgmmaOperand& x, const ptx::U32& image_pieces, const ptx::U32& number, bool padded) const;
+  Row row_of(const TiledOperand& x, const ptx::U32& image_pieces, const ptx::U32& number, bool padded) const;
 
   // Where in the windows an element of k is; variables that move on by a step of k.
   struct Walk {
