@@ -69,13 +69,19 @@ Pixels pixels_of(const ConvArgs& args) {
   return pixels;
 }
 
+bool is_float(const ConvArgs& args) { return args.dtype == TUFF_F32; }
+
+// Groups and f32: no other kernel computes them.
+bool only_padded(const ConvArgs& args) { return args.groups != 1 || is_float(args); }
+
 // Whether each tap has whole pieces, and enough of them.
 bool taps_are_whole(const ConvArgs& args) {
   const uint64_t channels = args.group_channels();
   return args.groups == 1 ? channels % kUnit == 0 : channels % kPiece == 0 && channels >= kUnit;
 }
 
-// The caller's image, whose padding the kernel adds; nothing if it cannot be used in place.
+// An image whose padding the kernel adds; nothing if there is none. With 16 bits it is the caller's, in place; with f32
+// it is ordered first unless its channels are last, and the planner of GEMM asks what its taps must be.
 std::optional<Pixels> padded_pixels_of(const DeviceTraits& traits, const ConvArgs& args) {
   Pixels pixels{};
   pixels.height = args.in()[1];
@@ -83,23 +89,11 @@ std::optional<Pixels> padded_pixels_of(const DeviceTraits& traits, const ConvArg
   pixels.channels = args.channels();
   pixels.tap = pixels.valid = args.group_channels();
   pixels.every[0] = pixels.every[1] = 1;
-  pixels.as_they_are = pixels.padded = true;
-  const bool fits = traits.hopper && args.channels_last() && taps_are_whole(args) && args.input->offset % 16 == 0 &&
-                    args.dilation[1] == 1 && args.dilation[2] == 1;
-  return fits ? std::optional(pixels) : std::nullopt;
-}
-
-// For f32: an image with channels last, in place or ordered first, whose padding the kernel adds.
-std::optional<Pixels> float_pixels_of(const DeviceTraits& traits, const ConvArgs& args) {
-  Pixels pixels{};
-  pixels.height = args.in()[1];
-  pixels.width = args.in()[2];
-  pixels.channels = pixels.tap = pixels.valid = args.channels();
-  pixels.every[0] = pixels.every[1] = 1;
   pixels.as_they_are = args.channels_last();
   pixels.padded = true;
-  const bool fits = traits.hopper && args.groups == 1 && args.dilation[1] == 1 && args.dilation[2] == 1 &&
-                    (!pixels.as_they_are || args.input->offset % 16 == 0);
+  const bool suits = is_float(args) ? args.groups == 1 : pixels.as_they_are && taps_are_whole(args);
+  const bool fits = traits.hopper && suits && (!pixels.as_they_are || args.input->offset % 16 == 0) &&
+                    args.dilation[1] == 1 && args.dilation[2] == 1;
   return fits ? std::optional(pixels) : std::nullopt;
 }
 
@@ -114,9 +108,9 @@ Pixels taps_of(const ConvArgs& args, const Pixels& pixels) {
 }
 
 bool filters_serve(const ConvArgs& args, const Pixels& pixels) {
-  if (args.dtype == TUFF_F32) return args.channels_last() || args.filter_shape.pixels() == 1;
-  return (args.channels_last() || args.filter_shape.pixels() == 1) && pixels.channels == args.channels() &&
-         pixels.tap == pixels.valid && args.filter->offset % 16 == 0;
+  const bool ordered = args.channels_last() || args.filter_shape.pixels() == 1;
+  if (is_float(args)) return ordered;
+  return ordered && pixels.channels == args.channels() && pixels.tap == pixels.valid && args.filter->offset % 16 == 0;
 }
 
 // Elements past the last window's last tap that are read although they do not count.
@@ -241,7 +235,7 @@ bool runs_windows_of(const DeviceTraits& traits, const ConvArgs& args, const Pix
   }
   ConvArgs one = args;
   // Whether f32 is faster this way depends on how much there is.
-  one.in_shape.outer[0] = one.out_shape.outer[0] = args.dtype == TUFF_F32 ? images_at_once(args, pixels) : 1;
+  one.in_shape.outer[0] = one.out_shape.outer[0] = is_float(args) ? images_at_once(args, pixels) : 1;
   return gemm::runs_windows(traits, product_of(one, pixels, args.input, args.filter), windows_of(one, pixels));
 }
 
@@ -261,7 +255,7 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
   }
   const auto order = [&](const Buffer* from, const ConvShape& shape, const Pixels& all, const ConvExtents& padding,
                          const Buffer& to) {
-    if (args.dtype == TUFF_F32) return record_channels_last(recorder, from, shape, to);
+    if (is_float(args)) return record_channels_last(recorder, from, shape, to);
     record_pixels(recorder, args, from, shape, all, padding, to);
   };
   if (filter_bytes != 0) order(args.filter, args.filter_shape, taps, {}, ordered_filter);
@@ -292,14 +286,9 @@ bool record_windows_of(Recorder& recorder, const ConvArgs& args, const Pixels& p
 }  // namespace
 
 bool runs_matrices(const DeviceTraits& traits, const ConvArgs& args) {
-  const bool floats = args.dtype == TUFF_F32;
-  if (args.transposed || (!floats && dtype_size(args.dtype) != 2) || max_along_x(traits) < 256) return false;
+  if (args.transposed || (!is_float(args) && dtype_size(args.dtype) != 2) || max_along_x(traits) < 256) return false;
   if (!args.flat() || args.in_shape.elements() == 0) return false;
-  if (floats) {
-    const std::optional<Pixels> pixels = float_pixels_of(traits, args);
-    return pixels && runs_windows_of(traits, args, *pixels);
-  }
-  if (args.groups != 1) {  // only in place
+  if (only_padded(args)) {
     const std::optional<Pixels> padded = padded_pixels_of(traits, args);
     return padded && runs_windows_of(traits, args, *padded);
   }
@@ -333,13 +322,9 @@ bool record_stored_filter(Recorder& recorder, const ConvArgs& args, const Stored
 }
 
 void record_matrices(Recorder& recorder, const ConvArgs& args) {
-  if (args.dtype == TUFF_F32) {
-    if (!record_windows_of(recorder, args, *float_pixels_of(recorder.traits(), args))) record_products(recorder, args);
-    return;
-  }
   const std::optional<Pixels> padded = padded_pixels_of(recorder.traits(), args);
   if (padded && runs_windows_of(recorder.traits(), args, *padded) && record_windows_of(recorder, args, *padded)) return;
-  if (args.groups != 1) return record_products(recorder, args);  // the driver has refused the kernel
+  if (only_padded(args)) return record_products(recorder, args);  // the driver has refused the kernel
   if (!record_windows_of(recorder, args, pixels_of(args))) {
     fail(TUFF_ERROR_UNSUPPORTED, "no variant of implicit GEMM for cooperative matrices runs on this device");
   }
