@@ -270,41 +270,34 @@ void store_complex(Complex value, T* to) {
 
 void host_eig(const EigArgs& args) {
   using namespace linalg;
-  if (args.n == 0 && args.info == nullptr) return;
-  LastWrites writes;
-  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
-    int32_t info = 0;
-    with_type(args.dtype, [&]<typename T>(T) {
-      const uint64_t n = args.n;
-      if (n == 0) return;
-      const bool wanted = args.vectors.buffer != nullptr;
-      Doubles a = load<T>(args.a, matrix, n, n);
-      int exponent = 0;
-      eig::Result result{1, {}, {}};
-      if (scale(a, n, n, exponent)) result = eig::eig_of(a, n, wanted);
-      info = result.info;
-      if (info != 0) {
-        const double nan = std::numeric_limits<double>::quiet_NaN();
-        result.values.assign(n, {nan, nan});
-        if (wanted) result.vectors.assign(n, result.values);
-      }
-      for (eig::Complex& value : result.values) {
-        value = {std::ldexp(value.real(), exponent), std::ldexp(value.imag(), exponent)};
-      }
-      writes.add([&args, matrix, result = std::move(result)] {
-        T* const values = args.values->host<T>() + 2 * matrix * args.stride_values;
-        for (size_t j = 0; j < result.values.size(); ++j) eig::store_complex(result.values[j], values + 2 * j);
-        for (size_t j = 0; j < result.vectors.size(); ++j) {
-          T* const column = args.vectors.buffer->host<T>() + 2 * (matrix * args.vectors.stride + j);
-          for (size_t i = 0; i < result.vectors[j].size(); ++i) {
-            eig::store_complex(result.vectors[j][i], column + 2 * i * args.vectors.ld);
-          }
+  const uint64_t n = args.n;
+  for_each_matrix(args, n == 0, [&]<typename T>(T, uint64_t matrix, LastWrites& writes) {
+    const bool wanted = args.vectors.buffer != nullptr;
+    Doubles a = load<T>(args.a, matrix, n, n);
+    int exponent = 0;
+    eig::Result result{1, {}, {}};
+    if (scale(a, n, n, exponent)) result = eig::eig_of(a, n, wanted);
+    const int32_t info = result.info;
+    if (info != 0) {
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      result.values.assign(n, {nan, nan});
+      if (wanted) result.vectors.assign(n, result.values);
+    }
+    for (eig::Complex& value : result.values) {
+      value = {std::ldexp(value.real(), exponent), std::ldexp(value.imag(), exponent)};
+    }
+    writes.add([&args, matrix, result = std::move(result)] {
+      T* const values = args.values->host<T>() + 2 * matrix * args.stride_values;
+      for (size_t j = 0; j < result.values.size(); ++j) eig::store_complex(result.values[j], values + 2 * j);
+      for (size_t j = 0; j < result.vectors.size(); ++j) {
+        T* const column = args.vectors.buffer->host<T>() + 2 * (matrix * args.vectors.stride + j);
+        for (size_t i = 0; i < result.vectors[j].size(); ++i) {
+          eig::store_complex(result.vectors[j][i], column + 2 * i * args.vectors.ld);
         }
-      });
+      }
     });
-    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
-  }
-  writes.run();
+    return info;
+  });
 }
 
 }  // namespace tuff

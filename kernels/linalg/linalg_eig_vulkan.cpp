@@ -2,12 +2,10 @@
 //
 //   H = A, scaled             linalg_load.comp
 //   H = Q^T A Q               linalg_hessenberg.comp: one dispatch for matrices that a workgroup can have alone,
-//   otherwise two
-//                             for each column
+//                             otherwise two for each column
 //   T = Q^T A Q               linalg_francis.comp, a workgroup for each matrix: the real Schur form. How many
-//   iterations that
-//                             takes depends on the matrix; as many dispatches are recorded as the most of them need,
-//                             and those after the last value has been found end at once
+//                             iterations that takes depends on the matrix; as many dispatches are recorded as the
+//                             most of them need, and those after the last value has been found end at once
 //   values                    linalg_schur_values.comp: of T's diagonal blocks
 //   X^T                       linalg_schur_vectors.comp: T's eigenvectors as rows, real and imaginary parts
 //   V^T = X^T Q^T             GEMM
@@ -243,23 +241,16 @@ void record_eig(Recorder& recorder, const EigArgs& args) {
   require_extent(args.n, kMaxOrder, "n");
   const Batch batch = batch_of(recorder, "eig", args.dtype, args.batch_count);
   const View a = view_of(args.a, args.n, args.batch_count), vectors = view_of(args.vectors, args.n, args.batch_count);
-  const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
-  if (args.batch_count == 0 || args.n == 0) {
-    require_device(recorder, args.dtype, 0);
-    if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
-    return;
-  }
-  Layout one(batch, nullptr, 1);
-  take_eig(one, args);
-  const uint64_t most = matrices_at_once(batch, one.used());
-  require_device(recorder, args.dtype,
-                 std::max({batch.span(a, args.n, args.n), one.used(), 2 * batch.span(values, 1, args.n),
-                           vectors.buffer != nullptr ? 2 * batch.span(vectors, args.n, args.n) : 0}));
+  if (is_empty(recorder, args, args.n)) return;
+  const View values = values_of(args);
+  const auto take = [&](Layout& layout, const Batch&) { return take_eig(layout, args); };
+  const PartsInScratch parts(batch,
+                             std::max({batch.span(a, args.n, args.n), 2 * batch.span(values, 1, args.n),
+                                       vectors.buffer != nullptr ? 2 * batch.span(vectors, args.n, args.n) : 0}),
+                             take);
   log(TUFF_LOG_DISPATCH, "eig {} n={} batch={}: {}", dtype_name(args.dtype), args.n, args.batch_count, batch.kernels());
-  const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
-  for_each_part(batch, args.n * args.n, most, [&](const Batch& part, uint64_t first) {
-    Layout layout(part, &scratch, most);
-    const Eig eig{part, args.n, take_eig(layout, args)};
+  parts.each(args.n * args.n, [&](const Batch& part, uint64_t first, const EigMemory& memory, auto&&...) {
+    const Eig eig{part, args.n, memory};
     record_scaled(part, part_of(a, first), eig.memory.h, args.n, args.n, 0, eig.memory.scaled);
     eig.to_hessenberg();
     eig.to_schur();

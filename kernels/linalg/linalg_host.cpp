@@ -41,66 +41,50 @@ bool exchanges(int32_t pivot, uint64_t row, uint64_t rows) {
 }  // namespace
 
 void host_cholesky(const CholeskyArgs& args) {
-  if (args.n == 0 && args.info == nullptr) return;  // of any number of matrices
-  LastWrites writes;
-  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
+  for_each_matrix(args, args.n == 0, [&]<typename T>(T, uint64_t matrix, LastWrites& writes) {
     int32_t info = 0;
-    if (args.n != 0) {
-      with_type(args.dtype, [&]<typename T>(T) {
-        // The factor as a lower triangle.
-        const bool upper = args.triangle == TUFF_TRIANGLE_UPPER;
-        const Doubles a = load<T>(args.a, matrix, args.n, args.n);
-        Doubles l(args.n, args.n), result(args.n, args.n);
-        for (uint64_t j = 0; j < args.n; ++j) {
-          for (uint64_t i = j; i < args.n; ++i) {
-            double value = upper ? a(j, i) : a(i, j);
-            for (uint64_t k = 0; k < j; ++k) value -= l(i, k) * l(j, k);
-            if (i == j && !(value > 0) && info == 0) info = static_cast<int32_t>(j + 1);
-            l(i, j) = info != 0 ? std::numeric_limits<double>::quiet_NaN()
-                      : i == j  ? std::sqrt(value)
-                                : value / l(j, j);
-            result(upper ? j : i, upper ? i : j) = l(i, j);
-          }
-        }
-        writes.add([&args, matrix, result = std::move(result)] { store<T>(result, args.a, matrix, args.n, args.n); });
-      });
+    // The factor as a lower triangle.
+    const bool upper = args.triangle == TUFF_TRIANGLE_UPPER;
+    const Doubles a = load<T>(args.a, matrix, args.n, args.n);
+    Doubles l(args.n, args.n), result(args.n, args.n);
+    for (uint64_t j = 0; j < args.n; ++j) {
+      for (uint64_t i = j; i < args.n; ++i) {
+        double value = upper ? a(j, i) : a(i, j);
+        for (uint64_t k = 0; k < j; ++k) value -= l(i, k) * l(j, k);
+        if (i == j && !(value > 0) && info == 0) info = static_cast<int32_t>(j + 1);
+        l(i, j) = info != 0 ? std::numeric_limits<double>::quiet_NaN() : i == j ? std::sqrt(value) : value / l(j, j);
+        result(upper ? j : i, upper ? i : j) = l(i, j);
+      }
     }
-    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
-  }
-  writes.run();
+    writes.add([&args, matrix, result = std::move(result)] { store<T>(result, args.a, matrix, args.n, args.n); });
+    return info;
+  });
 }
 
 void host_lu(const LuArgs& args) {
-  if (args.steps() == 0 && args.info == nullptr) return;
-  LastWrites writes;
-  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
+  for_each_matrix(args, args.steps() == 0, [&]<typename T>(T, uint64_t matrix, LastWrites& writes) {
     int32_t info = 0;
-    if (args.steps() != 0) {
-      with_type(args.dtype, [&]<typename T>(T) {
-        Doubles a = load<T>(args.a, matrix, args.m, args.n);
-        std::vector<int32_t> pivots(args.steps());
-        for (uint64_t k = 0; k < args.steps(); ++k) {
-          uint64_t pivot = k;
-          for (uint64_t i = k + 1; i < args.m; ++i) {
-            if (larger(a(i, k), a(pivot, k))) pivot = i;
-          }
-          pivots[k] = static_cast<int32_t>(pivot);
-          for (uint64_t j = 0; j < args.n && pivot != k; ++j) std::swap(a(k, j), a(pivot, j));
-          if (a(k, k) == 0 && info == 0) info = static_cast<int32_t>(k + 1);
-          for (uint64_t i = k + 1; i < args.m; ++i) {
-            if (a(k, k) != 0) a(i, k) /= a(k, k);
-            for (uint64_t j = k + 1; j < args.n; ++j) a(i, j) -= a(i, k) * a(k, j);
-          }
-        }
-        writes.add([&args, matrix, a = std::move(a), pivots = std::move(pivots)] {
-          store<T>(a, args.a, matrix, args.m, args.n);
-          std::copy(pivots.begin(), pivots.end(), args.pivots->host<int32_t>() + matrix * args.stride_pivots);
-        });
-      });
+    Doubles a = load<T>(args.a, matrix, args.m, args.n);
+    std::vector<int32_t> pivots(args.steps());
+    for (uint64_t k = 0; k < args.steps(); ++k) {
+      uint64_t pivot = k;
+      for (uint64_t i = k + 1; i < args.m; ++i) {
+        if (larger(a(i, k), a(pivot, k))) pivot = i;
+      }
+      pivots[k] = static_cast<int32_t>(pivot);
+      for (uint64_t j = 0; j < args.n && pivot != k; ++j) std::swap(a(k, j), a(pivot, j));
+      if (a(k, k) == 0 && info == 0) info = static_cast<int32_t>(k + 1);
+      for (uint64_t i = k + 1; i < args.m; ++i) {
+        if (a(k, k) != 0) a(i, k) /= a(k, k);
+        for (uint64_t j = k + 1; j < args.n; ++j) a(i, j) -= a(i, k) * a(k, j);
+      }
     }
-    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
-  }
-  writes.run();
+    writes.add([&args, matrix, a = std::move(a), pivots = std::move(pivots)] {
+      store<T>(a, args.a, matrix, args.m, args.n);
+      std::copy(pivots.begin(), pivots.end(), args.pivots->host<int32_t>() + matrix * args.stride_pivots);
+    });
+    return info;
+  });
 }
 
 void host_triangular_solve(const TriangularSolveArgs& args) {

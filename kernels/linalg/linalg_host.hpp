@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/common/elements.hpp"
+#include "kernels/common/last_writes.hpp"
 #include "kernels/linalg/linalg.hpp"
 
 namespace tuff::linalg {
@@ -47,6 +48,20 @@ void store(const Doubles& from, const MatrixArgs& matrix, uint64_t index, uint64
 template <typename Body>
 void with_type(int32_t dtype, const Body& body) {
   dtype == TUFF_F64 ? body(double{}) : body(float{});
+}
+
+// Decomposes the matrices of a batch: body(T(), matrix, writes) returns its info and adds what it writes, which
+// is written when all have been decomposed. Empty ones have info 0.
+template <typename Args, typename Body>
+void for_each_matrix(const Args& args, bool empty, const Body& body) {
+  if (empty && args.info == nullptr) return;
+  LastWrites writes;
+  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
+    int32_t info = 0;
+    if (!empty) with_type(args.dtype, [&](auto type) { info = body(type, matrix, writes); });
+    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->template host<int32_t>()[matrix] = info; });
+  }
+  writes.run();
 }
 
 // Divides by a power of two, after which the largest magnitude is about 1. False: an element is NaN or infinite.

@@ -182,85 +182,71 @@ void store_values(const std::vector<double>& values, int exponent, const Buffer*
 
 void host_eigh(const EighArgs& args) {
   using namespace linalg;
-  if (args.n == 0 && args.info == nullptr) return;
-  LastWrites writes;
-  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
+  const uint64_t n = args.n;
+  for_each_matrix(args, n == 0, [&]<typename T>(T, uint64_t matrix, LastWrites& writes) {
     int32_t info = 0;
-    with_type(args.dtype, [&]<typename T>(T) {
-      const uint64_t n = args.n;
-      if (n == 0) return;
-      Doubles x = load<T>(args.a, matrix, n, n), w = identity(n), sorted(n, n);
-      for (uint64_t i = 0; i < n; ++i) {
-        for (uint64_t j = 0; j < i; ++j) {
-          if (args.triangle == TUFF_TRIANGLE_UPPER) {
-            x(i, j) = x(j, i);
-          } else {
-            x(j, i) = x(i, j);
-          }
+    Doubles x = load<T>(args.a, matrix, n, n), w = identity(n), sorted(n, n);
+    for (uint64_t i = 0; i < n; ++i) {
+      for (uint64_t j = 0; j < i; ++j) {
+        if (args.triangle == TUFF_TRIANGLE_UPPER) {
+          x(i, j) = x(j, i);
+        } else {
+          x(j, i) = x(i, j);
         }
       }
-      int exponent = 0;
-      std::vector<double> keys(n, std::numeric_limits<double>::quiet_NaN()), values = keys;
-      if (!scale(x, n, n, exponent)) {
-        info = 1;
-        fill_nan(sorted, n, n);
-      } else {
-        info = diagonalise(x, w, n);
-        for (uint64_t i = 0; i < n; ++i) keys[i] = x(i, i);
-        const std::vector<uint64_t> order = order_of(keys, false);
-        for (uint64_t j = 0; j < n; ++j) {
-          values[j] = keys[order[j]];
-          for (uint64_t i = 0; i < n; ++i) sorted(i, j) = w(i, order[j]);
-        }
+    }
+    int exponent = 0;
+    std::vector<double> keys(n, std::numeric_limits<double>::quiet_NaN()), values = keys;
+    if (!scale(x, n, n, exponent)) {
+      info = 1;
+      fill_nan(sorted, n, n);
+    } else {
+      info = diagonalise(x, w, n);
+      for (uint64_t i = 0; i < n; ++i) keys[i] = x(i, i);
+      const std::vector<uint64_t> order = order_of(keys, false);
+      for (uint64_t j = 0; j < n; ++j) {
+        values[j] = keys[order[j]];
+        for (uint64_t i = 0; i < n; ++i) sorted(i, j) = w(i, order[j]);
       }
-      writes.add([&args, matrix, n, exponent, values = std::move(values), sorted = std::move(sorted)] {
-        store_values<T>(values, exponent, args.values, matrix * args.stride_values);
-        if (args.vectors.buffer != nullptr) store<T>(sorted, args.vectors, matrix, n, n);
-      });
+    }
+    writes.add([&args, matrix, n, exponent, values = std::move(values), sorted = std::move(sorted)] {
+      store_values<T>(values, exponent, args.values, matrix * args.stride_values);
+      if (args.vectors.buffer != nullptr) store<T>(sorted, args.vectors, matrix, n, n);
     });
-    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
-  }
-  writes.run();
+    return info;
+  });
 }
 
 void host_svd(const SvdArgs& args) {
   using namespace linalg;
   const uint64_t k = args.steps(), more = std::max(args.m, args.n);
-  if (k == 0 && args.info == nullptr) return;
-  LastWrites writes;
-  for (uint64_t matrix = 0; matrix < args.batch_count; ++matrix) {
-    int32_t info = 0;
-    with_type(args.dtype, [&]<typename T>(T) {
-      if (k == 0) return;
-      const Doubles given = load<T>(args.a, matrix, args.m, args.n);
-      const bool wide = args.m < args.n;
-      Doubles a(more, k);
-      for (uint64_t i = 0; i < args.m; ++i) {
-        for (uint64_t j = 0; j < args.n; ++j) (wide ? a(j, i) : a(i, j)) = given(i, j);
-      }
-      int exponent = 0;
-      Svd svd{std::vector<double>(k, std::numeric_limits<double>::quiet_NaN()), Doubles(more, k), Doubles(k, k), 1};
-      if (scale(a, more, k, exponent)) {
-        svd = svd_of(a, more, k);
-      } else {
-        fill_nan(svd.left, more, k);
-        fill_nan(svd.right, k, k);
-      }
-      info = svd.info;
-      Doubles u(args.m, k), vt(k, args.n);
-      for (uint64_t j = 0; j < k; ++j) {
-        for (uint64_t i = 0; i < args.m; ++i) u(i, j) = wide ? svd.right(i, j) : svd.left(i, j);
-        for (uint64_t i = 0; i < args.n; ++i) vt(j, i) = wide ? svd.left(i, j) : svd.right(i, j);
-      }
-      writes.add([&args, matrix, k, exponent, values = std::move(svd.values), u = std::move(u), vt = std::move(vt)] {
-        store_values<T>(values, exponent, args.values, matrix * args.stride_values);
-        if (args.u.buffer != nullptr) store<T>(u, args.u, matrix, args.m, k);
-        if (args.vt.buffer != nullptr) store<T>(vt, args.vt, matrix, k, args.n);
-      });
+  for_each_matrix(args, k == 0, [&]<typename T>(T, uint64_t matrix, LastWrites& writes) {
+    const Doubles given = load<T>(args.a, matrix, args.m, args.n);
+    const bool wide = args.m < args.n;
+    Doubles a(more, k);
+    for (uint64_t i = 0; i < args.m; ++i) {
+      for (uint64_t j = 0; j < args.n; ++j) (wide ? a(j, i) : a(i, j)) = given(i, j);
+    }
+    int exponent = 0;
+    Svd svd{std::vector<double>(k, std::numeric_limits<double>::quiet_NaN()), Doubles(more, k), Doubles(k, k), 1};
+    if (scale(a, more, k, exponent)) {
+      svd = svd_of(a, more, k);
+    } else {
+      fill_nan(svd.left, more, k);
+      fill_nan(svd.right, k, k);
+    }
+    Doubles u(args.m, k), vt(k, args.n);
+    for (uint64_t j = 0; j < k; ++j) {
+      for (uint64_t i = 0; i < args.m; ++i) u(i, j) = wide ? svd.right(i, j) : svd.left(i, j);
+      for (uint64_t i = 0; i < args.n; ++i) vt(j, i) = wide ? svd.left(i, j) : svd.right(i, j);
+    }
+    writes.add([&args, matrix, k, exponent, values = std::move(svd.values), u = std::move(u), vt = std::move(vt)] {
+      store_values<T>(values, exponent, args.values, matrix * args.stride_values);
+      if (args.u.buffer != nullptr) store<T>(u, args.u, matrix, args.m, k);
+      if (args.vt.buffer != nullptr) store<T>(vt, args.vt, matrix, k, args.n);
     });
-    if (args.info != nullptr) writes.add([&args, matrix, info] { args.info->host<int32_t>()[matrix] = info; });
-  }
-  writes.run();
+    return svd.info;
+  });
 }
 
 }  // namespace tuff

@@ -326,24 +326,16 @@ void record_eigh(Recorder& recorder, const EighArgs& args) {
   require_extent(args.n, kMaxColumns, "n");
   const Batch batch = batch_of(recorder, "eigh", args.dtype, args.batch_count);
   const View a = view_of(args.a, args.n, args.batch_count), vectors = view_of(args.vectors, args.n, args.batch_count);
-  const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
-  if (args.batch_count == 0 || args.n == 0) {
-    require_device(recorder, args.dtype, 0);
-    if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
-    return;
-  }
-  Layout one(batch, nullptr, 1);
-  take_eigh(one, args);
-  const uint64_t most = matrices_at_once(batch, one.used());
-  require_device(recorder, args.dtype,
-                 std::max({batch.span(a, args.n, args.n), one.used(),
-                           vectors.buffer != nullptr ? batch.span(vectors, args.n, args.n) : 0}));
+  if (is_empty(recorder, args, args.n)) return;
+  const View values = values_of(args);
+  const auto take = [&](Layout& layout, const Batch&) { return take_eigh(layout, args); };
+  const PartsInScratch parts(
+      batch,
+      std::max(batch.span(a, args.n, args.n), vectors.buffer != nullptr ? batch.span(vectors, args.n, args.n) : 0),
+      take);
   log(TUFF_LOG_DISPATCH, "eigh {} n={} batch={}: {}", dtype_name(args.dtype), args.n, args.batch_count,
       batch.kernels());
-  const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
-  for_each_part(batch, args.n * args.n, most, [&](const Batch& part, uint64_t first) {
-    Layout layout(part, &scratch, most);
-    const EighMemory memory = take_eigh(layout, args);
+  parts.each(args.n * args.n, [&](const Batch& part, uint64_t first, const EighMemory& memory, auto&&...) {
     record_eigh_part(part, args, part_of(a, first), part_of(values, first), part_of(vectors, first), first, memory);
   });
 }
@@ -353,31 +345,23 @@ void record_svd(Recorder& recorder, const SvdArgs& args) {
   require_extent(args.steps(), kMaxColumns, args.m < args.n ? "m" : "n");
   require_extent(std::max(args.m, args.n), kMaxExtent, args.m < args.n ? "n" : "m");
   const Batch batch = batch_of(recorder, "svd", args.dtype, args.batch_count);
-  if (args.batch_count == 0 || args.steps() == 0) {
-    require_device(recorder, args.dtype, 0);
-    if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
-    return;
-  }
+  if (is_empty(recorder, args, args.steps())) return;
   const Tall tall = tall_of(args);
-  const View values{args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
+  const View values = values_of(args);
   require_qr(batch, tall.qr());
-  Layout one(batch, nullptr, 1);
-  take_svd(one, batch, tall);
-  const uint64_t most = matrices_at_once(batch, one.used());
-  require_device(recorder, args.dtype,
-                 std::max({batch.span(tall.a, tall.m, tall.n), one.used(),
-                           tall.left.buffer != nullptr ? batch.span(tall.left, tall.m, tall.n) : 0,
-                           tall.right.buffer != nullptr ? batch.span(tall.right, tall.n, tall.n) : 0}));
+  const auto take = [&](Layout& layout, const Batch& part) { return take_svd(layout, part, tall); };
+  const PartsInScratch parts(batch,
+                             std::max({batch.span(tall.a, tall.m, tall.n),
+                                       tall.left.buffer != nullptr ? batch.span(tall.left, tall.m, tall.n) : 0,
+                                       tall.right.buffer != nullptr ? batch.span(tall.right, tall.n, tall.n) : 0}),
+                             take);
   log(TUFF_LOG_DISPATCH, "svd {} {}x{} batch={}: {}", dtype_name(args.dtype), args.m, args.n, args.batch_count,
       batch.kernels());
-  const Buffer& scratch = recorder.scratch(one.used() * most * batch.size(), Scratch::outer);
-  for_each_part(batch, tall.m * tall.n, most, [&](const Batch& part, uint64_t first) {
-    Layout layout(part, &scratch, most);
-    const SvdMemory memory = take_svd(layout, part, tall);
-    Tall matrices = tall;
-    matrices.a = part_of(tall.a, first), matrices.left = part_of(tall.left, first);
-    matrices.right = part_of(tall.right, first);
-    record_svd_part(part, matrices, part_of(values, first), first, memory, {&scratch, memory.first_qr, most});
+  parts.each(tall.m * tall.n, [&](const Batch& part, uint64_t first, const SvdMemory& memory, const Buffer& scratch,
+                                  uint64_t matrices) {
+    Tall some = tall;
+    some.a = part_of(tall.a, first), some.left = part_of(tall.left, first), some.right = part_of(tall.right, first);
+    record_svd_part(part, some, part_of(values, first), first, memory, {&scratch, memory.first_qr, matrices});
   });
 }
 

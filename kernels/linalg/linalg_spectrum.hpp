@@ -2,6 +2,7 @@
 // to it, scaled (linalg_load.comp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/linalg/linalg_plan.hpp"
@@ -24,6 +25,50 @@ class Layout {
   const Batch& batch_;
   const Buffer* buffer_;
   uint64_t matrices_, used_ = 0;
+};
+
+// Whether a call has nothing to decompose: it is recorded then.
+template <typename Args>
+bool is_empty(Recorder& recorder, const Args& args, uint64_t extent) {
+  if (args.batch_count != 0 && extent != 0) return false;
+  require_device(recorder, args.dtype, 0);
+  if (args.batch_count != 0) record_no_failures(recorder, args.info, args.batch_count);
+  return true;
+}
+
+// The values of a call's matrices, each of which has a row of them.
+template <typename Args>
+View values_of(const Args& args) {
+  return {args.values, 0, 0, args.batch_count > 1 ? args.stride_values : 0};
+}
+
+// Parts of a batch for whose matrices there is scratch memory. take(layout, part) takes that of a matrix; `elements`
+// are the most that an operand has.
+template <typename Take>
+class PartsInScratch {
+ public:
+  PartsInScratch(const Batch& batch, uint64_t elements, const Take& take) : batch_(batch), take_(take) {
+    Layout one(batch, nullptr, 1);
+    take(one, batch);
+    used_ = one.used();
+    most_ = matrices_at_once(batch, used_);
+    require_device(batch.recorder, batch.dtype, std::max(elements, used_));
+  }
+  // Calls body(part, its first matrix, what take() returned, the scratch memory, the number of matrices that it is
+  // for).
+  template <typename Body>
+  void each(uint64_t groups, const Body& body) const {
+    const Buffer& scratch = batch_.recorder.scratch(used_ * most_ * batch_.size(), Scratch::outer);
+    for_each_part(batch_, groups, most_, [&](const Batch& part, uint64_t first) {
+      Layout layout(part, &scratch, most_);
+      body(part, first, take_(layout, part), scratch, most_);
+    });
+  }
+
+ private:
+  const Batch& batch_;
+  const Take& take_;
+  uint64_t used_, most_;
 };
 
 // Operands of `each` integers of 4 bytes, or numbers, for each matrix, in memory of a Layout.
