@@ -224,13 +224,11 @@ class HostStream final : public ComputeStream {
     const std::lock_guard lock(work_.mutex);
     refuse_in_capture(in_capture::kLaunch);
     own.check_launch();
-    // A plug-in's calls may be so much faster that keeping what they write would take as long.
-    const bool whole = work_.device == nullptr;
-    if (whole) own.save();
+    own.save();
     try {
       for (const auto& command : own.commands()) command->run(work_.device.get());
     } catch (...) {
-      if (whole) own.restore();
+      own.restore();
       throw;
     }
     own.forget();
