@@ -217,12 +217,12 @@ TEST_P(MemoryParts, CallsOfTheTableThatFailChangeNothing) {
 }
 TUFF_ON_BACKENDS(MemoryParts);
 
-// Launches of graphs, as a whole.
+// Launches of graphs, as a whole. A plug-in's promise nothing.
 class MemoryGraphs : public OnBackend {
  protected:
   void SetUp() override {
     if (!counts_allocations()) GTEST_SKIP() << "the sanitizer has operator new";
-    if (GetParam() == "vulkan") GTEST_SKIP() << "a device's graph is recorded before";
+    if (GetParam() != "host") GTEST_SKIP() << "a device's graph is recorded before; a plug-in's calls are not kept";
   }
   void TearDown() override { EXPECT_TRUE(IsSkipped() || failures_ > 100) << failures_ << " launches failed"; }
 

@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "support/harness.hpp"
-#include "support/stream.hpp"
 
 namespace tuff_test::plugins_test {
 namespace {
@@ -226,39 +225,6 @@ TEST(Plugins, FailuresOfCallsAreReported) {
   ASSERT_OK(tuff_backend_register(plugin("NO_OPEN_DEVICE").c_str()));
   tuff_context context = 0;
   EXPECT_FAILS(open("test-open", nullptr, context), TUFF_ERROR_UNSUPPORTED, "tuff_context_create", "open");
-}
-
-// Whatever a plug-in fails with, the calls before it in a graph are taken back, also those that Tuff computed itself.
-TEST(Plugins, LaunchesThatFailChangeNothing) {
-  const struct {
-    const char *fault, *name;
-    tuff_status status;
-  } rows[] = {{"NO_MEMORY", "test-memory", TUFF_ERROR_OUT_OF_HOST_MEMORY},
-              {"WRONG_STATUS", "test-status", TUFF_ERROR_INTERNAL}};
-  for (const auto& row : rows) {
-    const PluginContext context(row.fault, row.name);
-    const std::vector<float> x = {1, -2, 3, -4}, y = {5, 6, 7, 8}, z = {9, 10, 11, 12};
-    const OwnBuffer a(context, 16), b(context, 16), c(context, 16);
-    const auto store = [&](const OwnBuffer& buffer, const std::vector<float>& values) {
-      ASSERT_OK(tuff_copy_htod(context, buffer, 0, values.data(), 16));
-    };
-    store(a, x), store(b, y), store(c, z);
-    const OwnStream stream = make_stream(context);
-    ASSERT_OK(tuff_graph_begin(stream));
-    ASSERT_OK(tuff_binary(stream, TUFF_F32, TUFF_BINARY_ADD, a, b, b, 4));
-    ASSERT_OK(tuff_fill(stream, c, 0, 16, &x[0], 4));
-    ASSERT_OK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_RELU, b, a, 4));
-    ASSERT_OK(tuff_copy_dtod(stream, c, 8, a, 8, 8));
-    tuff_graph handle = TUFF_NULL_HANDLE;
-    ASSERT_OK(tuff_graph_end(stream, &handle));
-    const OwnGraph graph(handle);
-    for (int launch = 0; launch < 2; ++launch) {
-      EXPECT_FAILS(tuff_graph_launch(stream, graph), row.status, "tuff_graph_launch", "unary");
-      EXPECT_EQ(downloaded<float>(context, a, 4), x);
-      EXPECT_EQ(downloaded<float>(context, b, 4), y);
-      EXPECT_EQ(downloaded<float>(context, c, 4), z);
-    }
-  }
 }
 
 }  // namespace

@@ -181,7 +181,6 @@ class CapturedCopy final : public HostCommand {
   }
   const char* name() const override { return "copy"; }
   bool dispatched() const override { return false; }
-  bool may_fail() const override { return false; }
   void run(PluginDevice*) const override {
     std::memcpy(to_.host<std::byte>(), from_.host<std::byte>(), operands_[0].captured.bytes);
   }
@@ -202,7 +201,6 @@ class CapturedFill final : public HostCommand {
   }
   const char* name() const override { return "fill"; }
   bool dispatched() const override { return false; }
-  bool may_fail() const override { return false; }
   void run(PluginDevice*) const override {
     host_fill(to_.host<std::byte>(), operands_[0].captured.bytes, pattern_.data(), pattern_bytes_);
   }
@@ -356,12 +354,10 @@ void HostGraph::bind(const Buffer& captured, const Buffer& replacement) {
   at_risk_.reset();
 }
 
-// The memory that commands may write before the last one that may fail, which has changed nothing itself if it does.
+// The memory that commands may write, but for the last one: it has changed nothing itself if it fails.
 void HostGraph::find_at_risk() {
-  size_t before = commands_.size();
-  while (before != 0 && !commands_[before - 1]->may_fail()) --before;
   std::vector<Range> ranges;
-  for (size_t c = 0; c + 1 < before; ++c) {
+  for (size_t c = 0; c + 1 < commands_.size(); ++c) {
     HostCommand& command = *commands_[c];
     for (size_t i = 0; i < command.operands().size(); ++i) {
       const Buffer& buffer = *command.operands()[i].buffer;

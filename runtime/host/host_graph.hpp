@@ -48,7 +48,6 @@ class HostCommand {
 
   virtual const char* name() const = 0;
   virtual bool dispatched() const { return true; }  // counted as a dispatch
-  virtual bool may_fail() const { return true; }    // at a launch, as for lack of memory
   virtual void run(PluginDevice* device) const = 0;
 
   std::vector<Operand>& operands() { return operands_; }
