@@ -17,6 +17,54 @@ using namespace quantised;
 
 constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT, kUnsupported = TUFF_ERROR_UNSUPPORTED;
 
+// The fields of a call that tables of both kinds have.
+template <typename Case>
+tuff_qgemm_desc desc_of(const Case& r) {
+  tuff_qgemm_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.format = r.format, desc.a_type = r.a_type, desc.c_type = r.c_type, desc.scale_type = r.scale_type;
+  desc.granularity = r.granularity, desc.block_size = r.block, desc.activation = r.activation;
+  desc.m = r.m, desc.n = r.n, desc.k = r.k, desc.alpha = r.alpha;
+  desc.lda = r.k + r.pad, desc.ldc = r.n + r.pad, desc.ld_residual = r.n + 2 * r.pad;
+  return desc;
+}
+
+// A sum of products times alpha, the sum of their magnitudes, and how far the sum may be off before the epilogue.
+struct Sum {
+  double value, magnitude, bound;
+};
+
+// Compares C with the sums that `sum_of(i, j)` gives, after the epilogue. What lies between C's rows stays poisoned.
+// The error of the epilogue: its additions, the activation (twice its argument's error is more than any of these
+// functions' slopes, plus its own error), and C's rounding.
+template <typename Case, typename SumOf>
+void expect_products(const Case& r, const Bytes& got, const Bytes& bias, const Bytes& residual, const SumOf& sum_of) {
+  const tuff_qgemm_desc desc = desc_of(r);
+  for (uint64_t i = 0; i < r.m; ++i) {
+    for (uint64_t j = 0; j < desc.ldc; ++j) {
+      const uint64_t at = i * desc.ldc + j;
+      if (j >= r.n) {
+        if (i + 1 < r.m) {
+          ASSERT_TRUE(is_poison(r.c(), got, at)) << "between rows: " << i << ", " << j;
+        }
+        continue;
+      }
+      Sum sum = sum_of(i, j);
+      const auto add = [&](double more) { sum.value += more, sum.magnitude += std::fabs(more); };
+      if (r.bias) add(element(r.c(), bias, j));
+      if (r.residual) add(element(r.c(), residual, i * desc.ld_residual + j));
+      double value = sum.value, error = sum.bound + sum.magnitude * gamma(3);
+      if (r.activation == TUFF_ACTIVATION_RELU) value = std::fmax(value, 0);
+      if (r.activation == TUFF_ACTIVATION_GELU) value = value * 0.5 * std::erfc(-value * M_SQRT1_2);
+      if (r.activation == TUFF_ACTIVATION_SILU) value = value / (1 + std::exp(-value));
+      if (r.activation != TUFF_ACTIVATION_NONE) error = 2 * error + 8 * kU * std::fabs(value);
+      error += unit_roundoff(r.c()) * (std::fabs(value) + error) + (r.c() == TUFF_F16 ? 0x1p-25 : 0x1p-149);
+      ASSERT_FALSE(is_poison(r.c(), got, at)) << i << ", " << j;
+      ASSERT_NEAR(element(r.c(), got, at), value, error) << i << ", " << j;
+    }
+  }
+}
+
 struct ProductCase {
   int32_t format;
   uint64_t m, n, k;
@@ -177,13 +225,8 @@ TEST_P(QuantProducts, IsWithinTheBound) {
   }(), r.shift),
       ts(context(), r.scale(), s, r.shift), tz(context(), TUFF_U8, z, r.shift), tb(context(), r.c(), b, r.shift),
       tr(context(), r.c(), added, r.shift), tc(context(), r.c(), fresh, r.shift);
-  tuff_qgemm_desc desc{};
-  desc.struct_size = sizeof desc;
-  desc.format = r.format, desc.a_type = r.a_type, desc.c_type = r.c_type, desc.scale_type = r.scale_type;
-  desc.granularity = r.granularity, desc.block_size = r.block, desc.activation = r.activation;
-  desc.m = r.m, desc.n = r.n, desc.k = r.k, desc.alpha = r.alpha;
+  tuff_qgemm_desc desc = desc_of(r);
   desc.a = ta, desc.weights = tq, desc.c = tc;
-  desc.lda = lda, desc.ldc = ldc, desc.ld_residual = ld_residual;
   if (block == nullptr) desc.scales = ts;
   if (r.zeros) desc.zero_points = tz;
   if (r.bias) desc.bias = tb;
@@ -202,40 +245,17 @@ TEST_P(QuantProducts, IsWithinTheBound) {
     }
   }
   const double alpha = r.alpha != 0 ? r.alpha : 1;
-  // Sums in f32; weights that may be rounded to A's type; the epilogue's additions and the activation (twice its
-  // argument's error is more than any of these functions' slopes, plus its own error); C's rounding.
+  // Sums in f32, of weights that may be rounded to A's type.
   const double u_weights = r.a_type == TUFF_F32 ? 0 : unit_roundoff(r.a_type);
-  for (uint64_t i = 0; i < r.m; ++i) {
-    for (uint64_t j = 0; j < ldc; ++j) {
-      const uint64_t at = i * ldc + j;
-      if (j >= r.n) {
-        if (i + 1 < r.m) {
-          ASSERT_TRUE(is_poison(r.c(), got, at)) << "between rows: " << i << ", " << j;
-        }
-        continue;
-      }
-      double sum = 0, size = 0;
-      for (uint64_t p = 0; p < r.k; ++p) {
-        const double product = element(r.a_type, a, i * lda + p) * double{weights[j * r.k + p]};
-        sum += product, size += std::fabs(product);
-      }
-      double value = alpha * sum, magnitude = std::fabs(alpha) * size;
-      const double bound = magnitude * (gamma(static_cast<double>(r.k) + 3) + u_weights);
-      if (r.bias) value += element(r.c(), b, j), magnitude += std::fabs(element(r.c(), b, j));
-      if (r.residual) {
-        const double more = element(r.c(), added, i * ld_residual + j);
-        value += more, magnitude += std::fabs(more);
-      }
-      double error = bound + magnitude * gamma(3);
-      if (r.activation == TUFF_ACTIVATION_RELU) value = std::fmax(value, 0);
-      if (r.activation == TUFF_ACTIVATION_GELU) value = value * 0.5 * std::erfc(-value * M_SQRT1_2);
-      if (r.activation == TUFF_ACTIVATION_SILU) value = value / (1 + std::exp(-value));
-      if (r.activation != TUFF_ACTIVATION_NONE) error = 2 * error + 8 * kU * std::fabs(value);
-      error += unit_roundoff(r.c()) * (std::fabs(value) + error) + (r.c() == TUFF_F16 ? 0x1p-25 : 0x1p-149);
-      ASSERT_FALSE(is_poison(r.c(), got, at)) << i << ", " << j;
-      ASSERT_NEAR(element(r.c(), got, at), value, error) << i << ", " << j;
+  expect_products(r, got, b, added, [&](uint64_t i, uint64_t j) {
+    double sum = 0, size = 0;
+    for (uint64_t p = 0; p < r.k; ++p) {
+      const double product = element(r.a_type, a, i * lda + p) * double{weights[j * r.k + p]};
+      sum += product, size += std::fabs(product);
     }
-  }
+    const double magnitude = std::fabs(alpha) * size;
+    return Sum{alpha * sum, magnitude, magnitude * (gamma(static_cast<double>(r.k) + 3) + u_weights)};
+  });
   EXPECT_EQ(ta.read(), a);
 }
 TUFF_TABLE(QuantProducts, ProductCase, product_cases());
@@ -411,14 +431,9 @@ TEST_P(QuantIntegers, SumsAreExactAndScalesWithinTheBound) {
       ts(context(), r.scale(), s, r.shift), tas(context(), r.scale(), as, r.shift), tz(context(), TUFF_U8, z, r.shift),
       taz(context(), r.a_type, az, r.shift), tb(context(), r.c(), b, r.shift), tr(context(), r.c(), added, r.shift),
       tc(context(), r.c(), fresh, r.shift);
-  tuff_qgemm_desc desc{};
-  desc.struct_size = sizeof desc;
-  desc.format = r.format, desc.a_type = r.a_type, desc.c_type = r.c_type, desc.scale_type = r.scale_type;
-  desc.granularity = r.granularity, desc.block_size = r.block, desc.activation = r.activation;
-  desc.m = r.m, desc.n = r.n, desc.k = r.k, desc.alpha = r.alpha;
+  tuff_qgemm_desc desc = desc_of(r);
   desc.a = ta, desc.weights = tq, desc.scales = ts, desc.a_scales = tas, desc.c = tc;
   desc.a_granularity = r.a_rows ? TUFF_QUANT_PER_AXIS : TUFF_QUANT_PER_TENSOR;
-  desc.lda = lda, desc.ldc = ldc, desc.ld_residual = ld_residual;
   if (r.zeros) desc.zero_points = tz;
   if (r.a_zeros) desc.a_zero_points = taz;
   if (r.bias) desc.bias = tb;
@@ -428,44 +443,23 @@ TEST_P(QuantIntegers, SumsAreExactAndScalesWithinTheBound) {
 
   const int32_t a_format = r.a_type == TUFF_I8 ? TUFF_QUANT_I8 : TUFF_QUANT_U8;
   const double alpha = r.alpha != 0 ? r.alpha : 1;
-  for (uint64_t i = 0; i < r.m; ++i) {
+  expect_products(r, got, b, added, [&](uint64_t i, uint64_t j) {
     const uint64_t of_a = r.a_rows ? i : 0;
     const int a_zero = r.a_zeros ? get(a_format, az, of_a) : 0;
-    for (uint64_t j = 0; j < ldc; ++j) {
-      const uint64_t at = i * ldc + j;
-      if (j >= r.n) {
-        if (i + 1 < r.m) {
-          ASSERT_TRUE(is_poison(r.c(), got, at)) << "between rows: " << i << ", " << j;
-        }
-        continue;
+    double sum = 0, size = 0;
+    for (uint64_t block = 0; block < r.blocks(); ++block) {
+      const uint64_t scale = j * r.each() + block, end = std::min((block + 1) * r.length(), r.k);
+      const int zero = r.zeros ? get(r.format, z, scale) : 0;
+      int64_t products = 0;
+      for (uint64_t p = block * r.length(); p < end; ++p) {
+        products += int64_t{get(a_format, a, i * lda + p) - a_zero} * (get(r.format, q, j * r.k + p) - zero);
       }
-      double sum = 0, size = 0;
-      for (uint64_t block = 0; block < r.blocks(); ++block) {
-        const uint64_t scale = j * r.each() + block, end = std::min((block + 1) * r.length(), r.k);
-        const int zero = r.zeros ? get(r.format, z, scale) : 0;
-        int64_t products = 0;
-        for (uint64_t p = block * r.length(); p < end; ++p) {
-          products += int64_t{get(a_format, a, i * lda + p) - a_zero} * (get(r.format, q, j * r.k + p) - zero);
-        }
-        const double scaled = static_cast<double>(products) * element(r.scale(), s, scale);
-        sum += scaled, size += std::fabs(scaled);
-      }
-      const double factor = alpha * element(r.scale(), as, of_a);
-      double value = factor * sum, magnitude = std::fabs(factor) * size;
-      const double bound = magnitude * gamma(static_cast<double>(r.blocks()) + 4);  // the header's
-      if (r.bias) value += element(r.c(), b, j), magnitude += std::fabs(element(r.c(), b, j));
-      if (r.residual) {
-        const double more = element(r.c(), added, i * ld_residual + j);
-        value += more, magnitude += std::fabs(more);
-      }
-      double error = bound + magnitude * gamma(3);
-      if (r.activation == TUFF_ACTIVATION_RELU) value = std::fmax(value, 0);
-      if (r.activation == TUFF_ACTIVATION_SILU) value = value / (1 + std::exp(-value));
-      if (r.activation != TUFF_ACTIVATION_NONE) error = 2 * error + 8 * kU * std::fabs(value);
-      error += unit_roundoff(r.c()) * (std::fabs(value) + error) + (r.c() == TUFF_F16 ? 0x1p-25 : 0x1p-149);
-      ASSERT_NEAR(element(r.c(), got, at), value, error) << i << ", " << j;
+      const double scaled = static_cast<double>(products) * element(r.scale(), s, scale);
+      sum += scaled, size += std::fabs(scaled);
     }
-  }
+    const double factor = alpha * element(r.scale(), as, of_a), magnitude = std::fabs(factor) * size;
+    return Sum{factor * sum, magnitude, magnitude * gamma(static_cast<double>(r.blocks()) + 4)};  // the header's
+  });
   EXPECT_EQ(ta.read(), a);
   EXPECT_EQ(tq.read(), q);
 }
