@@ -182,6 +182,7 @@ class Runner {
     std::printf("planner cases: seed %llu\n", static_cast<unsigned long long>(options_.seed));
     std::fflush(stdout);
     uint64_t done = 0, findings = 0;
+    std::vector<std::string> found;
     for (uint64_t i = options_.first; done < options_.count; ++i) {
       const bool compiles = !options_.only && options_.compile != 0;
       if (options_.seconds != 0 && (compiles || i % 64 == 0) && elapsed() > options_.seconds) break;
@@ -197,12 +198,15 @@ class Runner {
       ++done;
       if (finding.empty()) continue;
       const std::string text = options_.only ? "" : described(i);
-      std::printf("FAILED %s%s\n  %s\n", where, text.c_str(), finding.c_str());
+      found.push_back(fmt::format("FAILED {}{}\n  {}\n", where, text, finding));
+      std::printf("%s", found.back().c_str());
       std::fflush(stdout);
       if (++findings == options_.findings) break;
     }
     allow_seconds(0);
     report(done, findings, elapsed());
+    // Once more, since of a long output the end is kept.
+    for (const std::string& one : found) std::printf("%s", one.c_str());
     return findings == 0 ? 0 : 1;
   }
 
