@@ -3,6 +3,7 @@
 #include "kernels/attention/attention_backward.hpp"
 #include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
+#include "kernels/attention/native/attention_planes.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/conv/conv.hpp"
 #include "kernels/conv/conv_backward.hpp"
@@ -121,6 +122,7 @@ const KernelSource* const kNative[] = {&gemm::wgmma_source,
                                        &gemm::dmma_source,
                                        &gemm::narrow_source,
                                        &attention::wgmma_source,
+                                       &attention::planes_source,
                                        &attention::decode_source,
                                        &attention_backward::wgmma_source,
                                        &quant::mma_source,

@@ -20,6 +20,7 @@
 
 #include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/attention/native/attention_decode.hpp"
+#include "kernels/attention/native/attention_planes.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/gemm/native/gemm_dmma.hpp"
 #include "kernels/gemm/native/gemm_narrow.hpp"
@@ -491,7 +492,8 @@ std::string text_of(const attention::Wgmma& kernel) {
 // With every bias, mask and soft cap; bias and mask in pieces and by elements. `legal` may change a kernel.
 template <typename Kernel, typename Legal>
 void add_score_options(const Kernel& plain, std::vector<Kernel>& all, const Legal& legal) {
-  for (const int32_t bias : {0, int32_t{TUFF_F32}, plain.type}) {
+  const int32_t half = plain.type == TUFF_F32 ? int32_t{TUFF_F16} : plain.type;
+  for (const int32_t bias : {0, int32_t{TUFF_F32}, half}) {
     for (uint32_t bits = 0; bits < 8; ++bits) {
       Kernel kernel = plain;
       kernel.bias = bias;
@@ -502,15 +504,15 @@ void add_score_options(const Kernel& plain, std::vector<Kernel>& all, const Lega
   }
 }
 
-std::vector<attention::Wgmma> all_attention_options() {
-  constexpr std::pair<uint32_t, uint32_t> kDims[] = {{8, 8},     {40, 120},  {64, 64},   {80, 72},
-                                                     {128, 128}, {192, 128}, {256, 256}, {256, 8}};
-  std::vector<attention::Wgmma> all;
-  for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
-    for (const auto& [head_dim, head_dim_v] : kDims) {
+template <typename Kernel>
+std::vector<Kernel> all_attention_options(const std::vector<int32_t>& types,
+                                          const std::vector<std::pair<uint32_t, uint32_t>>& dims) {
+  std::vector<Kernel> all;
+  for (const int32_t type : types) {
+    for (const auto& [head_dim, head_dim_v] : dims) {
       for (uint32_t bits = 0; bits < 8; ++bits) {
         for (const uint32_t lengths : {0u, 1u, 2u, 3u, 5u, 6u, 7u}) {
-          attention::Wgmma kernel;
+          Kernel kernel;
           kernel.type = type;
           kernel.head_dim = head_dim;
           kernel.head_dim_v = head_dim_v;
@@ -522,9 +524,9 @@ std::vector<attention::Wgmma> all_attention_options() {
           const bool simple = lengths == 0 && !kernel.lse, full = lengths == 7 && kernel.lse && kernel.hiding;
           if (!simple && !full) continue;
           const bool fewer = kernel.keys % 32 != 0;
-          add_score_options(kernel, all, [fewer](attention::Wgmma& with) {
+          add_score_options(kernel, all, [fewer](Kernel& with) {
             with.keys = with.max_keys();
-            if (fewer && with.keys == attention::Wgmma::kMinKeys) return false;
+            if (fewer && with.keys == Kernel::kMinKeys) return false;
             if (fewer) with.keys -= 16;
             return true;
           });
@@ -533,6 +535,15 @@ std::vector<attention::Wgmma> all_attention_options() {
     }
   }
   return all;
+}
+
+std::vector<attention::Wgmma> all_attention_options() {
+  return all_attention_options<attention::Wgmma>(
+      {TUFF_F16, TUFF_BF16}, {{8, 8}, {40, 120}, {64, 64}, {80, 72}, {128, 128}, {192, 128}, {256, 256}, {256, 8}});
+}
+std::vector<attention::Planes> all_attention_of_floats_options() {
+  return all_attention_options<attention::Planes>(
+      {TUFF_F32}, {{4, 8}, {36, 120}, {64, 64}, {80, 72}, {100, 16}, {128, 128}, {128, 64}});
 }
 
 std::string text_of(const attention::Decode& kernel) {
@@ -639,6 +650,16 @@ std::pair<int, std::string> run(const std::string& command) {
 // sample, by chance, and only as much of it as fits into this time.
 std::chrono::seconds sample_time() { return std::chrono::seconds(tuff_test::sample().share == 1 ? 4 : 2); }
 
+// Bytes of registers that are kept in memory. attention_planes does so with limits of a tile, which it reads once in a
+// step of 6,000 cycles: smaller steps would cost more.
+uint32_t most_spilled(const KernelSource& written) { return &written == &attention::planes_source ? 128 : 0; }
+
+uint32_t spilled(const std::string& output) {
+  const size_t at = output.find(" bytes spill stores");
+  if (at == std::string::npos) return UINT32_MAX;
+  return static_cast<uint32_t>(std::atoi(output.c_str() + output.find_last_not_of("0123456789", at - 1) + 1));
+}
+
 template <typename Kernel>
 void assemble(const std::vector<Kernel>& all, const std::vector<size_t>& which, const KernelSource& written,
               std::optional<std::chrono::seconds> most) {
@@ -660,7 +681,7 @@ void assemble(const std::vector<Kernel>& all, const std::vector<size_t>& which, 
     ASSERT_TRUE(file) << source << " could not be written: " << std::strerror(errno);
     const auto [status, output] = run("'" + assembler + "' -arch=sm_90a -v -o /dev/null '" + source + "'");
     EXPECT_EQ(status, 0) << output;
-    EXPECT_NE(output.find("0 bytes spill stores, 0 bytes spill loads"), std::string::npos) << output;
+    EXPECT_LE(spilled(output), most_spilled(written)) << output;
     // "Potential Performance Loss: wgmma.mma_async instructions are serialized", "warpgroup.arrive is injected"
     EXPECT_EQ(output.find("serialized"), std::string::npos) << output;
     EXPECT_EQ(output.find("injected"), std::string::npos) << output;
@@ -719,6 +740,9 @@ TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::
 TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
 TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 30); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
+TEST(NativeKernels, AttentionOfFloatsAssembles) {
+  assemble_some(all_attention_of_floats_options(), attention::planes_source);
+}
 TEST(NativeKernels, AttentionBackwardAssembles) {
   assemble_some(all_backward_options(), attention_backward::wgmma_source);
 }
@@ -745,6 +769,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_dmma_options(), gemm::dmma_source);
   check_requests(all_narrow_options(), gemm::narrow_source);
   check_requests(all_attention_options(), attention::wgmma_source);
+  check_requests(all_attention_of_floats_options(), attention::planes_source);
   check_requests(all_decode_options(), attention::decode_source);
   check_requests(all_backward_options(), attention_backward::wgmma_source);
   check_requests(all_qgemm_options(), quant::mma_source);
@@ -809,6 +834,12 @@ TEST(NativeKernels, IllegalOptionsAreErrors) {
   wide.head_dim = wide.head_dim_v = 256;
   wide.keys = 128;  // fits head_dim of up to 128
   EXPECT_THROW(attention::wgmma_source.write(wide.request()), Error);
+  attention::Planes planes;
+  planes.head_dim = planes.head_dim_v = 72, planes.bias = TUFF_F32, planes.keys = 48;  // too many registers
+  EXPECT_NO_THROW(check_defines(planes.request()));
+  EXPECT_THROW(attention::planes_source.write(planes.request()), Error);
+  planes.head_dim = planes.head_dim_v = 64;
+  EXPECT_NO_THROW(attention::planes_source.write(planes.request()));
   attention::Decode decoded;
   decoded.type = TUFF_F16, decoded.head_dim = decoded.head_dim_v = 64, decoded.rows = 8, decoded.bias = TUFF_F32;
   EXPECT_NO_THROW(check_defines(decoded.request()));

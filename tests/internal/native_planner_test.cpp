@@ -497,8 +497,29 @@ TEST_F(NativePlanner, AttentionWithScoreOptions) {
   }
 }
 
+TEST_F(NativePlanner, AttentionOfFloats) {
+  const Kernels planes{"attention_planes"};
+  for (const uint64_t dim : {8, 64, 72, 128}) {
+    EXPECT_EQ(planned(attention(TUFF_F32, 4096, 4096, dim)), planes) << dim;
+    EXPECT_EQ(planned(attention(TUFF_F32, 48, 17, dim)), planes) << dim;
+  }
+  AttentionArgs args = attention(TUFF_F32, 4096, 4096, 64);
+  args.head_dim = 60, args.head_dim_v = 64;
+  EXPECT_EQ(planned(args), planes) << "rows of 240 bytes";
+  args = attention(TUFF_F32, 4096, 4096, 128);
+  args.bias = args.mask = &buffer_, args.bias_type = TUFF_F32, args.softcap = 30;
+  args.q_lengths = args.kv_lengths = args.lse = &buffer_, args.causal = TUFF_CAUSAL_TOP_LEFT;
+  EXPECT_EQ(planned(args), planes);
+  EXPECT_NE(planned(attention(TUFF_F32, 47, 4096, 64)), planes) << "few rows";
+  EXPECT_NE(planned(attention(TUFF_F32, 4096, 4096, 60)), planes) << "values whose rows are no multiple of 8 numbers";
+  EXPECT_NE(planned(attention(TUFF_F32, 4096, 4096, 136)), planes) << "too many registers";
+  args.v_strides.row = 130;
+  EXPECT_NE(planned(args), planes) << "rows of 520 bytes";
+  traits_.hopper = false;
+  EXPECT_NE(planned(attention(TUFF_F32, 4096, 4096, 64)), planes);
+}
+
 TEST_F(NativePlanner, AttentionThatOtherKernelsCompute) {
-  EXPECT_FALSE(is_native(attention(TUFF_F32, 4096, 4096, 64)));
   EXPECT_FALSE(is_native(attention(TUFF_F16, 47, 4096, 64))) << "few rows";
   EXPECT_FALSE(is_native(attention(TUFF_F16, 4096, 4096, 68))) << "rows of 136 bytes";
   EXPECT_FALSE(is_native(attention(TUFF_F16, 4096, 4096, 264))) << "too many registers";

@@ -117,6 +117,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"attention_backward_tile", "VEC", 0, 3, 8},
     {"attention_backward_tile", "VEC", 8, 9, 8},
     {"attention_backward_sums", "VEC", 0, 1, 8},
+    {"attention_wgmma", "TYPE", 0, 3, 16},
+    {"attention_planes", "HEAD_DIM", 0, 3, 16},
     {"attention_backward_wgmma", "TYPE", 0, 3, 16},
     {"attention_backward_wgmma", "TYPE", 6, 6, 16},
     {"conv_tile", "VEC_CHANNELS", 0, 0, 8},

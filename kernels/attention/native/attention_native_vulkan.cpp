@@ -1,9 +1,10 @@
-// Plans attention for NVIDIA's Hopper GPUs: a kernel in PTX (attention_wgmma.cpp).
+// Plans attention for NVIDIA's Hopper GPUs: kernels in PTX (attention_wgmma.cpp; attention_planes.cpp for f32).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "kernels/attention/attention_plan.hpp"
+#include "kernels/attention/native/attention_planes.hpp"
 #include "kernels/attention/native/attention_wgmma.hpp"
 #include "kernels/attention/native/score_options.hpp"
 #include "kernels/native/refusals.hpp"
@@ -16,20 +17,29 @@ namespace {
 constexpr std::string_view kVariant = "native_128";
 Refusals refusals;
 constexpr uint64_t kMinRows = 48;  // with fewer, kernels with smaller tiles are better
-bool computes(const DeviceTraits& traits, const Call& call) {
+
+// What both kernels compute: tensors that are read in pieces of so many elements.
+bool computes(const Call& call, uint32_t piece, uint32_t max_head_dim) {
   const AttentionArgs& args = call.args;
   const auto in_range = [&](const AttentionStrides& strides) {
     return strides.row * dtype_size(args.dtype) <= UINT32_MAX;
   };
   if (args.quantised() || (call.scaled && args.scale > kMaxScoreScale)) return false;
-  return traits.hopper && (args.dtype == TUFF_F16 || args.dtype == TUFF_BF16) && call.in_pieces_of(Wgmma::kPiece) &&
-         args.head_dim <= Wgmma::kMaxHeadDim && args.head_dim_v <= Wgmma::kMaxHeadDim && has_usual_scale(args) &&
-         in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) && in_range(args.o_strides);
+  return call.in_pieces_of(piece) && args.head_dim <= max_head_dim && args.head_dim_v <= max_head_dim &&
+         has_usual_scale(args) && in_range(args.q_strides) && in_range(args.k_strides) && in_range(args.v_strides) &&
+         in_range(args.o_strides);
+}
+bool computes_halves(const Call& call) {
+  const int32_t type = call.args.dtype;
+  return (type == TUFF_F16 || type == TUFF_BF16) && computes(call, Wgmma::kPiece, Wgmma::kMaxHeadDim);
+}
+bool computes_floats(const Call& call) {
+  return call.args.dtype == TUFF_F32 && call.args.head_dim_v % Planes::kPieceV == 0 &&
+         computes(call, Planes::kPiece, Planes::kMaxHeadDim);
 }
 
 // Keys of a step. All rows that see all keys take the same steps: the last one should not be mostly empty.
-uint32_t keys_of_step(const Wgmma& kernel, uint64_t seq_kv) {
-  const uint32_t most = kernel.max_keys();
+uint32_t keys_of_step(const Wgmma& kernel, uint32_t most, uint64_t seq_kv) {
   if (kernel.hiding || kernel.lengths != 0) return most;
   constexpr uint64_t kEnds = 16;  // the time of a step outside its keys, in keys
   const auto time = [&](uint64_t keys) { return ceil_div(seq_kv, keys) * (keys + kEnds); };
@@ -108,7 +118,8 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   }
   if (forced.empty() && args.seq_q < kMinRows) return false;
   const Call call(traits, args, 0);
-  if (!computes(traits, call)) return false;
+  const bool floats = computes_floats(call);
+  if (!floats && !computes_halves(call)) return false;
   const uint64_t row_tiles = ceil_div(call.args.seq_q, Wgmma::kRows);
   const uint64_t tiles = row_tiles * call.args.heads * call.args.batch;
   if (tiles > kMaxGroups) return false;
@@ -123,8 +134,11 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   kernel.bias = args.bias != nullptr ? args.bias_type : 0;
   kernel.mask = args.mask != nullptr;
   kernel.cap = args.softcap != 0;
-  kernel.keys = keys_of_step(kernel, args.seq_kv);
+  Planes of_floats;
+  if (floats) static_cast<Wgmma&>(of_floats) = kernel;
+  kernel.keys = keys_of_step(kernel, floats ? of_floats.max_keys() : kernel.max_keys(), args.seq_kv);
   kernel.pieces = options_in_pieces(args, kernel.keys);
+  of_floats.keys = kernel.keys, of_floats.pieces = kernel.pieces;
 
   const ExtendedShape<uint64_t> shape = call.extended_shape<uint64_t>();
   const uint64_t size = dtype_size(args.dtype);
@@ -163,7 +177,8 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
       tiles, kernel.keys, kernel.hiding, kernel.lengths, kernel.bias, kernel.mask, kernel.cap, kernel.pieces);
   // Addresses have 64 bits.
-  return refusals.dispatch(recorder, kernel.request().wide(true), dispatch, "attention", 0);
+  return refusals.dispatch(recorder, (floats ? of_floats.request() : kernel.request()).wide(true), dispatch,
+                           "attention", 0);
 }
 
 }  // namespace tuff::attention

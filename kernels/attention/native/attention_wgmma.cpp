@@ -31,14 +31,10 @@
 #include "kernels/attention/native/attention_wgmma.hpp"
 
 #include <array>
-#include <cstddef>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "kernels/attention/native/online_softmax.hpp"
-#include "kernels/attention/native/score_options.hpp"
+#include "kernels/attention/native/wgmma_frame.hpp"
 #include "kernels/attention/native/wgmma_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
@@ -53,188 +49,31 @@ namespace {
 using ptx::F32;
 using ptx::if_true;
 using ptx::kFlag;
-using ptx::kGroup;
 using ptx::kHalves;
 using ptx::kRowBytes;
 using ptx::kWarp;
-using ptx::Label;
-using ptx::max_signed;
-using ptx::min_signed;
 using ptx::multiply_add;
-using ptx::number;
 using ptx::Pred;
 using ptx::Ring;
 using ptx::Type;
 using ptx::U32;
 using ptx::U64;
-using ptx::Writer;
 
-constexpr uint32_t kRows = Wgmma::kRows, kGroupRows = 64;
-constexpr uint32_t kLoaders = kGroup, kComputing = 2 * kGroup;
-constexpr uint32_t kMaxStages = 4, kFlagBytes = 16;  // a flag of each loading warp
-constexpr uint32_t kControlBytes = 512;              // flags and barriers
-constexpr uint32_t kLag = 2;                         // tensors in flight while the next one is started
+constexpr uint32_t kLag = 2;  // tensors in flight while the next one is started
 constexpr uint32_t kLoaderRegisters = 40, kComputingRegisters = 232;
 
-class Kernel {
+class Kernel : WgmmaFrame {
  public:
-  explicit Kernel(const Wgmma& options)
-      : o_(options),
-        w_("sm_90a", "attention_wgmma"),
-        options_(w_, {options.type, options.bias, options.mask, options.cap, options.pieces, options.keys}) {}
+  explicit Kernel(const Wgmma& options) : WgmmaFrame(options, "attention_wgmma") {}
 
   std::string write() {
-    for (Tensor* x : {&q_, &k_, &v_, &out_}) x->base = w_.pointer(x->name);
-    if (o_.lse) lse_ = w_.pointer("lse");
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) row_lengths_ = w_.pointer("q_lengths");
-    if ((o_.lengths & Wgmma::kKeyLengths) != 0) key_lengths_ = w_.pointer("kv_lengths");
-    if (o_.options()) options_.declare();
-    w_.block("push", sizeof(Wgmma::Push));
-    read_parameters();
-    thread_ = w_.special("%tid.x");
-    memory_ = ptx::aligned_memory(w_);
-    stages_ = memory_ + o_.q_bytes();
-    flags_ = stages_ + o_.stages() * stage_bytes();
-    const U32 barriers = flags_ + kMaxStages * kFlagBytes;
-    keys_full_ = barriers;
-    keys_empty_ = barriers + kMaxStages * ptx::kBarrierBytes;
-    values_full_ = barriers + 2 * kMaxStages * ptx::kBarrierBytes;
-    values_empty_ = barriers + 3 * kMaxStages * ptx::kBarrierBytes;
-    queries_empty_ = barriers + 4 * kMaxStages * ptx::kBarrierBytes;
-    w_.when(thread_ == 0, [&] {
-      for (uint32_t s = 0; s < o_.stages(); ++s) {
-        for (const U32& full : {keys_full_, values_full_}) {
-          ptx::make_barrier(full + s * ptx::kBarrierBytes, kLoaders / kWarp);
-        }
-        for (const U32& empty : {keys_empty_, values_empty_}) {
-          ptx::make_barrier(empty + s * ptx::kBarrierBytes, kComputing / kWarp);
-        }
-      }
-      ptx::make_barrier(queries_empty_, kComputing / kWarp);
-    });
-    w_.emit("bar.sync 0;");
-    lane_ = thread_ & (kWarp - 1);
-    elected_ = lane_ == 0u;
-    ptx::divide_work(
-        thread_, kLoaderRegisters, kComputingRegisters, [&] { load(); }, [&] { compute(); });
-    return w_.text(Wgmma::kThreads);
+    return WgmmaFrame::write(
+        {o_.q_bytes(), stage_bytes(), o_.stages(), kLoaderRegisters, kComputingRegisters}, [&] { load(); },
+        [&] { compute(); });
   }
 
  private:
-  struct Tensor {
-    const char* name;
-    size_t batch_at, head_at, row_at;  // of the strides in the push block
-    U64 base, batch, head;
-    U32 row;  // bytes
-  };
-
   uint32_t stage_bytes() const { return o_.k_bytes() + o_.v_bytes(); }
-  uint32_t keys() const { return o_.keys; }
-  bool partial() const { return o_.hiding || o_.lengths != 0; }  // whether some rows may not see keys that others see
-
-  void read_parameters() {
-    for (Tensor* x : {&q_, &k_, &v_, &out_}) {
-      x->batch = w_.parameter64("push", x->batch_at);
-      x->head = w_.parameter64("push", x->head_at);
-      x->row = w_.parameter("push", x->row_at);
-    }
-    const auto number = [this](size_t offset) { return w_.parameter("push", offset); };
-    seq_q_ = number(offsetof(Wgmma::Push, seq_q));
-    seq_kv_ = number(offsetof(Wgmma::Push, seq_kv));
-    heads_ = number(offsetof(Wgmma::Push, heads));
-    sharing_ = number(offsetof(Wgmma::Push, sharing));
-    row_tiles_ = number(offsetof(Wgmma::Push, row_tiles));
-    tiles_ = number(offsetof(Wgmma::Push, tiles));
-    diagonal_ = number(offsetof(Wgmma::Push, diagonal));
-    left_ = number(offsetof(Wgmma::Push, left));
-    right_ = number(offsetof(Wgmma::Push, right));
-    scale_ = w_.parameter_float("push", offsetof(Wgmma::Push, scale_log2));
-  }
-
-  // --- which keys rows see: mirrors attention_common.glsl ---------------------------------------------------------
-
-  // A tile of query rows, and the keys that it sees.
-  struct Tile {
-    U32 row, batch, head, kv_head;
-    U32 rows_here, keys_here, diagonal;
-    U32 begin, end;        // keys that some row sees
-    U32 all_from, all_to;  // keys that all rows see
-  };
-
-  // The end of the keys that a row sees, and the first of them.
-  U32 keys_end(const Tile& tile, const U32& row) {
-    U32 end = tile.keys_here;
-    if (o_.hiding) {
-      end = min_signed(max_signed(row + tile.diagonal + right_, w_.constant(0)), end);
-    }
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) end = select(row < tile.rows_here, end, w_.constant(0));
-    return end;
-  }
-  U32 first_key(const Tile& tile, const U32& row) {
-    if (!o_.hiding) return w_.constant(0);
-    return max_signed(row + tile.diagonal - left_ + 1, w_.constant(0));
-  }
-
-  // The keys that all of `rows` rows see.
-  void find_common_keys(Tile& tile, const U32& row, uint32_t rows) {
-    const U32 last = min(row + (rows - 1), seq_q_ - 1);
-    tile.all_from = first_key(tile, last);
-    tile.all_to = keys_end(tile, row);
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
-      tile.all_to = select(last < tile.rows_here, tile.all_to, w_.constant(0));
-    }
-  }
-
-  // A length is at least 0, and at most that of the tensor.
-  U32 length(const U64& lengths, const U32& batch, const U32& most) {
-    const U32 wanted = w_.make<Type::u32>();
-    w_.emit("ld.global.s32 {}, [{}];", wanted.text, multiply_add(batch, 4, lengths).text);
-    return min_signed(max_signed(wanted, w_.constant(0)), most);
-  }
-
-  Tile locate(const U32& number) {
-    Tile tile;
-    const U32 group = number / row_tiles_;
-    // With a causal mask the last rows see the most keys, so they start first.
-    tile.row = (row_tiles_ - 1 - (number - group * row_tiles_)) * kRows;
-    tile.batch = group / heads_;
-    tile.head = group - tile.batch * heads_;
-    tile.kv_head = tile.head / sharing_;
-    tile.rows_here = seq_q_, tile.keys_here = seq_kv_, tile.diagonal = diagonal_;
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) tile.rows_here = length(row_lengths_, tile.batch, seq_q_);
-    if ((o_.lengths & Wgmma::kKeyLengths) != 0) tile.keys_here = length(key_lengths_, tile.batch, seq_kv_);
-    if ((o_.lengths & Wgmma::kDiagonalByLengths) != 0) tile.diagonal = tile.keys_here - tile.rows_here;
-    U32 last = min(tile.row + (kRows - 1), seq_q_ - 1);
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) last = min(last, ptx::max(tile.rows_here, w_.constant(1)) - 1);
-    tile.begin = first_key(tile, tile.row);
-    // Pieces of bias and mask have at most 16 keys.
-    if (o_.options() && o_.hiding) tile.begin = tile.begin & ~15u;
-    tile.end = keys_end(tile, last);
-    if ((o_.lengths & Wgmma::kRowLengths) != 0) {
-      tile.end = select(tile.row < tile.rows_here, tile.end, w_.constant(0));
-    }
-    find_common_keys(tile, tile.row, kRows);
-    return tile;
-  }
-
-  // Calls body(tile) for each of the block's tiles. Every other round goes backwards, so that blocks with long tiles
-  // get short ones next.
-  template <typename Body>
-  void each_tile(const Body& body) {
-    const U32 blocks = w_.special("%nctaid.x"), block = w_.special("%ctaid.x");
-    const U32 first = w_.variable(w_.constant(0)), odd = w_.variable(w_.constant(0));
-    w_.repeat([&] { return first < tiles_; },
-              [&] {
-                const U32 number = first + select(odd != 0u, blocks - 1 - block, block);
-                w_.when(number < tiles_, [&] { body(locate(number)); });
-                w_.assign(first, first + blocks);
-                w_.assign(odd, odd ^ 1);
-              });
-  }
-
-  U64 base_of(const Tensor& x, const Tile& tile, const U32& head) {
-    return x.base + widen(tile.batch) * x.batch + widen(head) * x.head;
-  }
 
   // --- the group that loads ---------------------------------------------------------------------------------------
 
@@ -305,8 +144,6 @@ class Kernel {
     });
   }
 
-  static uint32_t padded(uint32_t dim) { return (dim + 15) / 16 * 16; }
-
   void keys_arrived(const U32& stage) { ptx::arrive_with_writes(keys_full_, stage, elected_); }
 
   void values_arrived(const U32& stage, const U32& hides) {
@@ -363,30 +200,17 @@ class Kernel {
 
   // --- the groups that compute ------------------------------------------------------------------------------------
 
-  const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
-
   void compute() {
-    const U32 thread = thread_ - kLoaders;
-    group_ = thread >> 7;
-    quad_ = lane_ & 3;
-    never_ = ptx::truth(w_, false), always_ = ptx::truth(w_, true);
+    const U32 thread = start_group();
     const U32 high = w_.variable(w_.constant(ptx::kMatrixHigh));
     // The descriptors' low words. Blocks of 64 elements of values follow one another along n.
     const U32 q = (memory_ + group_ * (kGroupRows * kRowBytes)) >> 4;
     const U32 q_first = q | 1u << 16;
     const U32 k_first = (stages_ >> 4) | 1u << 16;
     const U32 v_first = ((stages_ + o_.k_bytes()) >> 4) | (keys() * kRowBytes / 16) << 16;
-    for (uint32_t i = 0; i < keys() / 2; ++i) scores_.push_back(w_.make<Type::f32>());
-    for (uint32_t i = 0; i < o_.head_dim_v / 2; ++i) sums_.push_back(w_.make<Type::f32>());
+    make_scores_and_sums();
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
-    softmax_.emplace(w_, o_.type, scale_, o_.bias != 0);
-    for (ScoreRow& row : rows_) softmax_->make(row);
-    if (o_.options()) {
-      options_.read_numbers();
-      options_.make(extras_);
-    }
-    own_key_ = o_.options() ? options_.first_key(quad_) : quad_ << 1;
-    incomplete_ = w_.make<Type::u32>();
+    make_rows();
     // The second group lets the first one start.
     w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
     const U32 own_turn = group_ + 1, others_turn = select(group_ == 0u, w_.constant(2), w_.constant(1));
@@ -448,20 +272,6 @@ class Kernel {
     });
   }
 
-  void start_rows(const Tile& tile, const U32& thread) {
-    own_row_ = tile.row + group_ * kGroupRows + (((thread >> 5) & 3) << 4);  // the warp's first
-    for (uint32_t half = 0; half < 2; ++half) {
-      ScoreRow& row = rows_[half];
-      const U32 at = own_row_ + (lane_ >> 2) + half * 8;
-      row.end = keys_end(tile, at) - own_key_;
-      if (o_.hiding) row.first = first_key(tile, at) - own_key_;
-      softmax_->start(row);
-      if (o_.options()) options_.start(extras_[half], tile.batch, tile.head, min(at, seq_q_ - 1), quad_);
-    }
-    for (const F32& sum : sums_) w_.assign(sum, number(w_, 0));
-    w_.assign(incomplete_, w_.constant(0));
-  }
-
   // scores = Q K^T, 16 elements of head_dim at a time.
   void multiply_scores(const U32& q, const U32& k, const U32& high) {
     const char* const type = ptx::name_of_half(o_.type);
@@ -494,73 +304,6 @@ class Kernel {
     w_.assign(incomplete_, incomplete_ | flag[0] | flag[1] | flag[2] | flag[3]);
   }
 
-  // How many of this thread's keys from `key` on exist, if positive.
-  U32 keys_left(const Tile& tile, const U32& key) { return tile.keys_here - key - own_key_; }
-
-  void load_extras(const Tile& tile, const U32& key) {
-    if (o_.options()) options_.load(extras_, key, keys_left(tile, key));
-  }
-
-  // Turns scores into weights, which are not rounded yet. Returns whether sums have to be rescaled.
-  Pred soften(const Tile& tile, const U32& key) {
-    if (o_.options()) options_.apply(scores_, extras_, key, keys_left(tile, key), rows_[0], rows_[1]);
-    const Label seen = w_.label();
-    Pred hides = tile.all_to < key + keys();
-    if (o_.hiding) hides = hides || key < tile.all_from;
-    w_.jump_unless(hides, seen);
-    hide_scores(scores_, rows_, key, o_.options());
-    w_.place(seen);
-    std::array<Pred, 2> above;
-    std::array<F32, 2> largest;
-    for (uint32_t half = 0; half < 2; ++half) {
-      std::array<F32, 2> most{score(0, half, 0), score(0, half, 1)};
-      for (uint32_t eight = 1; eight < keys() / 8; ++eight) {
-        for (uint32_t i = 0; i < 2; ++i) most[i] = max_with_nan(most[i], score(eight, half, i));
-      }
-      largest[half] = max_with_nan(most[0], most[1]);
-      above[half] = w_.make<Type::pred>();
-      w_.emit("setp.gtu.f32 {}, {}, {};", above[half].text, largest[half].text, rows_[half].limit.text);
-    }
-    const Pred far = w_.make<Type::pred>();
-    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", far.text, (above[0] || above[1]).text);
-    w_.when(far, [&] {
-      for (uint32_t half = 0; half < 2; ++half) softmax_->raise(rows_[half], largest[half]);
-    });
-    if (o_.bias == 0) {
-      weigh(true);
-      return far;
-    }
-    const Pred distant = w_.make<Type::pred>();
-    const Label away = w_.label(), done = w_.label();
-    w_.emit("vote.sync.any.pred {}, {}, 0xffffffff;", distant.text, ((rows_[0].distant | rows_[1].distant) != 0u).text);
-    w_.jump_if(distant, away);
-    weigh(true);
-    w_.jump(done);
-    w_.place(away);
-    weigh(false);
-    w_.place(done);
-    return far;
-  }
-
-  void weigh(bool near) {
-    for (uint32_t half = 0; half < 2; ++half) {
-      ScoreRow& row = rows_[half];
-      std::array<F32, 2> total;
-      for (uint32_t eight = 0; eight < keys() / 8; ++eight) {
-        for (uint32_t i = 0; i < 2; ++i) {
-          const F32& x = score(eight, half, i);
-          w_.assign(x, ptx::power_of_2(softmax_->exponent(row, x, near)));
-          total[i] = eight == 0 ? x : total[i] + x;
-        }
-      }
-      w_.assign(row.total, row.total + (total[0] + total[1]));
-    }
-  }
-
-  void rescale() {
-    for (uint32_t i = 0; i < sums_.size(); ++i) w_.assign(sums_[i], sums_[i] * rows_[i / 2 % 2].shrink);
-  }
-
   void pack_weights() {
     for (uint32_t i = 0; i < weights_.size(); ++i) {
       const uint32_t eight = i / 2, half = i % 2;
@@ -568,134 +311,7 @@ class Kernel {
     }
   }
 
-  // --- the end of a tile ------------------------------------------------------------------------------------------
-
-  void store(const Tile& tile) {
-    const U64 base = base_of(out_, tile, tile.head);
-    for (uint32_t half = 0; half < 2; ++half) {
-      ScoreRow& row = rows_[half];
-      for (const uint32_t distance : {1u, 2u})
-        w_.assign(row.total, row.total + ptx::from_neighbour(row.total, distance));
-      const F32 inverse = softmax_->inverse(row.total);
-      const U32 at = own_row_ + (lane_ >> 2) + half * 8;
-      const Pred exists = at < seq_q_;
-      const auto result = [&](uint32_t eight, uint32_t i) {
-        return softmax_->in_range(sums_[eight * 4 + half * 2 + i], inverse);
-      };
-      const U64 begin = multiply_add(at, out_.row, base);
-      const U64 pairs = multiply_add(quad_, 4, begin), eights = multiply_add(quad_, 16, begin);
-      const Pred odd = (quad_ & 1) != 0u, high = (quad_ & 2) != 0u;
-      store_row(o_.type, {pairs, eights, odd, high, exists}, o_.head_dim_v / 8, result);
-      if (o_.lse) {
-        store_lse(tile, at, (quad_ == 0u) && exists, softmax_->log_of_sum(row, row.total), row.total);
-      }
-      if (o_.options()) {
-        check_sums(row, half);
-      } else {
-        softmax_->check_range(row);
-      }
-    }
-    compute_again(tile);
-  }
-
-  // A hidden value may have been NaN or infinite.
-  void check_sums(const ScoreRow& row, uint32_t half) {
-    F32 zero = number(w_, 0);
-    for (uint32_t i = half * 2; i < sums_.size(); i += 4) {
-      for (uint32_t e = 0; e < 2; ++e) zero = multiply_add(sums_[i + e], number(w_, 0), zero);
-    }
-    w_.assign(row.again, select(zero == number(w_, 0), row.again, w_.constant(1)));
-  }
-
-  // exponent: the logarithm to base two.
-  void store_lse(const Tile& tile, const U32& row, const Pred& stores, const F32& exponent, const F32& total) {
-    F32 result = softmax_->saturated(exponent * number(w_, 0.6931471805599453f));
-    result = select(total == number(w_, 0), number(w_, -kInfinity), result);
-    const U64 head = widen(tile.batch) * widen(heads_) + widen(tile.head);
-    const U64 at = (head * widen(seq_q_) + widen(row)) * U64{&w_, "4", true, 4} + lse_;
-    w_.emit(if_true(stores), "st.global.f32 [{}], {};", at.text, result.text);
-  }
-
-  // The warp computes those of its rows again that need it, key by key. Each lane has every 32nd element.
-  void compute_again(const Tile& tile) {
-    std::array<U32, 2> wanted;
-    for (uint32_t half = 0; half < 2; ++half) {
-      const Pred mine = (partial() ? rows_[half].again | incomplete_ : rows_[half].again) != 0u;
-      wanted[half] = w_.make<Type::u32>();
-      w_.emit("vote.sync.ballot.b32 {}, {}, 0xffffffff;", wanted[half].text, mine.text);
-    }
-    w_.when((wanted[0] | wanted[1]) != 0u, [&] {
-      w_.emit("bar.warp.sync 0xffffffff;");  // what the lanes stored comes first
-      const U32 i = w_.variable(w_.constant(0));
-      w_.repeat([&] { return i < 16u; },
-                [&] {
-                  const U32 bits = w_.make<Type::u32>();
-                  w_.emit("shr.u32 {}, {}, {};", bits.text, select(i < 8u, wanted[0], wanted[1]).text,
-                          ((i & 7) << 2).text);
-                  const U32 row = own_row_ + i;
-                  w_.when((bits & 15) != 0u && row < seq_q_, [&] { compute_again(tile, row); });
-                  w_.assign(i, i + 1);
-                });
-    });
-  }
-
-  void compute_again(const Tile& tile, const U32& row) {
-    const auto lane_at = [&](const U64& base) { return multiply_add(lane_, 2, base); };
-    OnlineSoftmax::Applied applied;
-    if (o_.options()) {
-      applied = [&, extras = options_.find(tile.batch, tile.head, row)](const F32& score, const U32& key) {
-        return options_.applied(*softmax_, score, extras, key);
-      };
-    }
-    const auto [sum, reference, total] =
-        softmax_->one_by_one(multiply_add(row, q_.row, lane_at(base_of(q_, tile, tile.head))),
-                             {lane_at(base_of(k_, tile, tile.kv_head)), k_.row, o_.head_dim},
-                             {lane_at(base_of(v_, tile, tile.kv_head)), v_.row, o_.head_dim_v}, lane_,
-                             first_key(tile, row), keys_end(tile, row), applied);
-    const F32 inverse = softmax_->inverse(total);
-    const U64 to = multiply_add(row, out_.row, lane_at(base_of(out_, tile, tile.head)));
-    for (uint32_t n = 0; n < sum.size(); ++n) {
-      const F32 result = softmax_->in_range(sum[n], inverse);
-      const ptx::B16 rounded = ptx::halves_of(ptx::packed_pair(o_.type, result, result))[0];
-      const bool whole = (n + 1) * kWarp <= o_.head_dim_v;
-      const ptx::Guard guard = whole ? ptx::Guard{} : if_true(lane_ < o_.head_dim_v - n * kWarp);
-      w_.emit(guard, "st.global.b16 [{}+{}], {};", to.text, n * kWarp * 2, rounded.text);
-    }
-    if (o_.lse) {
-      F32 exponent = multiply_add(reference, scale_, softmax_->log_of_2(total) - number(w_, softmax_->headroom()));
-      // An infinite score counts as the largest f32.
-      exponent = select(number(w_, kLargest) <= reference, number(w_, kInfinity), exponent);
-      // NaN, unless the row is.
-      exponent = select(total == total, exponent, total);
-      store_lse(tile, row, elected_, exponent, total);
-    }
-  }
-
-  const Wgmma o_;
-  Writer w_;
-  ScoreOptions options_;
-  Tensor q_{
-      "q", offsetof(Wgmma::Push, q_batch), offsetof(Wgmma::Push, q_head), offsetof(Wgmma::Push, q_row), {}, {}, {}, {}};
-  Tensor k_{
-      "k", offsetof(Wgmma::Push, k_batch), offsetof(Wgmma::Push, k_head), offsetof(Wgmma::Push, k_row), {}, {}, {}, {}};
-  Tensor v_{
-      "v", offsetof(Wgmma::Push, v_batch), offsetof(Wgmma::Push, v_head), offsetof(Wgmma::Push, v_row), {}, {}, {}, {}};
-  Tensor out_{
-      "o", offsetof(Wgmma::Push, o_batch), offsetof(Wgmma::Push, o_head), offsetof(Wgmma::Push, o_row), {}, {}, {}, {}};
-  U64 lse_, row_lengths_, key_lengths_;
-  U32 seq_q_, seq_kv_, heads_, sharing_, row_tiles_, tiles_, diagonal_, left_, right_;
-  F32 scale_;
-  std::optional<OnlineSoftmax> softmax_;
-  U32 thread_, lane_, group_, quad_, own_row_;
-  U32 own_key_;  // the first of a step's keys that this thread has
-  std::array<ScoreOptions::Rows, 2> extras_;
-  Pred elected_, never_, always_;
-  U32 memory_, stages_, flags_;                                              // queries, then the stages
-  U32 keys_full_, keys_empty_, values_full_, values_empty_, queries_empty_;  // barriers
-  std::vector<F32> scores_, sums_;
-  std::vector<U32> weights_;      // pairs
-  std::array<ScoreRow, 2> rows_;  // a thread's, 8 apart
-  U32 incomplete_;                // values of hidden keys were replaced
+  std::vector<U32> weights_;  // pairs
 };
 
 NativeKernel write_wgmma(const KernelRequest& request) {
@@ -705,11 +321,10 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 
 constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
 constexpr LegalRange kKeys[] = {{32, 32}, {48, 48}, {64, 64}, {80, 80}, {96, 96}, {112, 112}, {128, 128}};
-constexpr LegalRange kLengths[] = {{0, 3}, {5, 7}};
-constexpr LegalRange kBias[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
-constexpr DefineInfo kDefines[] = {{"BIAS", kBias},   {"CAP", kFlag},    {"HEAD_DIM", kDims},   {"HEAD_DIM_V", kDims},
-                                   {"HIDING", kFlag}, {"KEYS", kKeys},   {"LENGTHS", kLengths}, {"LSE", kFlag},
-                                   {"MASK", kFlag},   {"PIECES", kFlag}, {"TYPE", kHalves}};
+constexpr DefineInfo kDefines[] = {{"BIAS", kBiasTypes},      {"CAP", kFlag},    {"HEAD_DIM", kDims},
+                                   {"HEAD_DIM_V", kDims},     {"HIDING", kFlag}, {"KEYS", kKeys},
+                                   {"LENGTHS", kLengthForms}, {"LSE", kFlag},    {"MASK", kFlag},
+                                   {"PIECES", kFlag},         {"TYPE", kHalves}};
 
 }  // namespace
 
@@ -733,29 +348,39 @@ uint32_t Wgmma::shared_bytes() const {
 
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
-  made.define("BIAS", bias).define("CAP", cap).define("MASK", mask).define("PIECES", pieces);
-  made.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("HIDING", hiding);
-  made.define("KEYS", keys).define("LENGTHS", lengths).define("LSE", lse).define("TYPE", type);
+  define_in(made.define("TYPE", type));
   return made;
+}
+
+void Wgmma::define_in(KernelRequest& request) const {
+  request.define("BIAS", bias).define("CAP", cap).define("MASK", mask).define("PIECES", pieces);
+  request.define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v).define("HIDING", hiding);
+  request.define("KEYS", keys).define("LENGTHS", lengths).define("LSE", lse);
+}
+
+void Wgmma::read_from(const KernelRequest& request) {
+  head_dim = static_cast<uint32_t>(request.value_of("HEAD_DIM"));
+  head_dim_v = static_cast<uint32_t>(request.value_of("HEAD_DIM_V"));
+  keys = static_cast<uint32_t>(request.value_of("KEYS"));
+  hiding = request.value_of("HIDING") != 0;
+  lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
+  lse = request.value_of("LSE") != 0;
+  bias = static_cast<int32_t>(request.value_of("BIAS"));
+  mask = request.value_of("MASK") != 0;
+  cap = request.value_of("CAP") != 0;
+  pieces = request.value_of("PIECES") != 0;
+}
+
+void Wgmma::check_keys(const char* kernel, uint32_t most) const {
+  if (keys <= most) return;
+  fail(TUFF_ERROR_INTERNAL, "{}: {} keys for head_dim {} and {}", kernel, keys, head_dim, head_dim_v);
 }
 
 Wgmma Wgmma::read(const KernelRequest& request) {
   Wgmma options;
   options.type = static_cast<int32_t>(request.value_of("TYPE"));
-  options.head_dim = static_cast<uint32_t>(request.value_of("HEAD_DIM"));
-  options.head_dim_v = static_cast<uint32_t>(request.value_of("HEAD_DIM_V"));
-  options.keys = static_cast<uint32_t>(request.value_of("KEYS"));
-  options.hiding = request.value_of("HIDING") != 0;
-  options.lengths = static_cast<uint32_t>(request.value_of("LENGTHS"));
-  options.lse = request.value_of("LSE") != 0;
-  options.bias = static_cast<int32_t>(request.value_of("BIAS"));
-  options.mask = request.value_of("MASK") != 0;
-  options.cap = request.value_of("CAP") != 0;
-  options.pieces = request.value_of("PIECES") != 0;
-  if (options.keys > options.max_keys()) {
-    fail(TUFF_ERROR_INTERNAL, "attention_wgmma: {} keys for head_dim {} and {}", options.keys, options.head_dim,
-         options.head_dim_v);
-  }
+  options.read_from(request);
+  options.check_keys("attention_wgmma", options.max_keys());
   return options;
 }
 

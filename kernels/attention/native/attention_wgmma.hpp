@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "planning/kernel_request.hpp"
+#include "tuff/tuff.h"
 
 namespace tuff::attention {
 
@@ -27,6 +28,7 @@ struct Wgmma {
   static constexpr uint32_t kThreads = 384;  // a warp group that loads, and two that compute
   static constexpr uint32_t kPiece = 8;      // elements of 16 bytes, by which tensors are read
   static constexpr uint32_t kMaxHeadDim = 256;
+  static constexpr uint32_t kMaxStages = 4, kControlBytes = 512;  // flags and barriers after the stages
 
   bool options() const { return bias != 0 || mask || cap; }
   bool scaled() const { return bias != 0 || cap; }  // scores are scaled before the maximum is taken
@@ -42,6 +44,10 @@ struct Wgmma {
 
   KernelRequest request() const;
   static Wgmma read(const KernelRequest& request);
+  // All but the type.
+  void define_in(KernelRequest& request) const;
+  void read_from(const KernelRequest& request);
+  void check_keys(const char* kernel, uint32_t most) const;
 
   // The parameters, after the addresses of q, k, v, o, and of lse, q_lengths, kv_lengths, bias, mask and ScoreNumbers
   // as far as there are such. Strides are in bytes.
@@ -61,6 +67,8 @@ struct Wgmma {
   static uint32_t blocks(uint32_t dim) { return (dim + 63) / 64; }
 };
 
+inline constexpr LegalRange kLengthForms[] = {{0, 3}, {5, 7}};
+inline constexpr LegalRange kBiasTypes[] = {{0, 0}, {TUFF_F32, TUFF_F32}, {TUFF_F16, TUFF_BF16}};
 extern const KernelSource wgmma_source;
 
 }  // namespace tuff::attention

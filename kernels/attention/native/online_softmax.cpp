@@ -3,6 +3,7 @@
 #include "kernels/attention/native/stored_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
+#include "planning/element_type.hpp"
 
 namespace tuff::attention {
 namespace {
@@ -21,7 +22,7 @@ using ptx::U64;
 constexpr float kSlack = 8;  // scores exceed the row's reference by at most this power of two
 // |reference * scale_log2|: beyond, c is off by so much that weights could leave the range of f16.
 constexpr float kLargestExponent = 0x1p26f;
-// With bf16, scores of less than this may have been cut to -infinity; see the planner on the scale.
+// With bf16 and f32, scores of less than this may have been cut to -infinity; see the planner on the scale.
 constexpr float kLowest = -0x1p100f;
 // The factor of a score that is computed again because it overflowed: see attention_common.glsl.
 constexpr float kShrink = 0x1p-70f, kGrow = 0x1p70f;
@@ -81,7 +82,7 @@ void OnlineSoftmax::raise(const Row& row, F32 largest) const {
 }
 
 void OnlineSoftmax::check_range(const Row& row) const {
-  if (type_ != TUFF_BF16) return;
+  if (!wide()) return;
   w_.assign(row.again, select(row.reference < number(w_, kLowest), w_.constant(1), row.again));
 }
 
@@ -107,7 +108,7 @@ F32 OnlineSoftmax::inverse(const F32& total) const {
 }
 
 F32 OnlineSoftmax::in_range(const F32& sum, const F32& inverse) const {
-  const float most = type_ == TUFF_F16 ? 65504.0f : 0x1.fep127f;
+  const float most = type_ == TUFF_F16 ? 65504.0f : type_ == TUFF_BF16 ? 0x1.fep127f : kLargest;
   const F32 result = sum * inverse;
   const F32 clamped = largest_of(smallest_of(result, number(w_, most)), number(w_, -most));
   return select(ptx::magnitude(sum) <= number(w_, kLargest), clamped, result);
@@ -128,13 +129,14 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
                                                 const U32& lane, const U32& first, const U32& end,
                                                 const Applied& applied) const {
   // Elements lane, lane + 32, ... of a row; zeros beyond the last.
+  const auto size = static_cast<uint32_t>(dtype_size(type_));
   const auto elements = [&](const U64& at, uint32_t dim, int32_t stored = 0) {
     std::vector<F32> all;
     for (uint32_t n = 0; n * kWarp < dim; ++n) {
       Pred exists;
       if ((n + 1) * kWarp > dim) exists = lane < dim - n * kWarp;
       const Pred* const existing = exists.writer != nullptr ? &exists : nullptr;
-      all.push_back(stored == 0 ? ptx::load_element(type_, at, n * kWarp * 2, existing)
+      all.push_back(stored == 0 ? ptx::load_element(type_, at, n * kWarp * size, existing)
                                 : stored_element(stored, at, lane, n, existing));
     }
     return all;
@@ -151,10 +153,10 @@ OnlineSoftmax::Result OnlineSoftmax::one_by_one(const U64& query, const Tensor& 
               F32 plain = number(w_, 0), shrunk = number(w_, 0);
               for (uint32_t n = 0; n < x.size(); ++n) {
                 plain = multiply_add(x[n], y[n], plain);
-                if (type_ == TUFF_BF16) shrunk = multiply_add(x[n] * shrink_once, y[n] * shrink_once, shrunk);
+                if (wide()) shrunk = multiply_add(x[n] * shrink_once, y[n] * shrink_once, shrunk);
               }
               F32 score = sum_of_lanes(plain);
-              if (type_ == TUFF_BF16) {
+              if (wide()) {
                 const F32 whole = sum_of_lanes(shrunk);
                 F32 grown = saturated(saturated(whole * number(w_, kGrow)) * number(w_, kGrow));
                 grown = select(whole == number(w_, -kInfinity), whole, grown);

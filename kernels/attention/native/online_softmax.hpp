@@ -5,7 +5,7 @@
 // sums are rescaled only if a score is far above it, which is rare after the first keys.
 //
 // Rows for which that is not accurate are computed again, key by key: those with a score that is NaN, infinite or
-// enormous, or, with bf16, with no score in the range of f32. That is slow and very rare.
+// enormous, or, with bf16 and f32, with no score in the range of f32. That is slow and very rare.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class OnlineSoftmax {
   void start(const Row& row) const;
   // Weights, and thus sums, have this power of two, so that a sum of weight * value stays finite for 2^24 keys whatever
   // the values are. f16 weights could not represent it, and f16 values need none.
-  float headroom() const { return type_ == TUFF_BF16 ? -24 : 0; }
+  float headroom() const { return wide() ? -24 : 0; }
   // A new reference: the row's largest score so far. `largest` is this thread's; the four that share the row exchange.
   void raise(const Row& row, ptx::F32 largest) const;
   // At the row's end: scores below the range of f32 may have been cut.
@@ -76,6 +76,7 @@ class OnlineSoftmax {
                     const ptx::U32& first, const ptx::U32& end, const Applied& applied = {}) const;
 
  private:
+  bool wide() const { return type_ != TUFF_F16; }  // as f32 is
   ptx::F32 sum_of_lanes(ptx::F32 x) const;
 
   ptx::Writer& w_;

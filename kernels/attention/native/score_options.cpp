@@ -139,7 +139,7 @@ void ScoreOptions::load(const std::array<Rows, 2>& rows, const U32& key, const U
 
 void ScoreOptions::apply(const std::vector<F32>& scores, const std::array<Rows, 2>& rows, const U32& key,
                          const U32& left, const OnlineSoftmax::Row& first, const OnlineSoftmax::Row& second) {
-  if (form_.cap || form_.type == TUFF_BF16) {
+  if (form_.cap || form_.type != TUFF_F16) {
     std::array<F32, 2> largest;
     for (uint32_t half = 0; half < 2; ++half) {
       for (uint32_t eight = 0; eight < form_.keys / 8; ++eight) {
@@ -148,7 +148,7 @@ void ScoreOptions::apply(const std::vector<F32>& scores, const std::array<Rows, 
           largest[half] = eight + i == 0 ? x : largest_of(largest[half], x);
         }
       }
-      if (form_.type == TUFF_BF16) {
+      if (form_.type != TUFF_F16) {
         const OnlineSoftmax::Row& row = half == 0 ? first : second;
         w_.assign(row.again, select(number(w_, kLargestScore) <= largest[half], w_.constant(1), row.again));
       }

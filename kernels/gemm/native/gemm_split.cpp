@@ -37,6 +37,7 @@
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
 #include "kernels/native/legal_values.hpp"
+#include "kernels/native/planes.hpp"
 #include "kernels/native/ptx.hpp"
 #include "planning/status.hpp"
 
@@ -48,6 +49,7 @@ using ptx::F32;
 using ptx::if_true;
 using ptx::kActivations;
 using ptx::kFlag;
+using ptx::kPlanes;
 using ptx::kRowBytes;
 using ptx::multiply_add;
 using ptx::multiply_wide;
@@ -58,7 +60,7 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kStep = Wgmma::kStep, kPlanes = 3, kQuad = 4;
+constexpr uint32_t kStep = Wgmma::kStep, kQuad = 4;
 constexpr uint32_t kRows = Wgmma::kSplitters * kQuad / kStep;  // of 64 numbers, that all threads load at once
 // Quads of a thread in a block of 64 rows: of each kRows-th row. It splits a block, then loads another one.
 constexpr uint32_t kUnitLoads = 64 / kRows;
@@ -218,21 +220,13 @@ class Kernel {
         std::array<U32, 2> pairs;
         for (uint32_t pair = 0; pair < 2; ++pair) {
           F32 &low = rest[2 * pair], &high = rest[2 * pair + 1];
-          pairs[pair] = ptx::packed_pair(TUFF_BF16, low, high);
-          if (plane + 1 == kPlanes) continue;
-          low = (low - float_of(pairs[pair] << 16)) * scale;
-          high = (high - float_of(pairs[pair] & 0xffff0000u)) * scale;
+          const bool last = plane + 1 == kPlanes;
+          pairs[pair] = last ? ptx::packed_pair(TUFF_BF16, low, high) : ptx::take_plane(low, high, &scale);
         }
         w_.emit("st.shared.v2.b32 [{}+{}], {{{}, {}}};", stage.text, to + plane * x.tile * kRowBytes, pairs[0].text,
                 pairs[1].text);
       }
     }
-  }
-
-  F32 float_of(const U32& bits) {
-    const F32 made = w_.make<Type::f32>();
-    w_.emit("mov.b32 {}, {};", made.text, bits.text);
-    return made;
   }
 
   void load(const U32& thread) {
