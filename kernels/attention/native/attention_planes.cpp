@@ -57,7 +57,7 @@ using ptx::U64;
 constexpr uint32_t kQuad = 4, kQuads = 16;        // numbers of 16 bytes; of a block of 64 numbers
 constexpr uint32_t kPass = ptx::kGroup / kQuads;  // rows that the group loads at once
 constexpr uint32_t kFlying = 2;                   // parts that are loaded while others are split
-constexpr uint32_t kLoaderRegisters = 72, kComputingRegisters = 216;
+constexpr uint32_t kLoaderRegisters = 88, kComputingRegisters = 208;
 
 class Kernel : WgmmaFrame {
  public:
@@ -71,16 +71,6 @@ class Kernel : WgmmaFrame {
 
  private:
   uint32_t stage_bytes() const { return planes_.k_bytes() + planes_.v_bytes(); }
-
-  // One stage is a constant, and takes no registers.
-  Ring make_ring(uint32_t parity) {
-    if (planes_.stages() > 1) return ptx::make_ring(w_, parity);
-    return {w_.constant(0), w_.variable(w_.constant(parity))};
-  }
-  void advance(const Ring& ring) {
-    if (planes_.stages() > 1) return ptx::advance(ring, planes_.stages());
-    w_.assign(ring.parity, ring.parity ^ 1);
-  }
 
   // --- the group that loads ---------------------------------------------------------------------------------------
 
@@ -172,7 +162,7 @@ class Kernel : WgmmaFrame {
   void load() {
     own_thread_row_ = thread_ >> 4, own_quad_ = thread_ & (kQuads - 1);
     const U32 own_place = ptx::piece_at(memory_, own_thread_row_, own_quad_ >> 1) + ((own_quad_ & 1) << 3);
-    const Ring ring = make_ring(1);
+    const Ring ring = ptx::make_ring(w_, 1);
     const U32 queries_parity = w_.variable(w_.constant(1));
     const std::vector<Part> parts = parts_of_step();
     const auto k_parts = 2 * blocks(o_.head_dim), all = static_cast<uint32_t>(parts.size());
@@ -218,7 +208,7 @@ class Kernel : WgmmaFrame {
                         w_.when(more, [&] { load_next(i + kFlying - all); });
                       }
                     }
-                    advance(ring);
+                    ptx::advance(ring, planes_.stages());
                     w_.assign(key, next);
                   });
       });
@@ -268,16 +258,16 @@ class Kernel : WgmmaFrame {
     make_rows();
     // The second group lets the first one start.
     w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
-    const U32 own_turn = group_ + 1;
+    const U32 own_turn = group_ + 1, others_turn = select(group_ == 0u, w_.constant(2), w_.constant(1));
     const auto in_turn = [&](const auto& multiply) {
       w_.emit("bar.sync {}, {};", own_turn.text, kComputing);
       w_.emit("wgmma.fence.sync.aligned;");
       multiply();
       w_.emit("wgmma.commit_group.sync.aligned;");
-      w_.emit("bar.arrive {}, {};", (w_.constant(3) - own_turn).text, kComputing);
+      w_.emit("bar.arrive {}, {};", others_turn.text, kComputing);
     };
 
-    const Ring ring = make_ring(0);
+    const Ring ring = ptx::make_ring(w_, 0);
     each_tile([&](Tile tile) {
       find_common_keys(tile, tile.row + group_ * kGroupRows, kGroupRows);
       start_rows(tile, thread);
@@ -301,7 +291,7 @@ class Kernel : WgmmaFrame {
                   w_.emit("wgmma.wait_group.sync.aligned 0;");
                   ptx::arrive_at(values_empty_ + (ring.stage << 3), if_true(elected_));
                   for (size_t i = 0; i < sums_.size(); ++i) w_.assign(sums_[i], sums_[i] + parts_[i]);
-                  advance(ring);
+                  ptx::advance(ring, planes_.stages());
                 });
       store(tile);
     });
