@@ -3,20 +3,22 @@
 //
 //   set       The last index of each place wins: any of them claims the place, atomics settle which is the last, and
 //             the rows of those that won are copied (scatter_settle.comp, scatter_write.comp).
-//   others    Indices are sorted by place, stably, by a radix sort (scatter_sort.comp and scans), and runs of equal
+//   integers  Sums, maxima and minima of 32-bit integers are the same in every order: atomics
+//   (scatter_atomic_vulkan.cpp). others    Indices are sorted by place, stably, by a radix sort (scatter_sort.comp and
+//   scans), and runs of equal
 //             places are folded (scatter_fold.comp).
 //
-// Both depend on sizes and device alone, not on the order in which lanes run.
+// All depend on sizes and device alone, not on the order in which lanes run.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
 
 #include "kernels/common/check.hpp"
-#include "kernels/common/division.hpp"
 #include "kernels/common/scratch_parts.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/indexing/scatter.hpp"
+#include "kernels/indexing/scatter_plan.hpp"
 #include "kernels/scan/scan.hpp"
 #include "kernels/shape/strided_copy.hpp"
 #include "planning/forced_variant.hpp"
@@ -32,25 +34,11 @@ namespace {
 
 constexpr uint64_t kMaxPlaces = 1u << 28;                      // of one pass: 1 GiB of winners
 constexpr uint64_t kMaxSet = 1u << 28, kMaxSorted = 1u << 26;  // indices of one pass
-constexpr uint64_t kMaxUnits = 1u << 30;                       // of one dispatch
 constexpr uint64_t kChunk = 64;                                // entries that a lane folds
 constexpr uint64_t kMaxLast = 128;           // entries that are folded by a single lane of each column
 constexpr uint64_t kMaxPartials = 1u << 28;  // bytes of one list
 
-struct Task {
-  Recorder& recorder;
-  StreamDevice device;
-  const ScatterArgs& args;
-  IndexView view;
-};
-
-// n indices from `first` on, and `places` places from `window` on.
-struct Batch {
-  uint64_t first, n, window, places;
-  uint32_t none() const { return static_cast<uint32_t>(places); }
-};
-
-void record_settle(const Task& task, const Batch& batch, const Buffer& keys, const Buffer& winners) {
+void record_settle(const ScatterTask& task, const ScatterBatch& batch, const Buffer& keys, const Buffer& winners) {
   const uint64_t run = task.device.cpu ? task.device.items_each(batch.n, 128) : 4;
   KernelRequest kernel = shaders::ScatterSettle::request({.run = task.device.fixed_run(run)});
   kernel.streaming().constant(0, task.device.workgroup);
@@ -64,51 +52,30 @@ void record_settle(const Task& task, const Batch& batch, const Buffer& keys, con
   task.recorder.dispatch(kernel, dispatch);
 }
 
-// `outers` outer indices from `outer` on, and `rows` rows of the batch from `row` on. Rows have `inner` units.
-void record_write(const Task& task, const Batch& batch, const Buffer& keys, const Buffer& winners, uint64_t unit,
-                  uint64_t inner, uint64_t outer, uint64_t outers, uint64_t row, uint64_t rows) {
+void record_write(const ScatterTask& task, const ScatterBatch& batch, const Buffer& keys, const Buffer& winners,
+                  uint64_t unit, const ScatterRows& part) {
   const DeviceTraits& traits = task.recorder.traits();
-  const uint64_t n = outers * rows * inner, from_stride = task.view.count * inner, to_stride = task.view.places * inner;
-  const uint64_t from_span = (outers - 1) * from_stride + rows * inner,
-                 to_span = (outers - 1) * to_stride + batch.places * inner;
+  const uint64_t n = part.units();
   const uint64_t run = task.device.cpu ? task.device.items_each(n, 128) : unit < 16 ? 4 : 1;
-  const bool single = outers == 1 && inner == 1;
   KernelRequest kernel = shaders::ScatterWrite::request({.long_ = traits.cpu && traits.addresses && unit >= 8,
                                                          .run = task.device.fixed_run(run),
-                                                         .single = single,
+                                                         .single = part.single(),
                                                          .unit = unit});
-  kernel.streaming().wide(needs_wide(std::max(from_span, to_span))).constant(0, task.device.workgroup);
-  shaders::ScatterWrite::Push push{.n = static_cast<uint32_t>(n),
-                                   .run = static_cast<uint32_t>(run),
-                                   .none = batch.none(),
-                                   .first = static_cast<uint32_t>(row),
-                                   .from_stride = low_word(from_stride),
-                                   .from_stride_high = high_word(from_stride),
-                                   .to_stride = low_word(to_stride),
-                                   .to_stride_high = high_word(to_stride)};
-  const std::array<uint64_t, 2> sizes{inner, rows};
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const Divider by = divider(static_cast<uint32_t>(sizes[i]));
-    push.sizes[i] = static_cast<uint32_t>(sizes[i]);
-    push.multipliers[i] = by.multiplier;
-    push.shifts[i] = by.shift;
-  }
+  kernel.streaming().wide(part.wide()).constant(0, task.device.workgroup);
   Dispatch dispatch("scatter");
-  dispatch
-      .operand(task.args.updates, (outer * from_stride + (batch.first + row) * inner) * unit, from_span * unit,
-               Access::read)
-      .operand(&keys, row * 4, rows * 4, Access::read)
+  dispatch.operand(task.args.updates, part.from * unit, part.from_span * unit, Access::read)
+      .operand(&keys, part.row * 4, part.rows * 4, Access::read)
       .operand(&winners, 0, batch.places * 4, Access::read)
-      .operand(task.args.output, (outer * to_stride + batch.window * inner) * unit, to_span * unit, Access::write)
-      .push(push)
+      .operand(task.args.output, part.to * unit, part.to_span * unit, Access::write)
+      .push(part.push(batch.none(), run))
       .groups_linear(ceil_div(n, task.device.workgroup * run), traits)
       .work(static_cast<double>(2 * n * unit), 0);
-  log(TUFF_LOG_DISPATCH, "scatter n={}: units of {} bytes, rows of {}, {} lanes, {} each", n, unit, inner,
+  log(TUFF_LOG_DISPATCH, "scatter n={}: units of {} bytes, rows of {}, {} lanes, {} each", n, unit, part.inner,
       task.device.workgroup, run);
   task.recorder.dispatch(kernel, dispatch);
 }
 
-uint64_t unit_of(const Task& task) {
+uint64_t unit_of(const ScatterTask& task) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t element = dtype_size(task.args.dtype), row = task.view.inner * element;
   const uint64_t all = row | task.args.updates->offset | task.args.output->offset;
@@ -116,7 +83,7 @@ uint64_t unit_of(const Task& task) {
   return unit == 2 && !traits.storage16 ? element : unit;
 }
 
-void record_set(const Task& task, const Batch& batch) {
+void record_set(const ScatterTask& task, const ScatterBatch& batch) {
   ScratchLayout layout;
   const uint64_t keys_at = layout.add(batch.n * 4), winners_at = layout.add(batch.places * 4);
   const Buffer& memory = task.recorder.scratch(layout.bytes(), Scratch::outer);
@@ -126,14 +93,8 @@ void record_set(const Task& task, const Batch& batch) {
                 {batch.first, batch.n, batch.window, batch.none(), &keys, 4, &winners});
   record_settle(task, batch, keys, winners);
   const uint64_t unit = unit_of(task), inner = task.view.inner * dtype_size(task.args.dtype) / unit;
-  const uint64_t rows_at_once = std::min(batch.n, std::max<uint64_t>(kMaxUnits / inner, 1));
-  const uint64_t outers_at_once = rows_at_once < batch.n ? 1 : std::max<uint64_t>(kMaxUnits / (batch.n * inner), 1);
-  for (uint64_t outer = 0; outer < task.view.outer; outer += outers_at_once) {
-    const uint64_t outers = std::min(outers_at_once, task.view.outer - outer);
-    for (uint64_t row = 0; row < batch.n; row += rows_at_once) {
-      record_write(task, batch, keys, winners, unit, inner, outer, outers, row, std::min(rows_at_once, batch.n - row));
-    }
-  }
+  for_each_part(task, batch, inner,
+                [&](const ScatterRows& part) { record_write(task, batch, keys, winners, unit, part); });
 }
 
 // Indices in the order of the places that they name.
@@ -148,7 +109,7 @@ struct SortPlan {
   uint64_t counts() const { return lanes << bits; }
 };
 
-SortPlan plan_sort(const Task& task, const Batch& batch) {
+SortPlan plan_sort(const ScatterTask& task, const ScatterBatch& batch) {
   const uint32_t all = static_cast<uint32_t>(std::bit_width(batch.places));  // `none` is sorted too
   const uint32_t most = task.device.cpu ? 8 : 4, passes = (all + most - 1) / most, bits = (all + passes - 1) / passes;
   // On a CPU few lanes, whose counts stay in its caches; on a GPU many, with a few counts for each index.
@@ -157,8 +118,8 @@ SortPlan plan_sort(const Task& task, const Batch& batch) {
   return {passes, bits, chunk, ceil_div(batch.n, chunk)};
 }
 
-Sorted record_sort(const Task& task, const Batch& batch, const SortPlan& plan, const Sorted& from, const Sorted& to,
-                   const Buffer& counts) {
+Sorted record_sort(const ScatterTask& task, const ScatterBatch& batch, const SortPlan& plan, const Sorted& from,
+                   const Sorted& to, const Buffer& counts) {
   Sorted now = from, next = to;
   const uint64_t shape = plan.counts(), bytes = batch.n * 4;
   const uint32_t workgroup = task.device.cpu ? task.device.workgroup : std::min(task.device.workgroup, 64u);
@@ -203,7 +164,7 @@ struct Fold {
   uint64_t column, columns;
 };
 
-void record_fold(const Task& task, const Batch& batch, const Fold& fold, uint64_t value_bytes) {
+void record_fold(const ScatterTask& task, const ScatterBatch& batch, const Fold& fold, uint64_t value_bytes) {
   const DeviceTraits& traits = task.recorder.traits();
   const bool last = fold.next == nullptr, leaf = fold.positions != nullptr;
   const uint64_t size = dtype_size(task.args.dtype), inner = task.view.inner;
@@ -246,7 +207,7 @@ void record_fold(const Task& task, const Batch& batch, const Fold& fold, uint64_
   task.recorder.dispatch(kernel, dispatch);
 }
 
-void record_combined(const Task& task, const Batch& batch) {
+void record_combined(const ScatterTask& task, const ScatterBatch& batch) {
   const SortPlan plan = plan_sort(task, batch);
   const uint64_t value_bytes = std::max<uint64_t>(dtype_size(task.args.dtype), 4);
   const uint64_t columns = task.view.outer * task.view.inner, keys = batch.n * 4;
@@ -254,7 +215,7 @@ void record_combined(const Task& task, const Batch& batch) {
   const uint64_t first_list = batch.n > kMaxLast ? 2 * ceil_div(batch.n, kChunk) : 0;
   const uint64_t second_list = first_list > kMaxLast ? 2 * ceil_div(first_list, kChunk) : 0;
   const uint64_t entries = std::max<uint64_t>(first_list, 1);
-  const uint64_t columns_at_once = std::min({columns, std::max<uint64_t>(kMaxUnits / entries, 1),
+  const uint64_t columns_at_once = std::min({columns, std::max<uint64_t>(kMaxScatterUnits / entries, 1),
                                              std::max<uint64_t>(kMaxPartials / (entries * value_bytes), 1)});
   ScratchLayout layout;
   std::array<uint64_t, 4> at{};
@@ -313,7 +274,8 @@ void record_scatter(Recorder& recorder, const ScatterArgs& args) {
   const IndexView view = view_indices(args.index);
   const uint64_t elements = view.outer * view.places * view.inner, size = dtype_size(args.dtype);
   if (elements == 0) return;
-  if (view.inner > kMaxUnits) fail(TUFF_ERROR_UNSUPPORTED, "rows of {} elements are too long to scatter", view.inner);
+  if (view.inner > kMaxScatterUnits)
+    fail(TUFF_ERROR_UNSUPPORTED, "rows of {} elements are too long to scatter", view.inner);
   const bool in_place = args.input == nullptr || (args.input->allocation == args.output->allocation &&
                                                   args.input->offset == args.output->offset);
   if (!in_place) {
@@ -322,14 +284,21 @@ void record_scatter(Recorder& recorder, const ScatterArgs& args) {
     record_strided_copy(recorder, copy);
   }
   const bool set = args.op == TUFF_SCATTER_SET;
-  const Task task{recorder, stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
-                  args, view};
-  const uint64_t at_once = set ? kMaxSet : kMaxSorted;
+  const ScatterTask task{
+      recorder, stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args, view};
+  const bool atomic = combines_by_atomics(task);
+  const uint64_t at_once = set || atomic ? kMaxSet : kMaxSorted;
   for (uint64_t first = 0; first < view.count; first += at_once) {
     const uint64_t n = std::min(at_once, view.count - first);
     for (uint64_t window = 0; window < view.places; window += kMaxPlaces) {
-      const Batch batch{first, n, window, std::min(kMaxPlaces, view.places - window)};
-      set ? record_set(task, batch) : record_combined(task, batch);
+      const ScatterBatch batch{first, n, window, std::min(kMaxPlaces, view.places - window)};
+      if (set) {
+        record_set(task, batch);
+      } else if (atomic) {
+        record_atomics(task, batch);
+      } else {
+        record_combined(task, batch);
+      }
     }
   }
 }

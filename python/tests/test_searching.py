@@ -82,6 +82,20 @@ def test_bincount(ctx, dtype):
     assert tuff.bincount(array[:0], 3).numpy().tolist() == [0, 0, 0]
 
 
+def test_bincount_of_few_and_of_many_numbers(ctx):
+    rng = np.random.default_rng(5)
+    for most, n in ((0, 1), (0, 70_000), (9, 70_000), (2047, 50_000), (2048, 50_000), (1_000_000, 300)):
+        for dtype in (np.int32, np.uint64):
+            x = np.append(rng.integers(0, most + 1, n), most).astype(dtype)
+            got = tuff.bincount(ctx.array(x, dtype=dtype))
+            np.testing.assert_array_equal(got.numpy(), np.bincount(x.astype(np.int64)))
+    apart = ctx.array(np.arange(300, dtype=np.int64) % 7)[::-2]
+    np.testing.assert_array_equal(tuff.bincount(apart).numpy(), np.bincount(apart.numpy()))
+    weights = np.arange(150, dtype=np.float64)
+    got = tuff.bincount(apart, ctx.array(weights, dtype=np.float64))
+    np.testing.assert_array_equal(got.numpy(), np.bincount(apart.numpy(), weights))
+
+
 def test_what_bincount_does_not_count(ctx):
     with pytest.raises(ValueError, match="negative"):
         tuff.bincount(ctx.array(np.array([1, -1]), dtype=np.int32))

@@ -221,25 +221,36 @@ def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> A
     if x.size == 0:
         return x.context.zeros(size, kind)
     integers = x.astype(np.uint8) if x.dtype == np.bool_ else x
-    if weights is None:
-        ordered = sorting.sort(integers)
-        least, most = int(ordered[:1].numpy()[0]), int(ordered[-1:].numpy()[0])
-    else:
+    if weights is not None:
         same_context(x.context, weights.context)
-        least, most = int(integers.min()), int(integers.max())
+    least, most = _ends(integers)
     if least < 0:
         raise ValueError(f"x has {least}, needs no negative numbers")
     size = builtins.max(size, most + 1)
+    places = integers.astype(np.int32) if integers.dtype.itemsize < 4 else integers
     if weights is not None:
-        places, weights = x.astype(np.int64) if x.dtype.itemsize < 4 else x, weights.astype(kind)
-        sums = x.context.zeros(size, kind)
-        desc = raw.ScatterDesc(dtype=DTYPES[kind], index_type=DTYPES[places.dtype], op=raw.SCATTER_ADD, rank=1, elementwise=1)
-        desc.shape[0], desc.index_shape[0] = size, x.size
-        desc.indices, desc.updates, desc.output = places.buffer.handle, weights.buffer.handle, sums.buffer.handle
-        check(raw.tuff_scatter(x.context.stream_handle, desc))
-        return sums
-    numbers = x.context.array(np.arange(size), np.int64)
-    return differences(search(ordered.astype(np.int64), numbers, True), x.size)
+        return _combined(places, weights.astype(kind), x.context.zeros(size, kind), raw.SCATTER_ADD)
+    return _counts(places, size).astype(np.int64)
+
+
+def _ends(x: Array) -> Tuple[int, int]:
+    """The least and the largest of integers, of which there are some. They are waited for once."""
+    return tuple(int(one) for one in shapes.concat([x.min().reshape(1), x.max().reshape(1)], 0).numpy())
+
+
+def _combined(places: Array, updates: Array, results: Array, op: int) -> Array:
+    """Combines updates with the results at their places, which are indices."""
+    desc = raw.ScatterDesc(dtype=DTYPES[results.dtype], index_type=DTYPES[places.dtype], op=op, rank=1, count=places.size)
+    desc.shape[0] = results.size
+    desc.indices, desc.updates, desc.output = places.buffer.handle, updates.buffer.handle, results.buffer.handle
+    check(raw.tuff_scatter(results.context.stream_handle, desc))
+    return results
+
+
+def _counts(places: Array, size: int) -> Array:
+    """How often each number below `size` is among the places, as uint32: fewer than 2**32 of them."""
+    ones = places.context.full(places.shape, 1, np.uint32)
+    return _combined(places, ones, places.context.zeros(size, np.uint32), raw.SCATTER_ADD)
 
 
 def differences(begins: Array, end: int) -> Array:

@@ -492,6 +492,45 @@ TEST_F(PlannerExtents, WinnersOfScatter) {
   EXPECT_EQ(recorder.kernels, (std::vector<std::string>{"places", "scatter_settle", "scatter_write"}));
 }
 
+// Sums, maxima and minima of 32-bit integers are atomics: 2^28 indices at a time, and a table in shared memory for up to
+// 2048 places. On a CPU only for rows of up to 8 elements.
+TEST_F(PlannerExtents, AtomicsOfScatter) {
+  const auto scattered = [&](bool cpu, uint64_t places, uint64_t inner, uint64_t count, int32_t op, int32_t dtype) {
+    DeviceTraits traits = traits_;
+    traits.cpu = cpu;
+    const uint64_t shape[] = {places, inner};
+    ScatterArgs args{};
+    args.dtype = dtype, args.op = op, args.updates = &buffers_[1], args.output = &buffers_[2];
+    args.index = {TUFF_U32, &buffers_[3], shape, 2, 0, count, nullptr, 0, false};
+    FakeRecorder recorder(traits);
+    std::string tables;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+      if (std::string_view(kernel.source().name) != "scatter_atomic") return;
+      for (uint32_t i = 0; i < kernel.define_count(); ++i) {
+        const auto& define = kernel.defines()[i];
+        if (std::string_view(define.name) == "TUFF_TABLE") tables += define.value != 0 ? "table " : "memory ";
+      }
+    };
+    record_scatter(recorder, args);
+    return tables;
+  };
+  constexpr uint64_t kMax = uint64_t{1} << 28;
+  for (const int32_t dtype : {TUFF_I32, TUFF_U32}) {
+    for (const bool cpu : {false, true}) {
+      EXPECT_EQ(scattered(cpu, 2048, 1, 1 << 24, TUFF_SCATTER_ADD, dtype), "table ");
+      EXPECT_EQ(scattered(cpu, 2049, 1, 1 << 24, TUFF_SCATTER_MAX, dtype), "memory ");
+      EXPECT_EQ(scattered(cpu, 2048, 2, 1 << 24, TUFF_SCATTER_MIN, dtype), "memory ");
+      EXPECT_EQ(scattered(cpu, 2048, 1, 10, TUFF_SCATTER_ADD, dtype), "memory ") << "a table has more places";
+      EXPECT_EQ(scattered(cpu, 10'000, 1, kMax + 1, TUFF_SCATTER_ADD, dtype), "memory memory ");
+      EXPECT_EQ(scattered(cpu, 10'000, 8, 100, TUFF_SCATTER_ADD, dtype), "memory ");
+      EXPECT_EQ(scattered(cpu, 10'000, 9, 100, TUFF_SCATTER_ADD, dtype), cpu ? "" : "memory ");
+      EXPECT_EQ(scattered(cpu, 10'000, 1, 100, TUFF_SCATTER_MUL, dtype), "");
+      EXPECT_EQ(scattered(cpu, 10'000, 1, 100, TUFF_SCATTER_SET, dtype), "");
+    }
+  }
+  EXPECT_EQ(scattered(false, 10'000, 1, 100, TUFF_SCATTER_ADD, TUFF_F32), "") << "sums of floats depend on the order";
+}
+
 // The first k of long rows are found in stages: each reads all that the one before wrote, and nothing else.
 TEST_F(PlannerExtents, StagesOfASort) {
   const uint64_t shape[] = {3, 200'000};
