@@ -230,3 +230,40 @@ def test_searches_share_formulas(ctx):
         return len(_compiled[ctx])
 
     assert search(1000) == search(1023) == search(900) == search(2047) == search(1800) == search(120000)
+
+
+def _checked_unique(ctx, x):
+    array = ctx.array(x, dtype=x.dtype)
+    for got, want in zip(tuff.unique(array, True, True, True), np.unique(x, True, True, True)):
+        np.testing.assert_array_equal(got.numpy(), want.reshape(got.shape))
+    for got, want in zip(tuff.unique(array, return_counts=True), np.unique(x, return_counts=True)):
+        np.testing.assert_array_equal(got.numpy(), want)
+    values = tuff.unique(array)
+    assert values.dtype == x.dtype
+    np.testing.assert_array_equal(values.numpy(), np.unique(x))
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_unique_of_integers_by_a_table(ctx, dtype):
+    # At both ends of the type, with negative numbers, and on both sides of where tables begin to be used.
+    rng = np.random.default_rng(3)
+    info = np.iinfo(np.uint8 if dtype == np.bool_ else dtype)
+    for n in (4095, 4096, 70_000):
+        for numbers in (1, 2, 100, n):
+            numbers = min(numbers, info.max - info.min + 1)
+            drawn = rng.integers(0, numbers, n).astype(np.uint64)
+            for least in (info.min, info.max - numbers + 1, -(numbers // 2) if info.min < 0 else 0):
+                x = (drawn + np.array(least % 2**64, np.uint64)).astype(np.bool_ if dtype == np.bool_ else dtype)
+                _checked_unique(ctx, x)
+
+
+def test_unique_of_integers_beyond_a_table(ctx):
+    n = 5000
+    for dtype in (np.int32, np.int64):
+        info = np.iinfo(dtype)
+        _checked_unique(ctx, np.resize(np.array([info.min, info.max, 0, -1, 1], dtype), n))
+    _checked_unique(ctx, np.resize(np.array([0, 2**64 - 1, 2**63], np.uint64), n))
+    just = np.arange(n, dtype=np.int32)
+    just[-1] = n  # one more number than elements
+    _checked_unique(ctx, just)
+    _checked_unique(ctx, np.arange(8000, dtype=np.int64).reshape(2, 50, 80) % 4099 - 7)

@@ -78,3 +78,24 @@ def test_what_is_wrong(shared, error, use):
 def test_two_contexts(shared):
     with tuff.Context(backend="host") as other, pytest.raises(ValueError, match="context"):
         tuff.union1d(shared.array(A), other.array(B))
+
+
+@pytest.mark.parametrize("types", [(np.bool_, np.bool_), (np.int8, np.int8), (np.uint8, np.int32), (np.uint16, np.uint16), (np.int32, np.int64), (np.int64, np.int64), (np.uint32, np.int32), (np.uint64, np.uint64)])  # fmt: skip
+def test_isin_by_a_table(ctx, types):
+    # Elements at both ends of their type, among tests at both ends of theirs and in its middle.
+    rng = np.random.default_rng(9)
+    a, b = (np.iinfo(np.uint8 if kind == np.bool_ else kind) for kind in types)
+
+    def drawn(begin, kind, n):
+        return (rng.integers(0, 200, n).astype(np.uint64) * np.uint64(kind != np.bool_) + np.array(begin % 2**64, np.uint64)).astype(kind)
+
+    x = np.concatenate([drawn(begin, types[0], 2000) for begin in (a.min, 0, a.max - 200)])
+    for begin in (b.min, 0, b.max - 200):
+        for n in (1, 300, 5000):
+            tests = drawn(begin, types[1], n)
+            for invert in (False, True):
+                got = tuff.isin(ctx.array(x, dtype=x.dtype).reshape(2, -1), ctx.array(tests, dtype=tests.dtype), invert=invert)
+                np.testing.assert_array_equal(got.numpy().ravel(), np.isin(x, tests, invert=invert))
+    apart = np.array([b.min, b.max], types[1])  # too far apart for a table, but of the small types
+    got = tuff.isin(ctx.array(x, dtype=x.dtype), ctx.array(apart, dtype=apart.dtype))
+    np.testing.assert_array_equal(got.numpy(), np.isin(x, apart))

@@ -21,6 +21,7 @@ from ._types import is_complex
 
 if TYPE_CHECKING:
     from ._array import Array
+    from ._context import Context
     from ._operands import Operand
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "where",
 ]
 
+UniqueParts = Tuple["Array", Optional["Array"], Optional["Array"], Optional["Array"]]
 UniqueAll = NamedTuple("UniqueAll", [("values", "Array"), ("indices", "Array"), ("inverse_indices", "Array"), ("counts", "Array")])
 UniqueCounts = NamedTuple("UniqueCounts", [("values", "Array"), ("counts", "Array")])
 UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indices", "Array")])
@@ -253,6 +255,67 @@ def _counts(places: Array, size: int) -> Array:
     return _combined(places, ones, places.context.zeros(size, np.uint32), raw.SCATTER_ADD)
 
 
+# Integers of a small range: what is asked of each number is in a table.
+
+#: Elements from which a table is worth its fixed costs.
+_LEAST_TABLED = 4096
+
+
+def table_range(x: Array, most: int) -> Optional[Tuple[int, int]]:
+    """The least of a vector's integers and how many numbers there are up to the largest, if these are at most `most`. Of
+    integers of 32 and 64 bits the ends are waited for."""
+    if x.dtype.kind not in "iub" or x.size == 0 or most < _LEAST_TABLED:
+        return None
+    if x.dtype.itemsize <= 2:
+        least, end = (0, 1) if x.dtype == np.bool_ else (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+    else:
+        least, end = _ends(x)
+    numbers = int(end) - int(least) + 1
+    return (int(least), numbers) if numbers <= builtins.min(most, _MOST_TABLED) else None
+
+
+#: Numbers in a table at most: what tuff_scatter() goes through at once.
+_MOST_TABLED = 2**28
+
+
+def table_keys(x: Array, least: int, numbers: int, beyond: int) -> Array:
+    """The elements' places in a table of so many numbers from `least` on, as uint32; `beyond` for those not in it."""
+    # The types of 8 and 16 bits, and differences of them, are exact as int32.
+    kind = x.dtype.type if x.dtype.itemsize > 2 else np.int32
+    limits = dict(low=kind(least), high=kind(least + numbers - 1), o=np.uint32(beyond))
+    number = "x" if x.dtype.itemsize > 2 else "i32(x)"
+    return expr(f"{number} >= low && {number} <= high ? u32({number} - low) : o", dtype=np.uint32, x=x, **limits)
+
+
+def _numbered(context: Context, count: int) -> Array:
+    """The numbers below `count`, as uint32. Few of them are uploaded."""
+    across = 1024
+    begins = context.array(np.arange(0, count, across).reshape(-1, 1), np.uint32)
+    within = context.array(np.arange(across).reshape(1, -1), np.uint32)
+    return expr("b + w", dtype=np.uint32, b=begins, w=within).ravel()[:count]
+
+
+def _unsigned(places: Array) -> Array:
+    """Places as uint32: these are gathered in one pass."""
+    return type(places)(places.buffer, places.shape, np.uint32)
+
+
+def _unique_by_table(flat: Array, least: int, numbers: int, places: bool, counted: bool) -> UniqueParts:
+    context, dtype = flat.context, flat.dtype
+    keys = table_keys(flat, least, numbers, numbers)
+    counts = _counts(keys, numbers)
+    found = _unsigned(true_places(elementwise.not_equal(counts, 0)))
+    wide = np.dtype(np.int32) if dtype.itemsize <= 2 else dtype
+    values = expr("p + low", dtype=wide, p=found.astype(wide), low=wide.type(least)).astype(dtype)
+    counts = shapes.take(counts, found, 0).astype(np.int64) if counted else None
+    if not places:
+        return values, None, None, counts
+    first = context.full(numbers, 2**32 - 1, np.uint32)
+    _combined(keys, _numbered(context, flat.size), first, raw.SCATTER_MIN)
+    ranks = _combined(found, _numbered(context, found.size), context.zeros(numbers, np.uint32), raw.SCATTER_ADD)
+    return values, shapes.take(first, found, 0).astype(np.int64), shapes.take(ranks, keys, 0).astype(np.int64), counts
+
+
 def differences(begins: Array, end: int) -> Array:
     """How far each element is from the next one, the last from `end`, as int64."""
     both = shapes.concat([begins, begins.context.full(1, end, begins.dtype)], 0)
@@ -313,7 +376,7 @@ def _order_complex(x: Array) -> Array:
     return shapes.take(order, _order(shapes.take(re, order, 0)), 0)
 
 
-def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tuple[Array, Optional[Array], Optional[Array], Optional[Array]]:
+def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> UniqueParts:
     """Values, and if wanted first places and places among the values; counts."""
     require_array(x, "x")
     flat = x.ravel()
@@ -323,6 +386,10 @@ def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> Tupl
     if size == 0:
         none = [context.empty(shape, np.int64) for shape in (0, x.shape, 0)]
         return context.empty(0, flat.dtype), none[0], none[1], none[2]
+    tabled = table_range(flat, size)
+    if tabled is not None:
+        values, indices, inverse, counts = _unique_by_table(flat, *tabled, places, counted)
+        return values, indices, inverse if inverse is None else inverse.reshape(x.shape), counts
     if is_complex(flat.dtype):
         order = _order_complex(flat)
         ordered = shapes.take(flat, order, 0)

@@ -120,11 +120,21 @@ def _few(values: object, x: Array) -> Optional[List[float]]:
 
 
 def _found(x: Array, tests: Array, invert: bool) -> Array:
+    tabled = searching.table_range(tests, 4 * (x.size + tests.size))
+    if tabled is not None:
+        return _found_by_table(x, tests, invert, *tabled)
     ordered = sorting.sort(tests)
     places = searching.searchsorted(ordered, x)
     near = shapes.take(ordered, places, 0)  # beyond the last one it is a zero, which the place tells
     formula = "p < n && t == x"
     return expr(f"!({formula})" if invert else formula, dtype=np.bool_, p=places, n=np.int64(tests.size), t=near, x=x)
+
+
+def _found_by_table(x: Array, tests: Array, invert: bool, least: int, numbers: int) -> Array:
+    """A bool for each number of the tests' range, and one for all others."""
+    present = x.context.full((numbers + 1,), invert, np.bool_)
+    present[searching.table_keys(tests, least, numbers, numbers)] = not invert
+    return shapes.take(present, searching.table_keys(x, least, numbers, numbers), 0)
 
 
 def _found_complex(x: Array, tests: Array, invert: bool) -> Array:
