@@ -295,7 +295,16 @@ std::vector<IndexCase> gathers() {
       {{10}, 0, {25}, Form::rows, kSet, TUFF_F32, TUFF_I32, true},
       {{4, 9, 12}, 1, {50}, Form::rows, kSet, TUFF_F32, TUFF_I64, true},
       {{4, 9, 12}, 1, {50}, Form::rows, kSet, TUFF_F32, TUFF_U32, true},
+      {{300}, 0, {70'000}, Form::rows, kSet, TUFF_F32, TUFF_I64, true},
+      {{300}, 0, {70'000}, Form::rows, kSet, TUFF_F32, TUFF_I64},
+      {{300}, 0, {7000}, Form::rows, kSet, TUFF_U8, TUFF_I32, true, false, 0, 1},
+      {{40, 2}, 0, {300}, Form::rows, kSet, TUFF_F32, TUFF_I64, true},  // rows of one unit
+      {{5, 40}, 1, {300}, Form::rows, kSet, TUFF_F64, TUFF_I32, true},  // units in several outer rows
+      {{20, 1024}, 0, {64}, Form::rows, kSet, TUFF_F32, TUFF_I64, true},
+      {{3, 0, 2}, 1, {9}, Form::rows, kSet, TUFF_F32, TUFF_I64, true},
+      {{3, 0, 2}, 1, {3, 9, 2}, Form::elements, kSet, TUFF_F32, TUFF_I32, true},
       {{7, 9, 5}, 1, {7, 40, 5}, Form::elements, kSet, TUFF_F32, TUFF_I32, true},
+      {{7, 9, 5}, 2, {7, 4, 50}, Form::elements, kSet, TUFF_U8, TUFF_I64, true, false, 0, 3},
       {{3, 2, 3, 2, 3, 2, 3, 2}, 3, {2, 1, 2, 50, 2, 1, 2, 1}, Form::elements, kSet, TUFF_I64, TUFF_I64, true},
       {{50, 70}, 0, {9000, 2}, Form::coordinates},
       {{50, 0}, 0, {90, 2}, Form::coordinates},

@@ -5,6 +5,8 @@
 //# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane copies four units of a row, a quarter of the row apart
 //# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
 //# TUFF_INDEX_BYTES : 4|8 : bytes of an index
+//# TUFF_NEGATIVE : 0|1 : 1: indices are signed, and negative ones count from the end of the axis, which has `named` elements, below 2^31
+//# TUFF_SINGLE : 0|1 : 1, with TUFF_ROWS: rows are single units, and there is one outer index
 // With TUFF_ROWS units are stored as [outer][indices][inner], sizes[0] = inner and sizes[1] = indices. With TUFF_REPEAT
 // 4 four units count as one, and sizes[0] is a quarter of a row. Without TUFF_ROWS a unit's coordinates outside the
 // axis follow from its place in the output.
@@ -61,11 +63,30 @@ TUFF_WRITE(2, Y, UNIT, TUFF_UNIT)
 #define OFFSET(c, stride) ((c) * (stride))
 #endif
 
+#if TUFF_NEGATIVE
+// Out of range stays out of range: a sum that is still negative is no number below 2^31, and neither is the sum of the low
+// words of a number below -2^32.
+NAME index_at(TUFF_INDEX i) {
+  NAME index = TUFF_AT(I, i);
+#if TUFF_INDEX_BYTES == 8
+  if (index.y == 0xffffffffu) {
+    index.x += push.named;
+    index.y = index.x < push.named ? 0u : 1u;
+  }
+#else
+  if (int(index) < 0) index += push.named;
+#endif
+  return index;
+}
+#else
+#define index_at(i) TUFF_AT(I, i)
+#endif
+
 #if TUFF_REPEAT == 4
 void gather(uint i) {
   const uint quarter = push.sizes[0], row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
   const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
-  const NAME index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
+  const NAME index = index_at(TUFF_INDEX(row - outer * push.sizes[1]));
   const uint place = i - row * quarter;
   const TUFF_INDEX to = TUFF_INDEX(4 * row * quarter + place);
   HELD a = HELD(0), b = HELD(0), c = HELD(0), d = HELD(0);
@@ -83,13 +104,16 @@ void gather(uint i) {
 }
 #else
 void gather(uint i) {
-#if TUFF_ROWS
+#if TUFF_SINGLE
+  const NAME index = index_at(TUFF_INDEX(i));
+  const TUFF_INDEX from = TUFF_INDEX(0);
+#elif TUFF_ROWS
   const uint row = tuff_divide(i, push.multipliers[0], push.shifts[0] & 31u);
   const uint outer = tuff_divide(row, push.multipliers[1], (push.shifts[0] >> 8) & 31u);
-  const NAME index = TUFF_AT(I, TUFF_INDEX(row - outer * push.sizes[1]));
+  const NAME index = index_at(TUFF_INDEX(row - outer * push.sizes[1]));
   TUFF_INDEX from = TUFF_INDEX(i - row * push.sizes[0]) + OFFSET(outer, push.outer_stride);
 #else
-  const NAME index = TUFF_AT(I, TUFF_INDEX(i));
+  const NAME index = index_at(TUFF_INDEX(i));
   TUFF_INDEX from = TUFF_INDEX(0);
   uint rest = i;
   for (uint d = 0; d < RANK; ++d) {

@@ -22,6 +22,7 @@ struct Task {
   StreamDevice device;
   const GatherArgs& args;
   uint64_t unit;  // bytes
+  bool negative;  // the kernel counts negative indices from the end
 };
 
 // The ranges of one dispatch: n units of output from `output` on; inputs from `input` on, `span` of them, or none if
@@ -39,7 +40,8 @@ uint64_t named_of(const GatherArgs& args) {
 }
 
 template <bool rows>
-void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> push, uint32_t rank, uint64_t repeat) {
+void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> push, uint32_t rank, uint64_t repeat,
+              bool single = false) {
   const DeviceTraits& traits = task.recorder.traits();
   const uint64_t items = place.n / repeat, named = named_of(task.args), index = dtype_size(task.args.index_type);
   push.named = static_cast<uint32_t>(named & 0xffffffffu);
@@ -48,9 +50,11 @@ void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> 
   push.run = static_cast<uint32_t>(run);
   KernelRequest kernel = shaders::Gather::request({.index_bytes = index,
                                                    .long_ = traits.cpu && traits.addresses && task.unit >= 8,
+                                                   .negative = task.negative,
                                                    .repeat = repeat,
                                                    .rows = rows,
                                                    .run = task.device.fixed_run(run),
+                                                   .single = single,
                                                    .unit = task.unit});
   kernel.streaming().wide(needs_wide(place.span)).constant(0, task.device.workgroup).constant(1, rank);
   Dispatch dispatch("gather");
@@ -100,7 +104,7 @@ void record_rows(Task task) {
       dispatch<true>(task,
                      {outers * rows * inner, (outer * args.count + row) * inner, outer * view.axis * inner,
                       outers * view.axis * inner, row, rows},
-                     push, 1, repeat);
+                     push, 1, repeat, outers == 1 && inner == 1);
     }
   }
 }
@@ -156,7 +160,7 @@ void record_computed(const Task& task, const IndexArgs& index) {
                         nullptr,
                         0,
                         false};
-  record_rows({task.recorder, task.device, rows, dtype_size(rows.dtype)});
+  record_rows({task.recorder, task.device, rows, dtype_size(rows.dtype), false});
 }
 
 }  // namespace
@@ -164,10 +168,12 @@ void record_computed(const Task& task, const IndexArgs& index) {
 void record_gather(Recorder& recorder, const GatherArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
-  const Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args,
-                  dtype_size(args.dtype)};
   const IndexArgs index = args.index();
-  if (index.computed()) return record_computed(task, index);
+  // Counted by the kernel itself if it can address what is gathered from with 32 bits.
+  const bool by_kernel = index.numbers() == 1 && !needs_wide(checked_product({args.shape, args.rank}, "shape"));
+  const Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args,
+                  dtype_size(args.dtype), by_kernel && index.computed()};
+  if (index.computed() && !by_kernel) return record_computed(task, index);
   const AxisView view = check_axis(args.shape, args.rank, args.axis);
   if (args.index_shape == nullptr) {
     if (view.outer != 0 && view.inner != 0 && args.count != 0) record_rows(task);
