@@ -24,6 +24,7 @@
 #include "kernels/pool/pool.hpp"
 #include "kernels/pool/pool_backward.hpp"
 #include "kernels/position/rope.hpp"
+#include "kernels/quant/native/qgemm_blocks.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
 #include "kernels/quant/native/qgemm_wgmma.hpp"
 #include "kernels/quant/quant.hpp"
@@ -117,17 +118,10 @@ const OperationInfo* const kOperations[] = {
     &operations::expr.info(),
 };
 
-const KernelSource* const kNative[] = {&gemm::wgmma_source,
-                                       &gemm::split_source,
-                                       &gemm::dmma_source,
-                                       &gemm::narrow_source,
-                                       &attention::wgmma_source,
-                                       &attention::planes_source,
-                                       &attention::decode_source,
-                                       &attention_backward::wgmma_source,
-                                       &quant::mma_source,
-                                       &quant::wgmma_source,
-                                       &rnn::persistent_source};
+const KernelSource* const kNative[] = {
+    &gemm::wgmma_source,      &gemm::split_source,       &gemm::dmma_source,        &gemm::narrow_source,
+    &attention::wgmma_source, &attention::planes_source, &attention::decode_source, &attention_backward::wgmma_source,
+    &quant::mma_source,       &quant::wgmma_source,      &quant::blocks_source,     &rnn::persistent_source};
 
 }  // namespace
 

@@ -406,6 +406,14 @@ std::vector<IntegersCase> integers_cases() {
       }
     }
   }
+  // What one kernel for Hopper GPUs adds up: pieces of 16 numbers.
+  for (const uint64_t block : {32, 64, 128, 256, 384}) {
+    for (const std::array<uint64_t, 3>& size : std::initializer_list<std::array<uint64_t, 3>>{
+             {1, 40, 272}, {130, 129, 528}, {128, 256, 1024}, {300, 70, 2064}}) {
+      add({TUFF_I8, TUFF_QUANT_I8, size[0], size[1], size[2], TUFF_QUANT_PER_BLOCK, block, turn % 2 == 0});
+      all.back().pad = turn / 2 % 2 * 16, all.back().shift = turn / 4 % 2 * 16;
+    }
+  }
   add({TUFF_I8, TUFF_QUANT_I8, 130, 260, 512});  // GEMM alone, and the same with more
   add({TUFF_I8, TUFF_QUANT_I8, 130, 260, 512, TUFF_QUANT_PER_AXIS, 0, true});
   add({TUFF_U8, TUFF_QUANT_I8, 64, 128, 1024, TUFF_QUANT_PER_AXIS, 0, true, true});

@@ -8,6 +8,8 @@
 //   product   of a block of k, in i32
 //   scale     zero points, scales and the epilogue
 //
+// On NVIDIA's Hopper GPUs one kernel (native/qgemm_blocks.cpp) adds up all blocks of integers without zero points.
+//
 // Large products are cut into pieces of rows of A and of W, so that scratch memory stays bounded.
 #include <algorithm>
 
@@ -127,13 +129,15 @@ void record_sums(Recorder& recorder, const Side& side, uint64_t k, uint64_t bloc
   recorder.dispatch(kernel, dispatch);
 }
 
-// The epilogue of block `b` of k, whose products are there.
-void record_scale(Recorder& recorder, const QgemmArgs& args, const ProductPiece& piece, uint64_t b) {
+// The epilogue of block `b` of k, whose products are there; or, `summed`, of the sum of all blocks.
+void record_scale(Recorder& recorder, const QgemmArgs& args, const ProductPiece& piece, uint64_t b,
+                  bool summed = false) {
   const DeviceTraits& traits = recorder.traits();
   const StreamDevice device = device_of(recorder);
   const uint64_t n = piece.a.rows * piece.w.rows, run = device.cpu ? device.items_each(n, 128) : 4,
                  scales = quant::scales_of_row(args);
-  const bool first = b == 0, last = b + 1 == piece.blocks, a_rows = args.a_granularity == TUFF_QUANT_PER_AXIS;
+  const bool first = b == 0 && !summed, last = b + 1 == piece.blocks,
+             a_rows = args.a_granularity == TUFF_QUANT_PER_AXIS;
   const uint64_t scale_size = dtype_size(args.scale_type), c_size = dtype_size(args.c_type);
   const uint64_t a_count = a_rows ? piece.a.rows : 1, w_count = scales == 0 ? 1 : piece.w.rows * scales;
   const auto rows_of = [&](uint64_t ld) { return (piece.a.rows - 1) * ld + piece.w.rows; };
@@ -150,6 +154,7 @@ void record_scale(Recorder& recorder, const QgemmArgs& args, const ProductPiece&
                                                        .last = last,
                                                        .run = device.fixed_run(run),
                                                        .scale = args.scale_type,
+                                                       .summed = summed,
                                                        .w_unsigned = piece.w.is_unsigned,
                                                        .w_zeros = args.zero_points != nullptr});
   kernel.streaming().constant(0, device.workgroup).wide(needs_wide(std::max({rows_of(args.ldc), n, w_count})));
@@ -159,8 +164,8 @@ void record_scale(Recorder& recorder, const QgemmArgs& args, const ProductPiece&
   };
   const Buffer a_sums = part_of(piece.a.sums, b * piece.a.rows * 4, piece.a.rows * 4),
                w_sums = part_of(piece.w.sums, b * piece.w.rows * 4, piece.w.rows * 4);
-  read(true, piece.products, n * 4);
-  read(true, piece.scales, w_count * scale_size);
+  read(!summed, piece.products, n * 4);
+  read(!summed, piece.scales, w_count * scale_size);
   read(args.zero_points != nullptr, piece.zeros, w_count);
   read(last, piece.a_scales, a_count * scale_size);
   read(args.a_zero_points != nullptr, piece.a_zeros, a_count);
@@ -185,12 +190,29 @@ void record_scale(Recorder& recorder, const QgemmArgs& args, const ProductPiece&
   recorder.dispatch(kernel, dispatch);
 }
 
+// Whether one kernel can add up all blocks, which has then been recorded.
+bool record_sums_of_blocks(Recorder& recorder, const QgemmArgs& args, const ProductPiece& piece) {
+  if (piece.blocks == 1 || piece.a.has_zero() || piece.w.has_zero()) return false;
+  return quant::record_block_sums(recorder, {.a = &piece.a.integers,
+                                             .weights = &piece.w.integers,
+                                             .scales = &piece.scales,
+                                             .sums = &piece.kept,
+                                             .scale_type = args.scale_type,
+                                             .rows = piece.a.rows,
+                                             .columns = piece.w.rows,
+                                             .k = args.k,
+                                             .lda = piece.a.ld,
+                                             .ldw = piece.w.ld,
+                                             .block = piece.block});
+}
+
 void record_piece(Recorder& recorder, const QgemmArgs& args, ProductPiece& piece) {
   for (Side* side : {&piece.a, &piece.w}) {
     if (side->is_unsigned) record_signed(recorder, *side, args.k);
   }
   if (piece.w.has_zero()) record_sums(recorder, piece.a, args.k, piece.block, piece.blocks);
   if (piece.a.has_zero()) record_sums(recorder, piece.w, args.k, piece.block, piece.blocks);
+  if (record_sums_of_blocks(recorder, args, piece)) return record_scale(recorder, args, piece, piece.blocks - 1, true);
   for (uint64_t b = 0; b < piece.blocks; ++b) {
     const uint64_t from = b * piece.block;
     const Buffer a = moved(&piece.a.integers, from, TUFF_I8), w = moved(&piece.w.integers, from, TUFF_I8);

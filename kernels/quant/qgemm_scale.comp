@@ -3,10 +3,12 @@
 //   of all blocks of k    scale of W * (products - zero of A * sums of W - zero of W * sums of A + terms * both zeros)
 //
 // which is that of (a - zero of A) * (w - zero of W) * scale of W. The parentheses are computed modulo 2^32, as the products
-// were. A dispatch has one block. If there are several, S keeps the sum from one to the next.
+// were. A dispatch has one block. If there are several, S keeps the sum from one to the next; or another kernel has left
+// that of all blocks there.
 //
 //# TUFF_FIRST : 0|1 : 1: of the first block
 //# TUFF_LAST : 0|1 : 1: of the last block
+//# TUFF_SUMMED : 0|1 : 1: S has the sum of all blocks
 //# A_ROWS : 0|1 : 1: each row of A has a scale, and perhaps a zero point; 0: they are for all of A
 //# A_ZEROS : 0|1 : 1: A has zero points
 //# A_UNSIGNED : 0|1 : 1: A's integers were without sign, and its zero points still are
@@ -67,6 +69,9 @@ int zero_of_w(TUFF_INDEX at) {
 
 void put(uint i) {
   const uint row = i / push.columns, column = i - row * push.columns;
+#if TUFF_SUMMED
+  const float sum = TUFF_AT(S, TUFF_INDEX(i));
+#else
   const TUFF_INDEX scale_at = TUFF_INDEX(column) * push.scales + push.block;
   int product = TUFF_AT(Product, TUFF_INDEX(i));
 #if A_ZEROS || A_UNSIGNED
@@ -78,6 +83,7 @@ void put(uint i) {
   float sum = float(product) * TUFF_LOADED(TUFF_SCALE, TUFF_AT(WScale, scale_at));
 #if !TUFF_FIRST
   sum += TUFF_AT(S, TUFF_INDEX(i));
+#endif
 #endif
 #if TUFF_LAST
   const float scale = push.alpha * TUFF_LOADED(TUFF_SCALE, TUFF_AT(AScale, TUFF_INDEX(A_ROWS * row)));

@@ -103,6 +103,16 @@ bool record_mma(Recorder& recorder, const QgemmArgs& args);
 bool record_wgmma(Recorder& recorder, const QgemmArgs& args, const std::optional<std::string>& forced);
 bool is_wgmma_variant(std::string_view name);
 
+// sums[i][j] = the sum over blocks of scales[j][block] * the block's products of integers of 8 bits with sign, in f32.
+struct BlockSums {
+  const Buffer *a, *weights, *scales, *sums;
+  int32_t scale_type;
+  uint64_t rows, columns, k;  // of A; of weights
+  uint64_t lda, ldw, block;
+};
+// Records them for NVIDIA's Hopper GPUs (native/qgemm_blocks.cpp); returns false if its kernel does not compute them.
+bool record_block_sums(Recorder& recorder, const BlockSums& sums);
+
 // Records a product whose A is quantised (qgemm_integers_vulkan.cpp).
 void record_integers(Recorder& recorder, const QgemmArgs& args);
 

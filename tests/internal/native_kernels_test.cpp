@@ -27,6 +27,7 @@
 #include "kernels/gemm/native/gemm_split.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/native/elements.hpp"
+#include "kernels/quant/native/qgemm_blocks.hpp"
 #include "kernels/quant/native/qgemm_mma.hpp"
 #include "kernels/quant/native/qgemm_wgmma.hpp"
 #include "kernels/rnn/native/rnn_persistent.hpp"
@@ -481,6 +482,17 @@ std::vector<gemm::Narrow> all_narrow_options() {
   return all;
 }
 
+std::string text_of(const quant::Blocks& kernel) {
+  return "scales of type " + std::to_string(kernel.scale_type) + " blocks of a step " + std::to_string(kernel.per_step);
+}
+std::vector<quant::Blocks> all_block_options() {
+  std::vector<quant::Blocks> all;
+  for (const int32_t type : {TUFF_F32, TUFF_F16, TUFF_BF16}) {
+    for (const uint32_t per_step : {1u, 2u, 4u}) all.push_back({type, per_step});
+  }
+  return all;
+}
+
 std::string text_of(const attention::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + " keys " + std::to_string(kernel.keys) + (kernel.hiding ? " hiding" : "") +
@@ -739,6 +751,7 @@ TEST(NativeKernels, GemmOfFewRowsOfFloats8Assembles) {
 TEST(NativeKernels, QgemmAssembles) { assemble_some(all_qgemm_options(), quant::mma_source, 12); }
 TEST(NativeKernels, RnnAssembles) { assemble_some(all_rnn_options(), rnn::persistent_source, 40); }
 TEST(NativeKernels, QgemmOfManyRowsAssembles) { assemble_some(all_wide_qgemm_options(), quant::wgmma_source, 30); }
+TEST(NativeKernels, QgemmOfBlocksAssembles) { assemble_some(all_block_options(), quant::blocks_source, 1); }
 TEST(NativeKernels, AttentionAssembles) { assemble_some(all_attention_options(), attention::wgmma_source); }
 TEST(NativeKernels, AttentionOfFloatsAssembles) {
   assemble_some(all_attention_of_floats_options(), attention::planes_source);
@@ -774,6 +787,7 @@ TEST(NativeKernels, OptionsSurviveTheRequest) {
   check_requests(all_backward_options(), attention_backward::wgmma_source);
   check_requests(all_qgemm_options(), quant::mma_source);
   check_requests(all_wide_qgemm_options(), quant::wgmma_source);
+  check_requests(all_block_options(), quant::blocks_source);
   check_requests(all_rnn_options(), rnn::persistent_source);
 }
 

@@ -114,6 +114,38 @@ TEST_F(NativePlanner, QuantisedProducts) {
   EXPECT_EQ(planned(quantised(TUFF_QUANT_Q6_K, 1024, 4096, 4096)), first) << "a format that it does not read";
 }
 
+// Integers of 8 bits beside weights with scales of blocks: one kernel adds up all blocks.
+TEST_F(NativePlanner, IntegersWithScalesOfBlocks) {
+  const Kernels blocks{"qgemm_blocks", "qgemm_scale"};
+  const auto product = [&](uint64_t k, uint64_t block) {
+    QgemmArgs args = quantised(TUFF_QUANT_I8, 300, 512, k);
+    args.a_type = TUFF_I8, args.a_scales = &buffer_, args.block_size = block, args.scale_type = TUFF_F16;
+    return args;
+  };
+  for (const uint64_t block : {32, 64, 128, 384}) EXPECT_EQ(planned(product(1040, block)), blocks) << block;
+  EXPECT_NE(planned(product(1040, 96)), blocks);
+  EXPECT_NE(planned(product(1040, 16)), blocks);
+  EXPECT_NE(planned(product(1032, 128)), blocks) << "rows of weights that begin between pieces of 16 bytes";
+  EXPECT_NE(planned(product(128, 128)), blocks) << "one block";
+  QgemmArgs args = product(1040, 128);
+  args.lda = 1048;
+  EXPECT_NE(planned(args), blocks) << "rows of A that begin between pieces of 16 bytes";
+  for (const Buffer* QgemmArgs::*const operand : {&QgemmArgs::zero_points, &QgemmArgs::a_zero_points}) {
+    args = product(1040, 128), args.*operand = &buffer_;
+    EXPECT_NE(planned(args), blocks) << "zero points";
+  }
+  args = product(1040, 128), args.a_type = TUFF_U8;
+  EXPECT_NE(planned(args), blocks) << "integers without sign";
+  Buffer shifted = buffer_;
+  shifted.offset = 8;
+  for (const Buffer* QgemmArgs::*const operand : {&QgemmArgs::a, &QgemmArgs::weights}) {
+    args = product(1040, 128), args.*operand = &shifted;
+    EXPECT_NE(planned(args), blocks);
+  }
+  traits_.hopper = false;
+  EXPECT_NE(planned(product(1040, 128)), blocks);
+}
+
 TEST_F(NativePlanner, QuantisedProductsThatCannotBeLoaded) {
   const auto is_native = [&](const QgemmArgs& args) { return planned(args) == Kernels{"qgemm_wgmma"}; };
   const QgemmArgs good = quantised(TUFF_QUANT_U4, 300, 512, 1024);

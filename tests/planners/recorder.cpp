@@ -137,6 +137,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"rnn_persistent", "TYPE", 1, 1, 8},
     {"qgemm_signed", "TUFF_VECTOR", 0, 0, 4},
     {"qgemm_sums", "TUFF_VECTOR", 0, 0, 4},
+    {"qgemm_blocks", "PER_STEP", 0, 0, 16},
+    {"qgemm_blocks", "PER_STEP", 2, 2, 16},
     {"qgemm_wgmma", "TYPE", 0, 0, 4},
     {"qgemm_wgmma", "TYPE", 3, 3, 16},
     {"qgemm_wgmma", "VECTOR", 4, 4, 8},
