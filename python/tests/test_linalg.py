@@ -795,3 +795,44 @@ def test_numpys_names_of_tolerances(ctx):
         tuff.linalg.matrix_rank(x, tol=1.0, rtol=1.0)
     with pytest.raises(TypeError):
         tuff.linalg.matrix_rank(x, tol="small")
+
+
+def _with_condition(rng, m, n, condition):
+    q, _ = np.linalg.qr(rng.standard_normal((m, n)))
+    v, _ = np.linalg.qr(rng.standard_normal((n, n)))
+    return (q * np.geomspace(1, 1 / condition, n)) @ v
+
+
+@pytest.mark.parametrize("scale, of_sides", [(1, 1), (1e-18, 1e10), (1e15, 1e-3)])
+def test_least_squares_of_tall_matrices_of_a_condition(ctx, scale, of_sides):
+    # x is as good as of a backward stable method: its error is at most n * eps * condition of its size and that of b.
+    rng, m, n = np.random.default_rng(8), 5000, 9
+    for condition in (1, 100, 1000):
+        a = (_with_condition(rng, m, n, condition) * scale).astype(np.float32)
+        b = (rng.standard_normal((m, 2)) * of_sides).astype(np.float32)
+        x, _, rank, s = np.linalg.lstsq(a.astype(np.float64), b.astype(np.float64), rcond=None)
+        got = tuff.linalg.lstsq(ctx.array(a), ctx.array(b))
+        eps = float(np.finfo(np.float32).eps)
+        assert got.rank == rank == n
+        bound = n * eps * condition * (np.linalg.norm(x, 2) + np.linalg.norm(b.astype(np.float64)) / s[0])
+        assert np.abs(got.x.numpy() - x).max() <= bound
+        assert np.abs(got.s.numpy() - s).max() <= n * eps * s[0]
+
+
+def test_least_squares_of_tall_matrices_of_less_than_full_rank(ctx):
+    rng = np.random.default_rng(9)
+    a, b = rng.standard_normal((5000, 6)).astype(np.float32), rng.standard_normal((5000, 2)).astype(np.float32)
+    a[:, 3], a[:, 5] = a[:, 1], 0
+    for matrix, sides in ((a, b), (a, 0 * b), (0 * a, b), (1e-30 * a, b)):
+        x, residuals, rank, s = np.linalg.lstsq(matrix.astype(np.float64), sides.astype(np.float64), rcond=5000 * 2.0**-23)
+        for cut in (None, 0.01):
+            got = tuff.linalg.lstsq(ctx.array(matrix), ctx.array(sides), cut)
+            assert got.rank == rank and got.residuals.size == 0
+            np.testing.assert_allclose(got.x.numpy(), x, atol=1e-5 * max(np.abs(x).max(), 1e-30))
+            np.testing.assert_allclose(got.s.numpy(), s, atol=6 * 2.0**-23 * s[0])
+    for cut in (1e-6, 1e-5):  # below what products in float64 are used for
+        got = tuff.linalg.lstsq(ctx.array(_with_condition(rng, 5000, 4, 3e4).astype(np.float32)), ctx.array(b), cut)
+        assert got.rank == 4
+    a[7, 2] = np.nan
+    with pytest.raises(np.linalg.LinAlgError):
+        tuff.linalg.lstsq(ctx.array(a), ctx.array(b))

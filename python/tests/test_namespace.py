@@ -178,3 +178,9 @@ def test_numpys_round_with_decimals(ctx):
     for decimals in (0, 1, 2, -2):
         assert np.array_equal(np.round(a, decimals).numpy(), np.round(x, decimals))
     assert np.array_equal(np.round(a.astype(np.int32), 1).numpy(), x.astype(np.int32))
+
+
+def test_grids_of_more_axes_than_are_copied_at_once(ctx):
+    vectors = [np.array([axis, -1], np.float32) for axis in range(9)]
+    for got, want in zip(tuff.meshgrid(*(ctx.array(one) for one in vectors)), np.meshgrid(*vectors)):
+        np.testing.assert_array_equal(got.numpy(), want)

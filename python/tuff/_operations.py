@@ -16,7 +16,7 @@ from ._checked import choice, is_number, is_scalar, real
 from ._types import is_complex, part_of
 from ._error import check
 from ._expression import repeated
-from ._layout import Strided, beside
+from ._layout import MAX_AXES, Strided, beside, copy_elements
 from ._operands import base_of, dtype_of, operation_number, require_array, result_of, same_context, same_kind
 from ._storage import DTYPES, SparseStorage, Storage, TransposedStorage, as_shape
 from ._tracing import RULES, any_traced, differentiable, is_traced
@@ -192,8 +192,12 @@ def repeated_to(a: Array, shape: Union[int, Sequence[int]]) -> Array:
     sizes = [1] * (len(shape) - a.ndim) + list(a.shape)
     if len(sizes) != len(shape) or any(size not in (1, wanted) for size, wanted in zip(sizes, shape)):
         raise ValueError(f"shape {a.shape} does not broadcast to {shape}")
+    result = a.context.empty(shape, a.dtype)
     if 0 in shape:
-        return a.context.empty(shape, a.dtype)
+        return result
+    if sum(n != 1 for n in shape) <= MAX_AXES:
+        copy_elements(a, result)
+        return result
     # One run of adjacent repeated axes at a time, the last run first: (outer, 1, inner) -> (outer, times, inner).
     end = len(shape)
     while end > 0:
