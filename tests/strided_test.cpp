@@ -186,6 +186,13 @@ std::vector<PadCase> pads() {
       {{0, 3}, {2, 0}, {1, 4}},
       {{5, 0}, {1, 0}, {1, 0}},
       {{300'000}, {3}, {200'000}, TUFF_PAD_CONSTANT, TUFF_U8, 1},
+      {{10'000}, {-10'000}, {20'000}},  // nothing of the input is left
+      {{10'000}, {30'000}, {-10'000}},
+      {{0, 300}, {200, 1}, {1, 4}},
+      {{129, 127}, {0, 0}, {0, 0}},  // elements just below and above those that are filled
+      {{127, 129}, {0, 0}, {0, 1}},
+      {{16'384}, {3}, {0}, TUFF_PAD_CONSTANT, TUFF_U8},  // bytes that are no whole words
+      {{2, 3, 20, 3, 20, 3, 2, 3}, {1, -1, 2, 0, 1, 1, 0, 5}, {0, 1, -1, 0, 2, -2, 0, 1}, TUFF_PAD_CONSTANT, TUFF_F64},
       {{1000, 256}, {1, 0}, {2, 0}},
       {{1000, 255}, {1, 0}, {2, 0}},
       {{500, 700}, {3, 5}, {3, 5}, TUFF_PAD_REFLECT},
@@ -209,6 +216,9 @@ std::vector<PadCase> pads() {
     all.push_back({{9, 16}, {2, 0}, {1, 0}, TUFF_PAD_CONSTANT, dtype, i % 3});
     all.push_back({{9, 7}, {2, 3}, {1, 1}, TUFF_PAD_CONSTANT, dtype, i % 3});
     all.push_back({{9, 7}, {2, 3}, {1, 10}, TUFF_PAD_SYMMETRIC, dtype, i % 2});
+    // Large enough to be filled on a CPU.
+    all.push_back({{130, 150}, {2, 3}, {-1, 7}, TUFF_PAD_CONSTANT, dtype});
+    all.push_back({{3, 90, 75}, {0, -4, 5}, {1, 2, 0}, TUFF_PAD_CONSTANT, dtype, i % 2});
   }
   return all;
 }

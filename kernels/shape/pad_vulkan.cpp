@@ -1,5 +1,6 @@
-// Planner of pad. Axes that are not padded are merged; elements of the innermost one are copied as units of up to 16
-// bytes.
+// Planner of pad. On a CPU, a large output is filled with the constant, and what the input has is copied over it.
+// Otherwise one kernel writes all: axes that are not padded are merged; elements of the innermost one are copied as
+// units of up to 16 bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,8 +10,10 @@
 #include "kernels/common/check.hpp"
 #include "kernels/common/division.hpp"
 #include "kernels/common/stream_device.hpp"
+#include "kernels/memory/memory.hpp"
 #include "kernels/shape/pad.hpp"
 #include "kernels/shape/shape.hpp"
+#include "kernels/shape/strided_copy.hpp"
 #include "planning/forced_variant.hpp"
 #include "planning/log.hpp"
 #include "planning/recorder.hpp"
@@ -19,7 +22,8 @@
 namespace tuff {
 namespace {
 
-constexpr uint64_t kMaxUnits = 1u << 30;  // of one dispatch
+constexpr uint64_t kMaxUnits = 1u << 30;     // of one dispatch
+constexpr uint64_t kLeastFilled = 1u << 14;  // elements for which two dispatches cost less than computed places
 
 struct Axis {
   uint64_t in, out;
@@ -108,13 +112,54 @@ void record_pieces(const Task& task, const Piece& piece) {
   }
 }
 
+// The elements of the input that the output has.
+StridedCopy copy_of_input(const PadArgs& args, const std::array<uint64_t, 8>& shape) {
+  StridedCopy copy{"pad", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
+  std::array<StridedAxes<2>::Strides, 8> strides{};
+  std::array<uint64_t, 8> counts{};
+  int64_t input = 1, output = 1;
+  for (uint32_t d = args.rank; d-- > 0;) {
+    const uint64_t added = args.before[d] > 0 ? static_cast<uint64_t>(args.before[d]) : 0;
+    const uint64_t removed = args.before[d] < 0 ? uint64_t{0} - static_cast<uint64_t>(args.before[d]) : 0;
+    const bool some = removed < args.shape[d] && added < shape[d];
+    counts[d] = some ? std::min(args.shape[d] - removed, shape[d] - added) : 0;
+    copy.input_first += removed * static_cast<uint64_t>(input);
+    copy.output_first += added * static_cast<uint64_t>(output);
+    strides[d] = {input, output};
+    input *= static_cast<int64_t>(args.shape[d]);
+    output *= static_cast<int64_t>(shape[d]);
+  }
+  for (uint32_t d = 0; d < args.rank; ++d) copy.axes.append(counts[d], strides[d]);
+  return copy;
+}
+
+// Returns false, and has recorded nothing, where the kernel is to write everything.
+bool record_filled(Recorder& recorder, const PadArgs& args, const std::array<uint64_t, 8>& shape) {
+  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  const uint64_t size = dtype_size(args.dtype), elements = checked_product({shape.data(), args.rank}, "shape");
+  const bool words = elements * size % 4 == 0 && args.output->offset % 8 == 0;
+  if (!device.cpu || args.mode != TUFF_PAD_CONSTANT || elements < kLeastFilled || size > 8 || !words) return false;
+  const StridedCopy copy = copy_of_input(args, shape);
+  const bool copies = copy.axes.count() != 0;
+  if (copies) check_strided_copy(recorder, copy);
+  const uint64_t bits = pad_value_bits(args);
+  std::array<uint32_t, 4> pattern{};
+  auto* bytes = reinterpret_cast<std::byte*>(pattern.data());
+  for (uint64_t at = 0; at < sizeof pattern; at += size) std::memcpy(bytes + at, &bits, size);
+  log(TUFF_LOG_DISPATCH, "pad n={}: filled, and {} elements copied, {} lanes", elements, copies ? copy.axes.count() : 0,
+      device.workgroup);
+  record_fill(recorder, *args.output, 0, elements * size, pattern);
+  if (copies) record_strided_copy(recorder, copy);
+  return true;
+}
+
 }  // namespace
 
 void record_pad(Recorder& recorder, const PadArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
   const std::array<uint64_t, 8> shape = padded_shape(args);
-  if (checked_product({shape.data(), args.rank}, "shape") == 0) return;
+  if (checked_product({shape.data(), args.rank}, "shape") == 0 || record_filled(recorder, args, shape)) return;
   const uint64_t size = dtype_size(args.dtype);
   Piece piece{{}, 0, 0};
   uint64_t inputs = 1;
