@@ -57,6 +57,14 @@ std::vector<SortCase> cases() {
     add({{2, 3'000, 3}, 1, 0}, dtype, 2'000);
     add({{40'000}, 0, 0}, dtype, 1);
   }
+  // Rows of bytes that a CPU reads by words, with a rest, and those that do not begin at words.
+  for (const int32_t dtype : {TUFF_BOOL, TUFF_I8, TUFF_U8}) {
+    for (const uint64_t shift : {0, 4, 16}) {
+      add({{3, 70'004}, 1, shift}, dtype);
+      add({{20'013}, 0, shift}, dtype);
+      add({{2, 9'002}, 1, shift}, dtype, 8'000);
+    }
+  }
   for (const uint64_t length : {3,   4,   5,   8,    15,   16,   31,   64,   127,  128,  129,  255,  257,
                                 511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097, 8193}) {
     add({{length}, 0, 4}, TUFF_F32);

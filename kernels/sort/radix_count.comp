@@ -16,10 +16,10 @@ layout(push_constant, std430) uniform Push {
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
 TUFF_WRITE(1, C, uint, 4)
 
-#if TUFF_LANES
-const uint UNROLL = 4;  // elements in flight
-shared uint counters[DIGITS * TUFF_LANES];  // columns, of which each belongs to one invocation
-#else
+#if TUFF_WORDS
+TUFF_READ(0, X4, uint, 4)
+#endif
+#if !TUFF_LANES
 // Several copies, so that lanes whose digits are equal do not all wait for one counter.
 const uint COPIES = 8, UNROLL = 4;
 shared uint counters[DIGITS * COPIES];
@@ -36,23 +36,28 @@ void main() {
   const uint row = piece / push.chunks, c = piece - row * push.chunks;
   const uint begin = c * push.chunk, end = begin + min(push.chunk, push.extent - begin);
   const uint inner = push.inner, shift = push.shift, flip = push.flip, infinity = push.infinity;
-  TUFF_POINTER(X, from, first_of(push.first_row + row, push.extent, inner));
+  const TUFF_INDEX source = first_of(push.first_row + row, push.extent, inner);
+  TUFF_POINTER(X, from, source);
   const TUFF_INDEX counts = TUFF_INDEX(row) * (DIGITS * push.chunks) + c;
 #if TUFF_LANES
-  for (uint d = 0; d < DIGITS; ++d) counters[d * TUFF_LANES + thread] = 0;
+  WORDS_AT(source);
+  COUNTERS;
+  for (uint d = 0; d < DIGITS; ++d) { SET_COUNTER(d, 0u); }
   uint i = begin;
   for (; i + UNROLL <= end; i += UNROLL) {
     HELD bits[UNROLL];
-    [[unroll]] for (uint u = 0; u < UNROLL; ++u) bits[u] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i + u) * inner));
+    LOAD(bits, i);
     [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
-      ++counters[digit_of(key_of(bits[u], flip, infinity), shift) * TUFF_LANES + thread];
+      const uint digit = digit_of(key_of(bits[u], flip, infinity), shift);
+      ADVANCE(digit);
     }
   }
   for (; i < end; ++i) {
     const HELD bits = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
-    ++counters[digit_of(key_of(bits, flip, infinity), shift) * TUFF_LANES + thread];
+    const uint digit = digit_of(key_of(bits, flip, infinity), shift);
+    ADVANCE(digit);
   }
-  for (uint d = 0; d < DIGITS; ++d) TUFF_AT(C, counts + d * push.chunks) = counters[d * TUFF_LANES + thread];
+  for (uint d = 0; d < DIGITS; ++d) TUFF_AT(C, counts + d * push.chunks) = COUNTER(d);
 #else
   for (uint d = thread; d < DIGITS * COPIES; d += gl_WorkGroupSize.x) counters[d] = 0;
   barrier();

@@ -36,6 +36,9 @@ layout(push_constant, std430) uniform Push {
 } push;
 
 TUFF_READ(0, X, UNIT, TUFF_UNIT)
+#if TUFF_WORDS
+TUFF_READ(0, X4, uint, 4)
+#endif
 #if TUFF_CARRY == 2
 TUFF_READ(1, I, uint, 4)
 #endif
@@ -68,10 +71,7 @@ TUFF_WRITE(4, J, uint, 4)
 #define SUBGROUP_BARRIER() \
   controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease)
 
-#if TUFF_LANES
-const uint UNROLL = 4;  // elements in flight
-shared uint counters[DIGITS * TUFF_LANES];  // columns, of which each belongs to one invocation
-#else
+#if !TUFF_LANES
 const uint TILE = TUFF_THREADS * TUFF_ITEMS;
 shared uint counters[TUFF_SUBGROUPS * DIGITS];
 shared uint starts[DIGITS];  // where in the row the chunk's next element with each digit goes
@@ -122,7 +122,8 @@ void main() {
   const uint begin = c * push.chunk, end = begin + min(push.chunk, push.extent - begin);
   const uint inner = push.inner, to_inner = push.to_inner, kept = push.to_extent, shift = push.shift, flip = push.flip,
              infinity = push.infinity;
-  TUFF_POINTER(X, from, first_of(push.first_row + row, push.extent, inner));
+  const TUFF_INDEX source = first_of(push.first_row + row, push.extent, inner);
+  TUFF_POINTER(X, from, source);
   const TUFF_INDEX target = first_of(push.to_first_row + row, kept, to_inner);
 #if TUFF_VALUES
   TUFF_POINTER(Y, to, target);
@@ -135,23 +136,26 @@ void main() {
 #endif
   const TUFF_INDEX counts = TUFF_INDEX(row) * (DIGITS * push.chunks) + c;
 #if TUFF_LANES
-  for (uint d = 0; d < DIGITS; ++d) counters[d * TUFF_LANES + thread] = TUFF_AT(C, counts + d * push.chunks);
+  WORDS_AT(source);
+  COUNTERS;
+  for (uint d = 0; d < DIGITS; ++d) {
+    const uint first = TUFF_AT(C, counts + d * push.chunks);
+    SET_COUNTER(d, first);
+  }
   uint i = begin;
   for (; i + UNROLL <= end; i += UNROLL) {
     HELD bits[UNROLL];
-    [[unroll]] for (uint u = 0; u < UNROLL; ++u) bits[u] = HELD(TUFF_FROM(X, from, TUFF_INDEX(i + u) * inner));
+    LOAD(bits, i);
     [[unroll]] for (uint u = 0; u < UNROLL; ++u) {
-      const uint counter = digit_of(key_of(bits[u], flip, infinity), shift) * TUFF_LANES + thread;
-      const uint place = counters[counter];
-      counters[counter] = place + 1;
+      const uint digit = digit_of(key_of(bits[u], flip, infinity), shift), place = COUNTER(digit);
+      ADVANCE(digit);
       MOVE(bits[u], i + u, place)
     }
   }
   for (; i < end; ++i) {
     const HELD bits = HELD(TUFF_FROM(X, from, TUFF_INDEX(i) * inner));
-    const uint counter = digit_of(key_of(bits, flip, infinity), shift) * TUFF_LANES + thread;
-    const uint place = counters[counter];
-    counters[counter] = place + 1;
+    const uint digit = digit_of(key_of(bits, flip, infinity), shift), place = COUNTER(digit);
+    ADVANCE(digit);
     MOVE(bits, i, place)
   }
 #else

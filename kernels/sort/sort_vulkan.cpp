@@ -255,7 +255,7 @@ Chunks cut_rows(const Sort& sort, uint64_t rows) {
             static_cast<uint32_t>(shape.items)};
   }
   const uint64_t wanted = ceil_div(4 * device.cores * device.workgroup, rows);
-  const uint64_t size = std::clamp(ceil_div(extent, wanted), kShortestChunk, kLongestChunk);
+  const uint64_t size = std::clamp(round_up(ceil_div(extent, wanted), 4), kShortestChunk, kLongestChunk / 4 * 4);
   // Each has a column of counters in shared memory.
   const uint64_t column = 4 * sort.digits();
   const auto lanes =
@@ -263,12 +263,22 @@ Chunks cut_rows(const Sort& sort, uint64_t rows) {
   return {ceil_div(extent, size), size, lanes, lanes, 1, 1};
 }
 
+// TUFF_WORDS.
+bool begins_at_words(const Sort& sort, const Batch& batch, const Place& from, const Chunks& chunks) {
+  const bool rows = (batch.rows == 1 && from.first_row == 0) || from.extent % 4 == 0;
+  const bool adjacent = from.inner == 1 && rows && (from.elements->offset + from.element_offset) % 4 == 0;
+  return chunks.lanes != 0 && sort.unit == 1 && adjacent && chunks.size % 4 == 0;
+}
+
 void count_digits(const Sort& sort, const Batch& batch, const Place& from, const Chunks& chunks, uint32_t shift,
                   const Buffer& counts) {
   const DeviceTraits& traits = sort.recorder.traits();
   const uint64_t pieces = batch.rows * chunks.count;
-  KernelRequest kernel = shaders::RadixCount::request(
-      {.bits = sort.digit_bits(), .form = sort.key.form, .lanes = chunks.lanes, .unit = sort.unit});
+  KernelRequest kernel = shaders::RadixCount::request({.bits = sort.digit_bits(),
+                                                       .form = sort.key.form,
+                                                       .lanes = chunks.lanes,
+                                                       .unit = sort.unit,
+                                                       .words = begins_at_words(sort, batch, from, chunks)});
   kernel.streaming()
       .constant(0, chunks.workgroup)
       .wide(needs_wide(std::max(from.element_bytes / sort.unit, counts.bytes / 4)));
@@ -306,7 +316,8 @@ void move_elements(const Sort& sort, const Batch& batch, const Place& from, cons
                                                       .subgroups = chunks.subgroups,
                                                       .threads = chunks.lanes != 0 ? 0 : chunks.workgroup,
                                                       .unit = sort.unit,
-                                                      .values = to.elements != nullptr});
+                                                      .values = to.elements != nullptr,
+                                                      .words = begins_at_words(sort, batch, from, chunks)});
   const uint64_t most = std::max(from.element_bytes, to.element_bytes) / sort.unit;
   kernel.streaming()
       .constant(0, chunks.workgroup)

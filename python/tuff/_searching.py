@@ -49,11 +49,12 @@ UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indi
 # Elements that are not zero. How many there are is read from the device, because it is the result's size.
 
 
-def true_places(mask: Array) -> Array:
-    """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more)."""
+def true_places(mask: Array, kind: Optional[np.dtype] = None) -> Array:
+    """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more), or of another type of integers
+    that holds them."""
     wide = mask.size >= 2**31
     count = int(mask.astype(np.int64).sum() if wide else reductions.count_nonzero(mask))
-    places = mask.context.empty(count, np.int64 if wide else np.int32)
+    places = mask.context.empty(count, kind if kind is not None else np.int64 if wide else np.int32)
     if count != 0:
         # In a stable descending order the true elements come first, and keep their order.
         sorting.record(mask, 0, True, count, None, places)
@@ -68,7 +69,7 @@ def flat_mask(x: Array) -> Array:
 
 def flatnonzero(x: Array) -> Array:
     """The places of the elements of the flattened array that are not zero, as int64."""
-    return true_places(flat_mask(x)).astype(np.int64)
+    return true_places(flat_mask(x), np.dtype(np.int64))
 
 
 def nonzero(x: Array) -> Tuple[Array, ...]:
@@ -76,7 +77,9 @@ def nonzero(x: Array) -> Tuple[Array, ...]:
     require_array(x, "x")
     if x.ndim == 0:
         raise ValueError("nonzero of a 0-d array")
-    return tuple(one.astype(np.int64) for one in coordinates(true_places(flat_mask(x)), x.shape))
+    if x.ndim == 1:
+        return (flatnonzero(x),)
+    return tuple(coordinates(true_places(flat_mask(x)), x.shape, np.dtype(np.int64)))
 
 
 def where(
@@ -98,18 +101,22 @@ def argwhere(x: Array) -> Array:
     return shapes.concat([one.reshape(places.size, 1) for one in columns], 1).astype(np.int64)
 
 
-def coordinates(places: Array, shape: Sequence[int]) -> List[Array]:
-    """Places in a flattened array as indices along each axis, of the same type."""
+def coordinates(places: Array, shape: Sequence[int], kind: Optional[np.dtype] = None) -> List[Array]:
+    """Places in a flattened array as indices along each axis, of the same type, or of int64."""
+    kind = places.dtype if kind is None else kind
     if len(shape) == 1:
-        return [places]
-    found, stride = [], 1
-    for size in reversed(shape):
+        return [places if places.dtype == kind else places.astype(kind)]
+    found, stride, number = [], 1, places.dtype.type
+    for axis in reversed(range(len(shape))):
         if places.size == 0:
-            found.append(places)
+            found.append(places.astype(kind))
             continue
-        kind = places.dtype.type
-        found.append(expr("i // s % n", dtype=places.dtype, i=places, s=kind(stride), n=kind(size)))
-        stride *= size
+        # Along the outermost axis no place is beyond the end.
+        index = "i" if stride == 1 else "i // s"
+        index = index if axis == 0 else f"{index} % n"
+        operands = {name: number(value) for name, value in (("s", stride), ("n", shape[axis])) if f" {name}" in index}
+        found.append(expr(index if kind == places.dtype else f"i64({index})", dtype=kind, i=places, **operands))
+        stride *= shape[axis]
     return found[::-1]
 
 
