@@ -101,6 +101,8 @@ def test_what_bincount_does_not_count(ctx):
         tuff.bincount(ctx.array(np.array([1, -1]), dtype=np.int32))
     with pytest.raises(TypeError, match="integers"):
         tuff.bincount(ctx.zeros(3))
+    with pytest.raises(ValueError, match="4294967296 elements"):  # a view of one element
+        tuff.bincount(tuff.broadcast_to(ctx.array(np.ones(1, np.uint8), dtype=np.uint8), (2**32,)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8, np.int64])

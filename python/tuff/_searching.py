@@ -229,6 +229,8 @@ def bincount(x: Array, weights: Optional[Array] = None, minlength: int = 0) -> A
         kind = np.dtype(np.float64 if weights.dtype == np.float64 else np.float32)
     if x.size == 0:
         return x.context.zeros(size, kind)
+    if weights is None and x.size >= 2**32:
+        raise ValueError(f"x has {x.size} elements, needs fewer than 2**32")  # counts have 32 bits
     integers = x.astype(np.uint8) if x.dtype == np.bool_ else x
     if weights is not None:
         same_context(x.context, weights.context)
