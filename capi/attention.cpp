@@ -123,17 +123,19 @@ tuff_status tuff_attention_backward(tuff_stream stream, const tuff_attention_bac
     const auto target = acquire_stream(stream);
     const AttentionOperands operands(target, wanted);
     const Operand d_o(target, wanted.d_o, "d_o"), dq(target, wanted.dq, "dq"), dk(target, wanted.dk, "dk"),
-        dv(target, wanted.dv, "dv");
+        dv(target, wanted.dv, "dv"), dbias(target, wanted.dbias, "dbias");
     tuff::AttentionBackwardArgs args{};
     args.forward = attention_of(wanted, operands);
     args.d_o = d_o;
     args.dq = dq;
     args.dk = dk;
     args.dv = dv;
+    args.dbias = dbias;
     args.d_o_strides = strides(wanted.d_o_strides);
     args.dq_strides = strides(wanted.dq_strides);
     args.dk_strides = strides(wanted.dk_strides);
     args.dv_strides = strides(wanted.dv_strides);
+    args.dbias_strides = strides(wanted.dbias_strides);
     complete_attention_backward(args);
     target->run(tuff::operations::attention_backward(args));
   });

@@ -89,7 +89,7 @@ struct Released<tuff_attention_desc> {
 };
 template <>
 struct Released<tuff_attention_backward_desc> {
-  static constexpr std::array<uint32_t, 1> sizes = {448};  // 0.9.0
+  static constexpr std::array<uint32_t, 1> sizes = {480};  // 0.9.0
 };
 template <>
 struct Released<tuff_reduce_desc> {

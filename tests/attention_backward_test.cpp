@@ -16,14 +16,15 @@ constexpr tuff_status kArgument = TUFF_ERROR_INVALID_ARGUMENT;
 
 // Which gradients are wanted.
 struct Wanted {
-  bool dq = true, dk = true, dv = true;
+  bool dq = true, dk = true, dv = true, dbias = false;
 };
 
 struct Row {
   AttentionShape shape;
   Wanted wanted{};
   std::string name() const {
-    return shape.name() + (wanted.dq ? "" : "_nodq") + (wanted.dk ? "" : "_nodk") + (wanted.dv ? "" : "_nodv");
+    return shape.name() + (wanted.dq ? "" : "_nodq") + (wanted.dk ? "" : "_nodk") + (wanted.dv ? "" : "_nodv") +
+           (wanted.dbias ? "_dbias" : "");
   }
   double work() const { return 3 * shape.work(); }
 };
@@ -33,7 +34,7 @@ struct Inputs {
   std::vector<float> q, k, v, o, lse, d_o;
 };
 struct Gradients {
-  Expected dq, dk, dv;
+  Expected dq, dk, dv, dbias;  // dbias has the places of the bias
 };
 
 // A score with the error that a device may have made, and its slope by scale * (q . k).
@@ -72,7 +73,7 @@ struct Forward {
 };
 template <typename Number>
 Forward forward_of(const AttentionShape& s, const AttentionExtras& extras, const std::vector<Number>& q,
-                   const std::vector<Number>& k, const std::vector<Number>& v) {
+                   const std::vector<Number>& k, const std::vector<Number>& v, const std::vector<double>& bias) {
   const uint64_t d = s.head_dim, dv = s.dim_v(), sharing = s.heads / s.heads_of_kv();
   Forward result{std::vector<double>(s.results()), {}};
   std::vector<double> scores(s.seq_kv);
@@ -88,7 +89,7 @@ Forward forward_of(const AttentionShape& s, const AttentionExtras& extras, const
         sum += static_cast<double>(q[row * d + e]) * static_cast<double>(k[(kv_row0 + j) * d + e]);
       scores[j] = sum * s.scale_used();
       if (s.softcap != 0) scores[j] = s.softcap * std::tanh(scores[j] / s.softcap);
-      if (!extras.bias.empty()) scores[j] += extras.bias[attention_extra_at(s, b, h, i, j)];
+      if (!bias.empty()) scores[j] += bias[attention_extra_at(s, b, h, i, j)];
       highest = std::max(highest, scores[j]);
     }
     for (uint64_t j = 0; j < s.seq_kv && highest != -INFINITY; ++j) {
@@ -146,6 +147,7 @@ Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const In
   Gradients found;
   const auto clear = [](Expected& of, uint64_t count) { of.value.assign(count, 0), of.bound.assign(count, 0); };
   clear(found.dq, s.queries()), clear(found.dk, s.keys()), clear(found.dv, s.values());
+  clear(found.dbias, extras.bias.size());
   // Adds factor * x, where the factor has an error and `terms` of these are added up.
   const auto add = [](Expected& to, uint64_t at, double factor, double error, const float* x, uint64_t size,
                       double terms) {
@@ -155,6 +157,9 @@ Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const In
           (error + gamma(terms + 4) * (std::fabs(factor) + error)) * std::fabs(static_cast<double>(x[e]));
     }
   };
+  const float one = 1;
+  const double sharing_bias = static_cast<double>(s.batch * s.heads * s.seq_q * s.seq_kv) /
+                              static_cast<double>(std::max<size_t>(extras.bias.size(), 1));
   const double keys = static_cast<double>(s.seq_kv), rows = static_cast<double>(s.seq_q * sharing);
   for (uint64_t row = 0; row < s.batch * s.heads * s.seq_q; ++row) {
     const uint64_t b = row / (s.heads * s.seq_q), h = row / s.seq_q % s.heads, i = row % s.seq_q;
@@ -188,6 +193,10 @@ Gradients solve(const AttentionShape& s, const AttentionExtras& extras, const In
       const double ds_error = product_error * (score.slope + score.slope_error) +
                               p * std::fabs(difference) * score.slope_error + 3 * kU * std::fabs(ds);
       const double stored_ds_error = ds_error + rounding.relative * (std::fabs(ds) + ds_error) + rounding.slope;
+      if (!extras.bias.empty()) {
+        add(found.dbias, attention_extra_at(s, b, h, i, j), p * difference,
+            product_error + 3 * kU * p * std::fabs(difference), &one, 1, sharing_bias);
+      }
       add(found.dq, row * d, scale * ds, scale * stored_ds_error, &in.k[(kv_row0 + j) * d], d, keys);
       add(found.dk, (kv_row0 + j) * d, scale * ds, scale * stored_ds_error, &in.q[row * d], d, rows);
       add(found.dv, (kv_row0 + j) * dv, p, stored_error, slope, dv, rows);
@@ -204,7 +213,7 @@ Inputs inputs_of(const AttentionShape& s, const AttentionExtras& extras) {
   in.k = rounded(s.dtype, uniforms(s.keys(), -s.spread, s.spread, 2));
   in.v = rounded(s.dtype, uniforms(s.values(), -1, 1, 3));
   in.d_o = rounded(s.dtype, uniforms(s.results(), -1, 1, 6));
-  const Forward forward = forward_of(s, extras, in.q, in.k, in.v);
+  const Forward forward = forward_of(s, extras, in.q, in.k, in.v, {extras.bias.begin(), extras.bias.end()});
   in.o = rounded(s.dtype, as_floats(forward.o)), in.lse = as_floats(forward.lse);
   return in;
 }
@@ -216,6 +225,20 @@ void set_shape(tuff_attention_backward_desc& desc, const AttentionShape& s) {
   desc.kv_heads = s.kv_heads, desc.head_dim_v = s.head_dim_v;
   desc.scale = s.scale_used(), desc.causal = s.causal, desc.softcap = s.softcap;
   desc.window_left = s.left, desc.window_right = s.right;
+}
+
+// dbias with gaps between rows in the roomy layout: where the bias's element i is.
+struct BiasPlaces {
+  std::array<uint64_t, 3> of;
+  uint64_t count, keys, row;
+  uint64_t at(uint64_t i) const { return i / keys * row + i % keys; }
+};
+BiasPlaces bias_places(const AttentionShape& s, const AttentionExtras& extras,
+                       const tuff_attention_backward_desc& desc) {
+  const uint64_t row = s.layout == Layout::roomy ? s.seq_kv + 3 : s.seq_kv;
+  BiasPlaces places{{}, extras.bias.size() / s.seq_kv * row, s.seq_kv, row};
+  for (size_t i = 0; i < 3; ++i) places.of[i] = desc.bias_strides[i] / s.seq_kv * row;
+  return places;
 }
 
 // Runs the call and compares; returns what it wrote, dq, dk and dv after one another.
@@ -253,6 +276,11 @@ std::vector<float> run(tuff_context context, const AttentionShape& s, const Atte
     std::copy_n(at_o.of.begin(), 3, desc.o_strides), std::copy_n(at_o.of.begin(), 3, desc.d_o_strides);
   }
   told.tell(desc);
+  const BiasPlaces at_bias = bias_places(s, extras, desc);
+  const int32_t bias_type = s.bias_type != 0 ? s.bias_type : s.dtype;
+  const StoredTensor dbias(context, bias_type, poisoned(at_bias.count), s.shift / size_of(bias_type));
+  if (wanted.dbias) desc.dbias = dbias;
+  if (wanted.dbias && s.layout == Layout::roomy) std::copy_n(at_bias.of.begin(), 3, desc.dbias_strides);
   EXPECT_OK(tuff_attention_backward(context, &desc));
   Gradients expected = solve(s, extras, in, rounding_of(context, s, in));
   std::vector<float> all;
@@ -268,6 +296,18 @@ std::vector<float> run(tuff_context context, const AttentionShape& s, const Atte
   check("dq", dq, at_q, s.heads, s.seq_q, s.head_dim, expected.dq, wanted.dq);
   check("dk", dk, at_k, kv, s.seq_kv, s.head_dim, expected.dk, wanted.dk);
   check("dv", dv, at_v, kv, s.seq_kv, s.dim_v(), expected.dv, wanted.dv);
+  if (wanted.dbias) {
+    SCOPED_TRACE("dbias");
+    std::vector<float> rest = dbias.read(), got;
+    for (uint64_t i = 0; i < extras.bias.size(); ++i) {
+      got.push_back(rest[at_bias.at(i)]);
+      rest[at_bias.at(i)] = poison();
+    }
+    expect_same_bits(rest, poisoned(rest.size()));
+    add_storage(expected.dbias, bias_type);
+    expect_matches(got, expected.dbias);
+    all.insert(all.end(), got.begin(), got.end());
+  }
   return all;
 }
 
@@ -420,6 +460,105 @@ std::vector<Row> cases() {
         .bias_type = TUFF_F32,
         .same = Same::queries,
         .right = 4}},
+      // the gradient by the bias: each pair has its own element, or some share one; more than one block of rows and
+      // keys
+      {{.batch = 2, .heads = 3, .seq_q = 9, .seq_kv = 14, .head_dim = 5, .bias_type = TUFF_F32}, {.dbias = true}},
+      {{.batch = 2,
+        .heads = 4,
+        .seq_q = 9,
+        .seq_kv = 14,
+        .head_dim = 5,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .bias_type = TUFF_F16},
+       {.dq = false, .dk = false, .dv = false, .dbias = true}},
+      {{.batch = 3,
+        .heads = 4,
+        .seq_q = 17,
+        .seq_kv = 30,
+        .head_dim = 8,
+        .kv_heads = 2,
+        .softcap = 3,
+        .bias_type = TUFF_F32,
+        .same = Same::batches},
+       {.dbias = true}},
+      {{.batch = 3,
+        .heads = 4,
+        .seq_q = 17,
+        .seq_kv = 30,
+        .head_dim = 8,
+        .dtype = TUFF_BF16,
+        .kv_heads = 2,
+        .bias_type = TUFF_BF16,
+        .same = Same::heads},
+       {.dk = false, .dbias = true}},
+      {{.batch = 3,
+        .heads = 4,
+        .seq_q = 17,
+        .seq_kv = 30,
+        .head_dim = 8,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .layout = Layout::roomy,
+        .softcap = 2,
+        .bias_type = TUFF_F16,
+        .same = Same::queries},
+       {.dq = false, .dbias = true}},
+      {{.batch = 3,
+        .heads = 4,
+        .seq_q = 17,
+        .seq_kv = 30,
+        .head_dim = 8,
+        .layout = Layout::roomy,
+        .bias_type = TUFF_F32,
+        .same = Same::all},
+       {.dv = false, .dbias = true}},
+      {{.batch = 6,
+        .heads = 4,
+        .seq_q = 33,
+        .seq_kv = 47,
+        .head_dim = 20,
+        .causal = kBottomRight,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .layout = Layout::roomy,
+        .softcap = 3,
+        .bias_type = TUFF_F32,
+        .mask = true,
+        .same = Same::heads,
+        .left = 30,
+        .lengths = true},
+       {.dbias = true}},
+      {{.heads = 2, .seq_q = 300, .seq_kv = 290, .head_dim = 8, .causal = kTopLeft, .bias_type = TUFF_F32, .left = 40},
+       {.dbias = true}},
+      {{.batch = 2,
+        .heads = 2,
+        .seq_q = 300,
+        .seq_kv = 290,
+        .head_dim = 8,
+        .dtype = TUFF_BF16,
+        .bias_type = TUFF_BF16,
+        .same = Same::batches},
+       {.dbias = true}},
+      {{.batch = 2,
+        .heads = 2,
+        .seq_q = 300,
+        .seq_kv = 290,
+        .head_dim = 8,
+        .causal = kTopLeft,
+        .bias_type = TUFF_F32,
+        .same = Same::all},
+       {.dbias = true}},
+      {{.batch = 700,
+        .heads = 2,
+        .seq_q = 2,
+        .seq_kv = 3,
+        .head_dim = 2,
+        .dtype = TUFF_F16,
+        .kv_heads = 1,
+        .bias_type = TUFF_F16,
+        .same = Same::batches},
+       {.dbias = true}},
       // more rows, or keys, than the loops of a CPU driver allow, also by the heads that share keys
       {{.seq_q = 30'001, .seq_kv = 7, .head_dim = 4, .left = 8000}},
       {{.seq_q = 5, .seq_kv = 30'001, .head_dim = 4, .causal = kBottomRight, .left = 25'000}},
@@ -446,6 +585,14 @@ TEST(AttentionBackwardFormulas, AreTheSlopes) {
        .kv_heads = 2,
        .softcap = 1.5,
        .bias_type = TUFF_F32},
+      {.batch = 2,
+       .heads = 2,
+       .seq_q = 3,
+       .seq_kv = 4,
+       .head_dim = 2,
+       .softcap = 1.5,
+       .bias_type = TUFF_F32,
+       .same = Same::batches},
       {.batch = 6,
        .heads = 2,
        .seq_q = 6,
@@ -461,16 +608,18 @@ TEST(AttentionBackwardFormulas, AreTheSlopes) {
     const AttentionExtras extras = attention_extras(s);
     Inputs in = inputs_of(s, extras);
     const Gradients found = solve(s, extras, in);
-    std::vector<double> operands[] = {
-        {in.q.begin(), in.q.end()}, {in.k.begin(), in.k.end()}, {in.v.begin(), in.v.end()}};
+    std::vector<double> operands[] = {{in.q.begin(), in.q.end()},
+                                      {in.k.begin(), in.k.end()},
+                                      {in.v.begin(), in.v.end()},
+                                      {extras.bias.begin(), extras.bias.end()}};
     const auto value = [&] {
-      const Forward forward = forward_of(s, extras, operands[0], operands[1], operands[2]);
+      const Forward forward = forward_of(s, extras, operands[0], operands[1], operands[2], operands[3]);
       double sum = 0;
       for (size_t i = 0; i < forward.o.size(); ++i) sum += forward.o[i] * in.d_o[i];
       return sum;
     };
-    const Expected* const gradients[] = {&found.dq, &found.dk, &found.dv};
-    for (size_t which = 0; which < 3; ++which) {
+    const Expected* const gradients[] = {&found.dq, &found.dk, &found.dv, &found.dbias};
+    for (size_t which = 0; which < 4; ++which) {
       for (size_t i = 0; i < operands[which].size(); ++i) {
         const double step = 1e-4, before = operands[which][i];
         operands[which][i] = before + step;
@@ -499,7 +648,8 @@ class AttentionBackwardCalls : public OnBackend {
     d.dq = dq_, d.dk = dk_, d.dv = dv_;
     return d;
   }
-  Tensor in_{context(), std::vector<float>(400, 0.5f)}, dq_{context(), 400}, dk_{context(), 400}, dv_{context(), 400};
+  Tensor in_{context(), std::vector<float>(400, 0.5f)}, dq_{context(), 400}, dk_{context(), 400}, dv_{context(), 400},
+      dbias_{context(), 400};
 };
 
 TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
@@ -521,6 +671,21 @@ TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
   wrong([](auto& d) { d.softcap = NAN; }, "softcap");
   wrong([](auto& d) { d.bias_type = TUFF_F16; }, "bias_type");
   wrong([](auto& d) { d.dq = d.dk = d.dv = 0; }, "dq");
+  wrong([&](auto& d) { d.dbias = dbias_; }, "bias is TUFF_NULL_HANDLE");
+  const auto wrong_bias = [&](auto change, const char* word) {
+    wrong(
+        [&](auto& d) {
+          d.bias = d.q, d.bias_strides[1] = 15, d.bias_strides[2] = 5, d.dbias = dbias_;
+          change(d);
+        },
+        word);
+  };
+  wrong_bias([](auto& d) { d.dbias_strides[2] = 4; }, "rows of dbias overlap");
+  wrong_bias([](auto& d) { d.dbias_strides[1] = 300; }, "dbias");
+  wrong_bias([](auto& d) { d.dbias_strides[1] = ~uint64_t{0}; }, "dbias");
+  wrong_bias([](auto& d) { d.bias_strides[1] = 5; }, "rows of dbias overlap");
+  wrong_bias([](auto& d) { d.dbias = d.bias; }, "dbias");
+  wrong_bias([](auto& d) { d.dbias = d.dq; }, "dq");
   using Desc = tuff_attention_backward_desc;
   const std::pair<tuff_buffer Desc::*, const char*> needed[] = {
       {&Desc::q, "q"}, {&Desc::k, "k"}, {&Desc::v, "v"}, {&Desc::o, "o"}, {&Desc::lse, "lse"}, {&Desc::d_o, "d_o"}};
@@ -549,7 +714,7 @@ TEST_P(AttentionBackwardCalls, RefuseWhatIsWrong) {
   wrong([](auto& d) { d.lse = d.dv; }, "dv");
   wrong([](auto& d) { d.bias = d.dk; }, "dk");
   wrong([](auto& d) { d.q_lengths = d.dq; }, "dq");
-  for (const Tensor* out : {&dq_, &dk_, &dv_}) out->expect_poisoned();
+  for (const Tensor* out : {&dq_, &dk_, &dv_, &dbias_}) out->expect_poisoned();
   in_.expect_unchanged(std::vector<float>(400, 0.5f));
 }
 
@@ -561,6 +726,29 @@ TEST_P(AttentionBackwardCalls, NothingToDo) {
     EXPECT_OK(tuff_attention_backward(context(), &d));
   }
   dq_.expect_poisoned();
+}
+
+// Of no pairs a bias that all share has a gradient of 0, and one of each batch element (or head) has none.
+TEST_P(AttentionBackwardCalls, NoPairsHaveNoSlopes) {
+  for (int which : {0, 1}) {
+    for (const bool shared : {true, false}) {
+      SCOPED_TRACE(testing::Message() << which << shared);
+      const Tensor bias(context(), std::vector<float>(60, 0.5f)), dbias(context(), 60);
+      tuff_attention_backward_desc d = desc();
+      (which == 0 ? d.batch : d.heads) = 0;
+      d.q = d.k = d.v = d.o = d.d_o = d.lse = d.dq = d.dk = d.dv = 0;
+      d.bias = bias, d.dbias = dbias, d.bias_strides[2] = 5;
+      if (!shared) d.bias_strides[which] = 15;
+      EXPECT_OK(tuff_attention_backward(context(), &d));
+      if (!shared) {
+        dbias.expect_poisoned();
+        continue;
+      }
+      const std::vector<float> found = dbias.read();
+      for (size_t i = 0; i < 15; ++i) EXPECT_EQ(found[i], 0) << i;
+      for (size_t i = 15; i < 60; ++i) EXPECT_TRUE(std::isnan(found[i])) << i;
+    }
+  }
 }
 
 // What is masked may hold anything: keys and values beyond a length, rows beyond one, and masked keys.

@@ -87,12 +87,14 @@ TEST(ErrorsTableRows, ShowEveryOperand) {
 bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_lu_determinant") return buffer != "a" && buffer != "pivots";
   if (function == "tuff_qr") return buffer == "q";
-  if (function == "tuff_eigh" || function == "tuff_eig" || function == "tuff_svd") return buffer != "a" && buffer != "values";
+  if (function == "tuff_eigh" || function == "tuff_eig" || function == "tuff_svd")
+    return buffer != "a" && buffer != "values";
   if (function == "tuff_rnn" || function == "tuff_rnn_backward") return buffer != "x" && buffer != "w" && buffer != "r";
   if (function == "tuff_optimizer_step" || function == "tuff_gradient_norm") {
     return buffer.find('[') == std::string_view::npos;  // those that are not in a list
   }
-  if (function == "tuff_attention_backward") return buffer == "dq" || buffer == "dk" || buffer == "dv";
+  if (function == "tuff_attention_backward")
+    return buffer == "dq" || buffer == "dk" || buffer == "dv" || buffer == "dbias";
   if (function == "tuff_cross_entropy") return buffer != "logits" && buffer != "labels";
   if (function == "tuff_norm_backward") return buffer != "input" && buffer != "output_gradient";
   if (function == "tuff_batch_norm_training") return buffer != "input";

@@ -1379,7 +1379,7 @@ typedef struct tuff_attention_backward_desc {
   tuff_buffer q, k, v;    /* what tuff_attention_ex() read, */
   tuff_buffer o, lse;     /* ... and what it wrote; lse is TUFF_F32 [batch][heads][seq_q] */
   tuff_buffer d_o;        /* the gradient by o */
-  tuff_buffer dq, dk, dv; /* out: the gradients by q, k and v; TUFF_NULL_HANDLE: not wanted. One at least is given */
+  tuff_buffer dq, dk, dv; /* out: the gradients by q, k and v; TUFF_NULL_HANDLE: not wanted. One, or dbias, is given */
   uint64_t batch, heads, seq_q, seq_kv, head_dim;
   uint64_t kv_heads;      /* 0: heads */
   uint64_t head_dim_v;    /* 0: head_dim */
@@ -1387,29 +1387,35 @@ typedef struct tuff_attention_backward_desc {
   double softcap;         /* 0: none */
   int32_t causal;         /* TUFF_CAUSAL_* */
   int32_t bias_type;      /* dtype (or 0), or TUFF_F32 */
-  tuff_buffer bias, mask; /* TUFF_NULL_HANDLE: none. There is no gradient by the bias */
+  tuff_buffer bias, mask; /* TUFF_NULL_HANDLE: none */
   tuff_buffer q_lengths, kv_lengths; /* TUFF_NULL_HANDLE: seq_q and seq_kv */
   uint64_t window_left, window_right; /* 0: all */
   /* Elements from one batch element, head and row to the next. The rows of dq, of dk and of dv must not overlap. */
   uint64_t q_strides[3], k_strides[3], v_strides[3], o_strides[3], d_o_strides[3];
   uint64_t dq_strides[3], dk_strides[3], dv_strides[3];
   uint64_t bias_strides[3], mask_strides[3]; /* 0: the same for all */
+  tuff_buffer dbias;      /* out: the gradient by the bias, of bias_type; TUFF_NULL_HANDLE: not wanted */
+  /* As bias_strides. Where one of those is 0, dbias has one element for all, and its stride is not used; elsewhere 0 is
+   * that of the bias. Elements of dbias must not overlap. */
+  uint64_t dbias_strides[3];
 } tuff_attention_backward_desc;
 
-/* The gradients of a function of tuff_attention_ex()'s output o by q, k and v, given that by o. With the weights p =
- * exp(s - lse) and dp = d_o . v of a row and a key, and D = d_o . o of a row:
+/* The gradients of a function of tuff_attention_ex()'s output o by q, k, v and the bias, given that by o. With the weights
+ * p = exp(s - lse) and dp = d_o . v of a row and a key, and D = d_o . o of a row:
  *
  *   ds = p * (dp - D)      times the slope of the soft cap
  *   dv = sum over rows of p * d_o,  dk = scale * (sum over rows of ds * q),  dq = scale * (sum over keys of ds * k)
+ *   dbias = p * (dp - D), added up over what shares an element of the bias
  *
  * Sums for dk and dv are over the rows of all heads that share the key. The weights are computed anew from q, k and lse,
- * so that no memory grows with seq_q * seq_kv (FlashAttention). A pair of a row and a key that is masked, also by a bias
- * of -infinity, contributes nothing, whatever the operands hold there; the gradient of a row that sees no key is 0, as is
- * that of a key that no row sees. An error of lse is one of all weights of its row: lse is as exact as f32 holds it, so a
- * weight is off by |lse| * 2^-24 of itself. A weight is at most 1, whatever lse holds.
+ * so that no memory grows with seq_q * seq_kv (FlashAttention), but that of dbias: in 16 bits and shared, it is added up
+ * in f32 first. A pair of a row and a key that is masked, also by a bias of -infinity, contributes nothing, whatever the
+ * operands hold there; the gradient of a row that sees no key is 0, as is that of a key that no row sees. An error of lse
+ * is one of all weights of its row: lse is as exact as f32 holds it, so a weight is off by |lse| * 2^-24 of itself. A
+ * weight is at most 1, whatever lse holds.
  * Since 0.9.0. Sums are made in an order that depends on sizes and the device only: the same bits run after run.
- * Errors: those of tuff_attention_ex(); INVALID_ARGUMENT if neither dq nor dk nor dv is given, if rows of an output
- * overlap, or if an output overlaps another operand. */
+ * Errors: those of tuff_attention_ex(); INVALID_ARGUMENT if neither dq nor dk nor dv nor dbias is given, for dbias
+ * without a bias, if rows of an output (elements of dbias) overlap, or if an output overlaps another operand. */
 TUFF_API tuff_status tuff_attention_backward(tuff_stream stream, const tuff_attention_backward_desc* desc);
 
 /* Reduces one axis. The output has the input's shape without that axis.

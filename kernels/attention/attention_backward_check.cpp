@@ -18,17 +18,40 @@ void complete_attention_backward(AttentionBackwardArgs& args) {
   attention::complete(args.dq_strides, of.q, "dq");
   attention::complete(args.dk_strides, of.k, "dk");
   attention::complete(args.dv_strides, of.v, "dv");
+  const auto as_bias = [](uint64_t stride, uint64_t of_bias) { return of_bias == 0 || stride == 0 ? of_bias : stride; };
+  const AttentionStrides& bias = forward.bias_strides;
+  args.dbias_strides = {as_bias(args.dbias_strides.batch, bias.batch), as_bias(args.dbias_strides.head, bias.head),
+                        as_bias(args.dbias_strides.row, bias.row)};
 }
+
+namespace {
+
+// Without a batch element or head there are no pairs, and a gradient by a bias that all share is 0.
+void check_empty(const AttentionBackwardArgs& args, const attention::Extents& of_dbias) {
+  if (args.dbias == nullptr) return;
+  require(args.forward.bias != nullptr, "dbias is given, and bias is TUFF_NULL_HANDLE");
+  const bool none = of_dbias.batch == 0 || of_dbias.heads == 0;
+  const uint64_t elements = none ? 0 : attention::footprint(args.dbias_strides, of_dbias, "dbias");
+  check_operand(args.dbias, "dbias", elements, args.forward.bias_type, [&] {
+    return fmt::format("{} batch elements of {} heads of {} x {}", of_dbias.batch, of_dbias.heads, of_dbias.rows,
+                       of_dbias.length);
+  });
+  if (!none) attention::check_apart(args.dbias_strides, of_dbias, "dbias");
+}
+
+}  // namespace
 
 void check_attention_backward(const AttentionBackwardArgs& args) {
   const AttentionArgs& forward = args.forward;
   check_float_type(forward.dtype);
   attention::check_options(forward);
-  if (forward.batch == 0 || forward.heads == 0) return;
+  const attention::Extents of_dbias{args.bias_batch(), args.bias_heads(), args.bias_rows(), forward.seq_kv};
+  if (forward.batch == 0 || forward.heads == 0) return check_empty(args, of_dbias);
   require(forward.heads % forward.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", forward.kv_heads,
           forward.heads);
-  require(args.dq != nullptr || args.dk != nullptr || args.dv != nullptr,
-          "dq, dk and dv are all TUFF_NULL_HANDLE, one at least is needed");
+  require(args.dq != nullptr || args.dk != nullptr || args.dv != nullptr || args.dbias != nullptr,
+          "dq, dk, dv and dbias are all TUFF_NULL_HANDLE, one at least is needed");
+  require(args.dbias == nullptr || forward.bias != nullptr, "dbias is given, and bias is TUFF_NULL_HANDLE");
 
   struct Tensor {
     const Buffer* buffer;
@@ -49,6 +72,7 @@ void check_attention_backward(const AttentionBackwardArgs& args) {
       {args.dq, "dq", args.dq_strides, of.q, type, true, true},
       {args.dk, "dk", args.dk_strides, of.k, type, true, true},
       {args.dv, "dv", args.dv_strides, of.v, type, true, true},
+      {args.dbias, "dbias", args.dbias_strides, of_dbias, forward.bias_type, true, true},
       {forward.bias, "bias", forward.bias_strides, of.scores, forward.bias_type, true, false},
       {forward.mask, "mask", forward.mask_strides, of.scores, TUFF_U8, true, false},
   };
@@ -77,7 +101,7 @@ void check_attention_backward(const AttentionBackwardArgs& args) {
     if (!output.written || output.buffer == nullptr) continue;
     attention::check_apart(output.strides, output.extents, output.name);
     // The operands hold this many bytes, so the multiplications cannot overflow.
-    const uint64_t bytes = elements[i] * dtype_size(type);
+    const uint64_t bytes = elements[i] * dtype_size(output.dtype);
     const auto apart_from = [&](const Buffer* buffer, const char* name, uint64_t size) {
       check_overlap(output.buffer, output.name, bytes, buffer, name, size, false);
     };

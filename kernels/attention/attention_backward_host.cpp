@@ -34,11 +34,34 @@ void store(const std::vector<double>& sums, double scale, const Buffer* output, 
   }
 }
 
+// All of dbias, densely: the number of a row in it.
+struct BiasRows {
+  explicit BiasRows(const AttentionBackwardArgs& args)
+      : batch(args.dbias == nullptr ? 0 : args.bias_batch()), heads(args.bias_heads()), rows(args.bias_rows()) {}
+  uint64_t batch, heads, rows;
+  uint64_t count() const { return batch * heads * rows; }
+  uint64_t at(uint64_t b, uint64_t h, uint64_t i) const {
+    return (std::min(b, batch - 1) * heads + std::min(h, heads - 1)) * rows + std::min(i, rows - 1);
+  }
+};
+void store_bias(const AttentionBackwardArgs& args, const BiasRows& of, const std::vector<double>& sums) {
+  const uint64_t keys = args.forward.seq_kv;
+  with_float_type(args.forward.bias_type, [&]<typename T>(T) {
+    for (uint64_t row = 0; row < of.count(); ++row) {
+      T* out = args.dbias->host<T>() +
+               attention::at(args.dbias_strides, row / of.rows / of.heads, row / of.rows % of.heads, row % of.rows);
+      for (uint64_t j = 0; j < keys; ++j) out[j] = T(sums[row * keys + j]);
+    }
+  });
+}
+
 }  // namespace
 
 void host_attention_backward(const AttentionBackwardArgs& args) {
   const AttentionArgs& forward = args.forward;
-  if (forward.batch == 0 || forward.heads == 0) return;
+  const BiasRows of_bias(args);
+  std::vector<double> dbias(of_bias.count() * forward.seq_kv);
+  if (forward.batch == 0 || forward.heads == 0) return store_bias(args, of_bias, dbias);
   const uint64_t size = forward.head_dim, size_v = forward.head_dim_v, sharing = forward.heads / forward.kv_heads;
   std::vector<double> dq(forward.seq_q * size), dk(forward.seq_kv * size), dv(forward.seq_kv * size_v);
   const auto kv_head = [&]<typename T>(T, uint64_t b, uint64_t kv) {
@@ -61,7 +84,8 @@ void host_attention_backward(const AttentionBackwardArgs& args) {
           if (score.value == -std::numeric_limits<double>::infinity()) continue;
           const double exact = std::exp(score.value - lse), weight = exact > 1 ? 1 : exact;
           const T* value = forward.v->host<T>() + attention::at(forward.v_strides, b, kv, j);
-          const double by_score = weight * (dot(slope, value, size_v) - inner) * score.slope;
+          const double by_biased = weight * (dot(slope, value, size_v) - inner), by_score = by_biased * score.slope;
+          if (args.dbias != nullptr) dbias[of_bias.at(b, h, i) * forward.seq_kv + j] += by_biased;
           add(&dv[j * size_v], weight, slope, size_v);
           add(&dk[j * size], by_score, query, size);
           add(&dq[i * size], by_score, key, size);
@@ -77,6 +101,7 @@ void host_attention_backward(const AttentionBackwardArgs& args) {
       for (uint64_t kv = 0; kv < forward.kv_heads; ++kv) kv_head(type, b, kv);
     }
   });
+  store_bias(args, of_bias, dbias);
 }
 
 }  // namespace tuff

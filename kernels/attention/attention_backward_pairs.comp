@@ -3,12 +3,14 @@
 //
 //   scores   in: scale * q . k   out: p = exp(s - log-sum-exp), where s is the score with soft cap and bias; 0 if hidden
 //   slopes   in: d_o . v         out: p * (d_o . v - D), times the slope of the cap; 0 if hidden
+//   biased                       out: the same without the slope of the cap
 //
+//# BIASED : 0|1 : 1: that is wanted
 //# SLOPES : 0|1 : 1: slopes are wanted
 #include "kernels/attention/attention_backward_common.glsl"
 
 layout(push_constant, std430) uniform Push {
-  TUFF_BASES(9)
+  TUFF_BASES(10)
   uint items;       // fours of keys, of all rows and heads
   uint first_head;  // the first kv head of all batch elements,
   uint sharer;      // and which of the heads that share it
@@ -29,6 +31,9 @@ TUFF_READ(6, Mask, uint8_t, 1)
 #endif
 TUFF_READ(7, QueryLengths, int, 4)
 TUFF_READ(8, KeyLengths, int, 4)
+#if BIASED
+TUFF_WRITE(9, Biased, float, 4)
+#endif
 #define QUERY_LENGTH(batch) TUFF_AT(QueryLengths, batch)
 #define KEY_LENGTH(batch) TUFF_AT(KeyLengths, batch)
 // Scores are scaled when they get here.
@@ -73,6 +78,9 @@ void main() {
     const float weight = counts ? (power > 1.0 ? 1.0 : power) : 0.0;
 #if SLOPES
     float slope = weight * (TUFF_AT(Slopes, at + min(e, count - 1)) - numbers.y);
+#if BIASED
+    if (e < count) TUFF_AT(Biased, at + e) = counts ? slope : 0.0;
+#endif
 #if CAP
     const float ratio = scaled[e] / SHAPE.cap;
     slope *= fma(-ratio, ratio, 1.0);

@@ -70,5 +70,7 @@ inline constexpr const char* kProducts = "products";
 // Records the call and returns true if it can be cut into parts of bounded memory
 // (attention_backward_products_vulkan.cpp).
 bool record_products(const Call& call);
+// The gradient by the bias where there are no batch elements or heads: zeros, or nothing.
+void record_no_pairs(const Call& call);
 
 }  // namespace tuff::attention_backward

@@ -127,12 +127,12 @@ bool needs_wide_indices(const Call& call, uint64_t state_elements) {
   const auto of = [](const Buffer* buffer, uint64_t elements) { return buffer == nullptr ? 0 : elements; };
   uint64_t most = std::max({forward.q_elements(), forward.k_elements(), forward.v_elements(), forward.o_elements(),
                             args.d_o_elements(), of(args.dq, args.dq_elements()), of(args.dk, args.dk_elements()),
-                            of(args.dv, args.dv_elements()), forward.bias_elements(), forward.mask_elements(),
-                            forward.rows() + forward.batch, state_elements});
+                            of(args.dv, args.dv_elements()), args.dbias_elements(), forward.bias_elements(),
+                            forward.mask_elements(), forward.rows() + forward.batch, state_elements});
   // Strides of axes with one element are unused, but are passed to the kernels.
-  for (const AttentionStrides* s :
-       {&forward.q_strides, &forward.k_strides, &forward.v_strides, &forward.o_strides, &args.d_o_strides,
-        &args.dq_strides, &args.dk_strides, &args.dv_strides, &forward.bias_strides, &forward.mask_strides}) {
+  for (const AttentionStrides* s : {&forward.q_strides, &forward.k_strides, &forward.v_strides, &forward.o_strides,
+                                    &args.d_o_strides, &args.dq_strides, &args.dk_strides, &args.dv_strides,
+                                    &args.dbias_strides, &forward.bias_strides, &forward.mask_strides}) {
     most = std::max({most, s->batch, s->head, s->row});
   }
   return needs_wide(most);
@@ -350,7 +350,10 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
 
 void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& args, uint64_t max_state) {
   using namespace attention_backward;
-  if (args.forward.batch == 0 || args.forward.heads == 0) return;
+  if (args.forward.batch == 0 || args.forward.heads == 0) {
+    if (args.dbias != nullptr) record_no_pairs(Call(recorder, args));
+    return;
+  }
   const auto& variable = forced_variant<"TUFF_ATTENTION_BACKWARD_VARIANT">();
   const std::string_view forced = variable ? *variable : std::string_view();
   Call call(recorder, args);
@@ -358,6 +361,10 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
   const Side keys{.keys = true, .first = args.dk != nullptr, .second = args.dv != nullptr},
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
   call.wide = needs_wide_indices(call, 0);
+  if (args.dbias != nullptr) {
+    record_products(call);
+    return;
+  }
   if ((forced.empty() || forced == kNative) && record_native(call, forced)) return;
   const bool is_long = std::min(args.forward.seq_q, args.forward.seq_kv) >= kLongGpu;
   const bool products = forced == kProducts || (forced.empty() && (recorder.traits().cpu || is_long));

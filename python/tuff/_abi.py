@@ -918,6 +918,8 @@ class AttentionBackwardDesc(Structure):
         ("dv_strides", c_uint64 * 3),
         ("bias_strides", c_uint64 * 3),
         ("mask_strides", c_uint64 * 3),
+        ("dbias", c_uint64),
+        ("dbias_strides", c_uint64 * 3),
     ]
 
 

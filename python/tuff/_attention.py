@@ -100,7 +100,7 @@ def attention_gradients(
     q: Array, k: Array, v: Array, o: Array, lse: Array, gradient: Array, wanted: Sequence[str], *, layout: str = "bhsd",
     keys: Optional[int] = None, **options: Any
 ) -> Dict[str, Array]:  # fmt: skip
-    """Those of attention(q, k, v), whose results o and lse are, by those of q, k and v that are wanted. The options are those
+    """Those of attention(q, k, v), whose results o and lse are, by those of q, k, v and bias that are wanted. The options are those
     of attention() from scale to kv_lengths."""
     desc, (_, heads, seq_q, head_dim_v) = _described(raw.AttentionBackwardDesc, q, k, v, layout=layout, keys=keys, **options)
     for value, name in ((o, "o"), (lse, "lse"), (gradient, "d_o")):
@@ -115,6 +115,10 @@ def attention_gradients(
             found[name] = made(of.shape, of.dtype)
             setattr(desc, f"d{name}", found[name].buffer.handle)
         getattr(desc, f"d{name}_strides")[:] = getattr(desc, f"{name}_strides")[:]
+    if "bias" in wanted:
+        bias = options["bias"]
+        found["bias"] = q.context.empty(bias.shape, bias.dtype)
+        desc.dbias = found["bias"].buffer.handle
     check(raw.tuff_attention_backward(q.context.stream_handle, desc))
     return found
 

@@ -226,24 +226,24 @@ def _attention_rule(
     if k_scales is not None or v_scales is not None or any(_attention.is_stored(x) for x in (k, v)):
         raise TypeError("attention() with quantised keys or values has no gradients")
     tape = tape_of(q, k, v, bias)
-    x, y, z = (value_in(tape, one) for one in (q, k, v))
+    x, y, z, b = (value_in(tape, one) for one in (q, k, v, bias))
     others: Dict[str, Any] = dict(keys=keys, window=window, q_lengths=q_lengths, kv_lengths=kv_lengths)
 
-    def by_definition(q: Any, k: Any, v: Any) -> Array:
+    def by_definition(q: Any, k: Any, v: Any, bias: Any) -> Array:
         given = [name for name, value in others.items() if value is not None]
         if given:
-            raise TypeError(f"attention() with {', '.join(given)} has no gradients by bias, and none of gradients")
+            raise TypeError(f"attention() with {', '.join(given)} has no gradients of gradients")
         return _attention_by_definition(q, k, v, scale, causal, layout, mask, bias, softcap)
 
-    if any_traced((bias, x, y, z)):  # gradients by the bias, and gradients of gradients
-        return by_definition(q, k, v)
-    options: Dict[str, Any] = dict(scale=scale, causal=causal, layout=layout, mask=mask, bias=bias, softcap=softcap, **others)
+    if any_traced((x, y, z, b)):  # gradients of gradients
+        return by_definition(q, k, v, bias)
+    options: Dict[str, Any] = dict(scale=scale, causal=causal, layout=layout, mask=mask, bias=b, softcap=softcap, **others)
     o, sums = _attention.attention(x, y, z, return_lse=True, **options)
 
     def gradients(g: Array, wanted: List[str]) -> Dict[str, Array]:
         return _attention.attention_gradients(x, y, z, o, sums, g, wanted, **options)
 
-    return _by_one_call(tape, o, {"q": q, "k": k, "v": v}, gradients, by_definition)
+    return _by_one_call(tape, o, {"q": q, "k": k, "v": v, "bias": bias}, gradients, by_definition)
 
 
 def _attention_by_definition(

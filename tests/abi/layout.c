@@ -1785,3 +1785,6 @@ FIELD(tuff_qgemm_desc, a_scales, 152);
 FIELD(tuff_qgemm_desc, a_zero_points, 160);
 FIELD(tuff_qgemm_desc, a_granularity, 168);
 FIELD(tuff_qgemm_desc, reserved2, 172);
+
+FIELD(tuff_attention_backward_desc, dbias, 448);
+FIELD(tuff_attention_backward_desc, dbias_strides, 456);

@@ -27,12 +27,17 @@ std::vector<Axis> draw_tensor(Draft& d, const char* strides, bool spread, uint64
   return {{batch, numbers[0]}, {heads, numbers[1]}, {seq, numbers[2]}, {size, 1}};
 }
 
-// Draws the soft cap, bias, mask, windows and lengths; returns the cap.
-double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
-                    bool masks = true) {
-  Draw& draw = d.shape;
+struct Options {
   double softcap = 0;
-  if (draw.one_in(4)) d.real("softcap", softcap = draw.of({2.0, 30.0}));
+  int32_t bias_type = 0;  // 0: no bias
+  std::array<uint64_t, 3> bias_strides{};
+};
+// Draws the soft cap, bias, mask, windows and lengths.
+Options draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uint64_t seq_q, uint64_t seq_kv,
+                     bool masks = true) {
+  Draw& draw = d.shape;
+  Options options;
+  if (draw.one_in(4)) d.real("softcap", options.softcap = draw.of({2.0, 30.0}));
   for (const char* name : {"bias", "mask"}) {
     if (!draw.one_in(4)) continue;
     if (name[0] == 'm' && !masks) continue;
@@ -46,12 +51,13 @@ double draw_options(Draft& d, int32_t dtype, uint64_t batch, uint64_t heads, uin
                          : d.call.get("bias_type") == 0 ? dtype
                                                         : static_cast<int32_t>(d.call.get("bias_type"));
     d.input(name, type, footprint(axes), bias ? Fill::integers : Fill::booleans);
+    if (bias) options.bias_type = type, options.bias_strides = std::to_array(strides);
   }
   if (draw.one_in(4)) d.set("window_left", draw.between(1, 5));
   if (draw.one_in(4)) d.set("window_right", draw.between(1, 5));
   if (draw.one_in(4)) d.input("q_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_q) + 2);
   if (draw.one_in(4)) d.input("kv_lengths", TUFF_I32, batch, Fill::indices, static_cast<double>(seq_kv) + 2);
-  return softcap;
+  return options;
 }
 
 // How keys or values are stored: as dtype (0), as 8-bit floats, or in blocks.
@@ -132,7 +138,7 @@ void draw_attention(Draft& d) {
     const bool scaled = std::any_of(d.operands.begin(), d.operands.end(), [](const Operand& operand) {
       return std::string_view(operand.name).ends_with("scales");
     });
-    softcap = draw_options(d, dtype, batch, heads, seq_q, seq_kv, !scaled);
+    softcap = draw_options(d, dtype, batch, heads, seq_q, seq_kv, !scaled).softcap;
     if (draw.one_in(3) && !scaled) d.output("lse", TUFF_F32, batch * heads * seq_q);
   }
   // The error of a score: gamma of its sum, plus what tanh and the bias add. The error of a weight: e^(2 d) - 1 and an
@@ -202,7 +208,8 @@ void draw_attention_backward(Draft& d) {
             2);
   }
   d.input("lse", TUFF_F32, batch * heads * seq_q, Fill::positive, 8);
-  const double softcap = batch == 0 ? 0 : draw_options(d, dtype, batch, heads, seq_q, seq_kv);
+  const Options options = batch == 0 ? Options{} : draw_options(d, dtype, batch, heads, seq_q, seq_kv);
+  const double softcap = options.softcap;
   // A weight's error, as in attention; that of the difference of two sums of d_o * v and d_o * o, and of the cap's
   // slope.
   struct Errors {
@@ -245,6 +252,7 @@ void draw_attention_backward(Draft& d) {
     const double all = static_cast<double>(g.terms) * d.of(g.times).seen.most;
     return std::pair{all * most, all * (error + gamma(static_cast<double>(g.terms) + 6) * (most + error))};
   };
+  double by_bias = 0;  // terms of a gradient by the bias
   const size_t needed = draw.below(3);
   for (size_t i = 0; i < 3; ++i) {
     const Gradient g = gradients[i];
@@ -257,12 +265,36 @@ void draw_attention_backward(Draft& d) {
       return error + rounded(dtype, 2, std::fabs(y) + error);
     };
   }
-  d.suits = [&d, bound, gradients = std::to_array(gradients), dtype] {
+  if (options.bias_type != 0 && draw.one_in(2)) {
+    // One element for all that share one: with the bias's strides, or densely.
+    const bool dense = draw.one_in(3);
+    std::array<uint64_t, 3> sizes{batch, heads, seq_q}, strides = options.bias_strides;
+    double terms = 1;
+    uint64_t step = seq_kv;
+    for (size_t i = 3; i-- > 0;) {
+      if (strides[i] == 0) terms *= static_cast<double>(sizes[i]), sizes[i] = 1;
+      if (strides[i] != 0 && dense) strides[i] = step;
+      step *= sizes[i];
+    }
+    if (dense) d.list("dbias_strides", strides);
+    const std::vector<Axis> axes{{sizes[0], strides[0]}, {sizes[1], strides[1]}, {sizes[2], strides[2]}, {seq_kv, 1}};
+    Operand& output = d.output("dbias", options.bias_type, footprint(axes));
+    output.axes = axes;
+    output.allowed = [errors, terms, type = options.bias_type](uint64_t, double y) {
+      const Errors e = errors();
+      const double error = terms * (e.slope + gamma(terms + 6) * (e.largest + e.slope));
+      return error + rounded(type, 2, std::fabs(y) + error);
+    };
+    by_bias = terms;
+  }
+  d.suits = [&d, bound, by_bias, errors, gradients = std::to_array(gradients), dtype] {
     for (const Operand& operand : d.operands) {
       const std::string_view name = operand.name;
       if (!operand.read || operand.elements == 0 || name == "mask" || name.ends_with("lengths")) continue;
       if (!operand.seen.integral || operand.seen.most > 8) return false;
     }
+    const Errors e = errors();
+    if (by_bias * (e.largest + e.slope) * 2 >= (dtype == TUFF_F16 ? 6e4 : 1e30)) return false;
     return std::ranges::all_of(gradients, [&](const Gradient& g) {
       const auto [most, error] = bound(g);
       return most + error < (dtype == TUFF_F16 ? 6e4 : 1e30);

@@ -193,7 +193,7 @@ TEST_F(AttentionPlanner, NumbersOfTheKernelInPtx) {
            [](AttentionArgs& a) { a.q_strides.row = 74; }, [](AttentionArgs& a) { a.k_strides.head += 4; },
            [](AttentionArgs& a) { a.v_strides.batch += 4; }, [](AttentionArgs& a) { a.o_strides.row = 145; },
            [](AttentionArgs& a) { a.scale = 1e-26; }, [](AttentionArgs& a) { a.scale = 1e26; },
-           [](AttentionArgs& a) { a.dtype = TUFF_F32; },
+           [](AttentionArgs& a) { a.dtype = TUFF_F32, a.head_dim_v = 124; },
            [](AttentionArgs& a) { a.q_strides.row = uint64_t{1} << 31; }}) {
     AttentionArgs other = args;
     change(other);

@@ -364,7 +364,7 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
                 ends[:] = np.clip(given, 0, most)
     shape = (batch, heads, rows, keys)
     seen = _by_position(shape, causal, left, right, q_ends, kv_ends)
-    bias = np.zeros(shape)
+    bias, by_bias, shared = np.zeros(shape), False, ()
     if has_bias:
         strides = _extra(draw, shape, same[0])
         values = np.where(draw.data.random(shape) < draw.pick([0.0, 0.2]), -np.inf, draw.values(shape))
@@ -373,6 +373,15 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
         bias = np.where(seen, operands["bias"].values, 0.0)
         desc |= {"bias": Handle("bias"), "bias_strides": strides,
                  "bias_type": TYPES["f32"].code if bias_f32 else draw.pick([0, t.code])}  # fmt: skip
+        by_bias = draw.maybe(0.6)
+        shared = tuple(axis for axis in range(3) if strides[axis] == 0)
+        if by_bias:
+            small = [1 if axis in shared else size for axis, size in enumerate(shape)]
+            own = _extra(draw, small, "own") if draw.maybe(0.5) else strides
+            operands["dbias"] = operand(draw, TYPES["f32"] if bias_f32 else t, small, [*own, 1], output=True)
+            desc["dbias"] = Handle("dbias")
+            if own is not strides:
+                desc["dbias_strides"] = own
     if has_mask:
         strides = _extra(draw, shape, same[1])
         values = draw.data.integers(0, 3, shape) * draw.data.integers(1, 100, shape)
@@ -418,6 +427,8 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
         inner = np.einsum("bhid,bhid->bhi", d_o, o)[..., None]
         difference = pairs(d_o, wide_v) - inner
         e_difference = gamma(dv + 5) * (pairs(np.abs(d_o), np.abs(wide_v)) + np.einsum("bhid,bhid->bhi", np.abs(d_o), np.abs(o))[..., None])
+        biased = p * difference
+        e_biased = e_p * (np.abs(difference) + e_difference) + p * e_difference + 3 * U32 * np.abs(biased)
         ds = p * difference * slope
         e_ds = (e_p * (np.abs(difference) + e_difference) + p * e_difference) * (slope + e_slope)
         e_ds = e_ds + p * np.abs(difference) * e_slope + 4 * U32 * np.abs(ds)
@@ -436,7 +447,12 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
         found = {"q": product("bhij,bhjd->bhid", used * ds, used * e_ds, wide_k, keys),
                  "k": map(by_kv_head, product("bhij,bhid->bhjd", used * ds, used * e_ds, q, rows * sharing)),
                  "v": map(by_kv_head, product("bhij,bhid->bhjd", p, e_p, d_o, rows * sharing))}  # fmt: skip
-        return {f"d{name}": Near(*found[name]) for name in wanted}
+        near = {f"d{name}": Near(*found[name]) for name in wanted}
+        if by_bias:
+            terms = np.prod([shape[axis] for axis in shared], initial=1)
+            near["dbias"] = Near(biased.sum(shared, keepdims=True),
+                                 (e_biased + gamma(terms + 4) * (np.abs(biased) + e_biased)).sum(shared, keepdims=True))  # fmt: skip
+        return near
 
     def torch_way():
         """PyTorch's own gradients, in double. They know neither how o and lse were rounded: D is off by what o is, and a
@@ -446,7 +462,8 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
         a, b, c = leaves[0], leaves[1].repeat_interleave(sharing, 1), leaves[2].repeat_interleave(sharing, 1)
         scores = used * (a @ b.transpose(-1, -2))
         scores = softcap * torch.tanh(scores / softcap) if softcap else scores
-        scores = (scores + torch.tensor(bias)).masked_fill(~torch.tensor(seen), -torch.inf)
+        added = torch.tensor(bias, requires_grad=True)
+        scores = (scores + added).masked_fill(~torch.tensor(seen), -torch.inf)
         weights = torch.softmax(scores.masked_fill(~torch.tensor(some)[..., None], 0.0), -1) * torch.tensor(seen)
         (weights @ c).backward(torch.tensor(d_o))
         unit = {"f32": U32, "f16": 2.0**-11, "bf16": 2.0**-8}[t.name]
@@ -457,7 +474,10 @@ def attention_backward(draw: Draw, kind: str, form: str) -> Case:
                 "k": by_kv_head(np.einsum("bhij,bhid->bhjd", off, np.abs(q))),
                 "v": by_kv_head(np.einsum("bhij,bhid->bhjd", exact * of_lse, np.abs(d_o)))}  # fmt: skip
         near = numpy_way()
-        return {f"d{name}": Near(leaves["qkv".index(name)].grad.numpy(), near[f"d{name}"].bound + 2 * more[name]) for name in wanted}
+        found = {f"d{name}": Near(leaves["qkv".index(name)].grad.numpy(), near[f"d{name}"].bound + 2 * more[name]) for name in wanted}
+        if by_bias:
+            found["dbias"] = Near(added.grad.numpy().sum(shared, keepdims=True), near["dbias"].bound + 2 * (off / used).sum(shared, keepdims=True))
+        return found
 
     references = {"numpy": numpy_way}
     if batch and libraries.torch is not None:

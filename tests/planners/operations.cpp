@@ -507,6 +507,25 @@ void draw_attention_backward(Call& call) {
   written(0, "dq", args.dq, args.dq_strides, q), written(1, "dk", args.dk, args.dk_strides, k);
   written(2, "dv", args.dv, args.dv_strides, v);
   draw_attention_options(call, forward, plain);
+  if (forward.bias != nullptr && n.coin()) {
+    const tuff::AttentionStrides& bias = forward.bias_strides;
+    const AttentionRows scores{args.bias_heads(), args.bias_rows(), forward.seq_kv};
+    tuff::AttentionStrides& s = args.dbias_strides = draw_attention_strides(call, plain, scores);
+    if (bias.batch == 0) s.batch = 0;
+    if (bias.head == 0) s.head = 0;
+    if (bias.row == 0) s.row = 0;
+    call.tell("dbias_strides", std::array{s.batch, s.head, s.row});
+    const uint64_t elements = span_of(args.bias_batch(), s, scores);
+    args.dbias = call.output("dbias", elements, dtype_size(forward.bias_type), false);
+    if (elements != 0) {
+      call.has_to_be(args.dbias, 0, scores.length), call.has_to_be(args.dbias, elements - scores.length, scores.length);
+    }
+    if (forward.batch == 0 || forward.heads == 0) {  // zeros are all that is written
+      for (const tuff::Buffer* const unread : {forward.q_lengths, forward.kv_lengths}) {
+        if (unread != nullptr) call.read_partly(unread);
+      }
+    }
+  }
   set(call, tuff::operations::attention_backward, args);
 }
 
