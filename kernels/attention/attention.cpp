@@ -22,7 +22,8 @@ CallText describe(const AttentionArgs& args) {
 
 CallText describe_backward(const AttentionBackwardArgs& args) {
   CallText text = describe(args.forward);
-  for (const auto& [output, name] : {std::pair{args.dq, " dq"}, {args.dk, " dk"}, {args.dv, " dv"}, {args.dbias, " dbias"}}) {
+  for (const auto& [output, name] :
+       {std::pair{args.dq, " dq"}, {args.dk, " dk"}, {args.dv, " dv"}, {args.dbias, " dbias"}}) {
     if (output != nullptr) text.shape += name;
   }
   return text;
