@@ -1537,7 +1537,7 @@ FIELD(tuff_pool_backward_desc, count_include_pad, 212);
 FIELD(tuff_pool_backward_desc, adaptive, 216);
 FIELD(tuff_pool_backward_desc, reserved, 220);
 
-SIZE(tuff_attention_backward_desc, 448);
+SIZE(tuff_attention_backward_desc, 480);
 FIELD(tuff_attention_backward_desc, struct_size, 0);
 FIELD(tuff_attention_backward_desc, dtype, 4);
 FIELD(tuff_attention_backward_desc, q, 8);
