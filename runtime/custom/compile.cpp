@@ -98,7 +98,7 @@ std::vector<uint32_t> compile_text(const CustomSource& source, std::string& warn
   const Result result(shaderc_compile_into_spv(compiler, source.text.data(), source.text.size(), shaderc_compute_shader,
                                                source.name.c_str(), "main", options.get()),
                       &shaderc_result_release);
-  if (!result) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", source.name);
+  require_memory(result.get(), source.name);
   std::string messages = without_last_newline(shaderc_result_get_error_message(result.get()));
   if (shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {
     fail(TUFF_ERROR_COMPILE_FAILED, "{}", messages.empty() ? source.name + ": it does not compile" : messages);

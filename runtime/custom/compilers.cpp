@@ -37,4 +37,13 @@ shaderc_compiler* kept_shaderc() {
   return kept;
 }
 
+void require_memory(shaderc_compilation_result* result, const std::string& name) {
+  if (result != nullptr &&
+      (shaderc_result_get_compilation_status(result) != shaderc_compilation_status_internal_error ||
+       *shaderc_result_get_error_message(result) != '\0')) {
+    return;
+  }
+  fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", name);
+}
+
 }  // namespace tuff

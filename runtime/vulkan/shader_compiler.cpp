@@ -56,7 +56,7 @@ std::vector<uint32_t> compile_glsl(const std::string& name, const std::string& t
   const Result result(shaderc_compile_into_spv(compiler, text.data(), text.size(), shaderc_compute_shader, name.c_str(),
                                                "main", options.get()),
                       &shaderc_result_release);
-  if (!result) fail(TUFF_ERROR_OUT_OF_HOST_MEMORY, "shaderc ran out of memory on {}", name);
+  require_memory(result.get(), name);
   if (shaderc_result_get_compilation_status(result.get()) != shaderc_compilation_status_success) {
     fail(TUFF_ERROR_COMPILE_FAILED, "{} does not compile: {}", name, shaderc_result_get_error_message(result.get()));
   }
