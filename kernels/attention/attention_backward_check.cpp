@@ -29,7 +29,6 @@ namespace {
 // Without a batch element or head there are no pairs, and a gradient by a bias that all share is 0.
 void check_empty(const AttentionBackwardArgs& args, const attention::Extents& of_dbias) {
   if (args.dbias == nullptr) return;
-  require(args.forward.bias != nullptr, "dbias is given, and bias is TUFF_NULL_HANDLE");
   const bool none = of_dbias.batch == 0 || of_dbias.heads == 0;
   const uint64_t elements = none ? 0 : attention::footprint(args.dbias_strides, of_dbias, "dbias");
   check_operand(args.dbias, "dbias", elements, args.forward.bias_type, [&] {
@@ -45,13 +44,13 @@ void check_attention_backward(const AttentionBackwardArgs& args) {
   const AttentionArgs& forward = args.forward;
   check_float_type(forward.dtype);
   attention::check_options(forward);
+  require(args.dbias == nullptr || forward.bias != nullptr, "dbias is given, and bias is TUFF_NULL_HANDLE");
   const attention::Extents of_dbias{args.bias_batch(), args.bias_heads(), args.bias_rows(), forward.seq_kv};
   if (forward.batch == 0 || forward.heads == 0) return check_empty(args, of_dbias);
   require(forward.heads % forward.kv_heads == 0, "kv_heads is {}, needs a divisor of heads={}", forward.kv_heads,
           forward.heads);
   require(args.dq != nullptr || args.dk != nullptr || args.dv != nullptr || args.dbias != nullptr,
           "dq, dk, dv and dbias are all TUFF_NULL_HANDLE, one at least is needed");
-  require(args.dbias == nullptr || forward.bias != nullptr, "dbias is given, and bias is TUFF_NULL_HANDLE");
 
   struct Tensor {
     const Buffer* buffer;

@@ -52,6 +52,7 @@ struct BiasSum {
   int32_t type = TUFF_F32;
   uint32_t shared_axes = 0;  // as attention_backward_bias.comp has them
   bool shared_rows = false, in_place = true;
+  bool capped = false;                          // slopes without the cap's are kept beside those with it
   uint64_t batch = 0, heads = 0, rows = 0;      // of the gradient
   uint64_t at = 0, rows_at = 0, biased_at = 0;  // in scratch memory: sums; of a block's rows; slopes without the cap's
   bool writes() const { return shared_axes == 0 && !shared_rows; }
@@ -121,6 +122,7 @@ Plan::Plan(const Call& on)
     bias.batch = args.bias_batch(), bias.heads = args.bias_heads(), bias.rows = args.bias_rows();
     bias.shared_axes = (of_bias.batch == 0 ? 1 : 0) + (of_bias.head == 0 ? 2 : 0);
     bias.shared_rows = of_bias.row == 0;
+    bias.capped = forward.softcap != 0;
     bias.in_place = bias.writes() || bias.type == TUFF_F32;
   }
   const uint64_t units = std::max<uint64_t>(forward.batch * forward.kv_heads, 1);
@@ -146,7 +148,7 @@ void Plan::place(uint64_t heads_of_part) {
   if (bias.output != nullptr) {
     if (!bias.in_place) bias.at = layout.add(bias.batch * bias.heads * bias.rows * forward.seq_kv * 4);
     if (bias.shared_rows) bias.rows_at = layout.add(heads * std::min(block, forward.seq_kv) * 4);
-    if (forward.softcap != 0) bias.biased_at = layout.add(pairs * 4);
+    if (bias.capped) bias.biased_at = layout.add(pairs * 4);
   }
   bytes = layout.bytes();
 }
@@ -251,16 +253,13 @@ void Part::record_dense(bool keys) const {
 
 void Part::record_pairs(uint64_t sharer, const Block& rows, const Block& keys) const {
   const AttentionArgs& forward = plan_.forward;
-  KernelRequest kernel =
-      shaders::AttentionBackwardPairs::request({.biased = plan_.bias.output != nullptr && forward.softcap != 0,
-                                                .call = plan_.call.defines(),
-                                                .slopes = plan_.slopes});
+  KernelRequest kernel = shaders::AttentionBackwardPairs::request(
+      {.biased = plan_.bias.capped, .call = plan_.call.defines(), .slopes = plan_.slopes});
   kernel.streaming().constant(0, plan_.threads).wide(plan_.call.wide);
   const uint64_t pairs = heads_ * rows.count * keys.count, items = heads_ * rows.count * ceil_div(keys.count, 4);
   const Buffer scores = plan_.at(plan_.scores_at, 0), slopes = plan_.at(plan_.slopes_at, 0),
                numbers = plan_.at(plan_.numbers_at, 0), marks = plan_.at(plan_.marks_at, 0),
                biased = plan_.at(plan_.bias.biased_at, 0);
-  const bool is_biased = plan_.bias.output != nullptr && forward.softcap != 0;
   Dispatch dispatch("attention backward pairs");
   dispatch.operand(&scores, 0, pairs * 4, Access::read_write)
       .operand(plan_.slopes ? &slopes : nullptr, 0, pairs * 4, Access::read_write)
@@ -271,7 +270,7 @@ void Part::record_pairs(uint64_t sharer, const Block& rows, const Block& keys) c
       .operand(forward.mask, 0, forward.mask_elements(), Access::read)
       .operand(forward.q_lengths, 0, forward.batch * 4, Access::read)
       .operand(forward.kv_lengths, 0, forward.batch * 4, Access::read)
-      .operand(is_biased ? &biased : nullptr, 0, pairs * 4, Access::write)
+      .operand(plan_.bias.capped ? &biased : nullptr, 0, pairs * 4, Access::write)
       .push(shaders::AttentionBackwardPairs::Push{.items = static_cast<uint32_t>(items),
                                                   .first_head = static_cast<uint32_t>(first_),
                                                   .sharer = static_cast<uint32_t>(sharer),
@@ -328,8 +327,8 @@ struct BiasDispatch {
 
 void record_bias_kernel(const Plan& plan, const BiasDispatch& told) {
   KernelRequest kernel = shaders::AttentionBackwardBias::request({.mode = told.mode, .type = told.type});
-  kernel.streaming().constant(0, plan.threads).wide(plan.call.wide || needs_wide(told.to_count));
   const bool wide = plan.call.wide || needs_wide(told.to_count), reads = told.mode != 0, adds = told.mode == 2;
+  kernel.streaming().constant(0, plan.threads).wide(wide);
   const uint64_t items = told.slots * told.rows.count * told.keys.count;
   Dispatch dispatch("attention backward bias");
   dispatch.operand(reads ? told.slopes : nullptr, 0, told.slopes_count * 4, Access::read)
@@ -407,7 +406,7 @@ void record_whole_bias(const Plan& plan, bool first) {
 // Adds the slopes of a block.
 void Part::record_bias(uint64_t sharer, const Block& rows, const Block& keys) const {
   const BiasSum& bias = plan_.bias;
-  Buffer slopes = plan_.at(plan_.forward.softcap != 0 ? bias.biased_at : plan_.slopes_at, 0);
+  Buffer slopes = plan_.at(bias.capped ? bias.biased_at : plan_.slopes_at, 0);
   Block of_rows = rows;
   if (bias.shared_rows) {
     const Buffer sums = plan_.at(bias.rows_at, 0);

@@ -4,8 +4,8 @@
 //   set       The last index of each place wins: any of them claims the place, atomics settle which is the last, and
 //             the rows of those that won are copied (scatter_settle.comp, scatter_write.comp).
 //   integers  Sums, maxima and minima of 32-bit integers are the same in every order: atomics
-//   (scatter_atomic_vulkan.cpp). others    Indices are sorted by place, stably, by a radix sort (scatter_sort.comp and
-//   scans), and runs of equal
+//             (scatter_atomic_vulkan.cpp).
+//   others    Indices are sorted by place, stably, by a radix sort (scatter_sort.comp and scans), and runs of equal
 //             places are folded (scatter_fold.comp).
 //
 // All depend on sizes and device alone, not on the order in which lanes run.

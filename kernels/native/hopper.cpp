@@ -27,6 +27,13 @@ void make_barrier(const U32& barrier, uint32_t arrivals) {
   barrier.writer->emit("mbarrier.init.shared::cta.b64 [{}], {};", barrier.text, arrivals);
 }
 
+void make_stage_barriers(const U32& full, const U32& empty, uint32_t stages, uint32_t fill, uint32_t leave) {
+  for (uint32_t s = 0; s < stages; ++s) {
+    make_barrier(full + s * kBarrierBytes, fill);
+    make_barrier(empty + s * kBarrierBytes, leave);
+  }
+}
+
 void wait_at(const U32& barrier, const U32& parity) {
   Writer& w = *barrier.writer;
   const Label again = w.label();

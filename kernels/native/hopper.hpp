@@ -26,6 +26,8 @@ Ring make_ring(Writer& w, uint32_t parity);
 void advance(const Ring& ring, uint32_t stages);
 
 void make_barrier(const U32& barrier, uint32_t arrivals);
+// Those of stages, which so many warps fill and so many others empty.
+void make_stage_barriers(const U32& full, const U32& empty, uint32_t stages, uint32_t fill, uint32_t leave);
 // Waits until the barrier's phase of this parity is complete.
 void wait_at(const U32& barrier, const U32& parity);
 // `barriers` is the address of the first stage's barrier.

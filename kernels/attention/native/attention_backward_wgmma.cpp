@@ -92,10 +92,7 @@ class Kernel {
     empty_ = full_ + kMaxStages * ptx::kBarrierBytes;
     own_empty_ = empty_ + kMaxStages * ptx::kBarrierBytes;
     w_.when(thread_ == 0, [&] {
-      for (uint32_t s = 0; s < o_.stages(); ++s) {
-        ptx::make_barrier(full_ + s * ptx::kBarrierBytes, kLoaders / kWarp);
-        ptx::make_barrier(empty_ + s * ptx::kBarrierBytes, kComputing / kWarp);
-      }
+      ptx::make_stage_barriers(full_, empty_, o_.stages(), kLoaders / kWarp, kComputing / kWarp);
       ptx::make_barrier(own_empty_, kComputing / kWarp);
     });
     w_.emit("bar.sync 0;");

@@ -107,6 +107,28 @@ uint32_t lengths_of(const AttentionArgs& args) {
   return lengths;
 }
 
+namespace {
+
+template <typename Kernel>
+Kernel kernel_for(const Call& call) {
+  const AttentionArgs& args = call.args;
+  Kernel kernel;
+  kernel.type = args.dtype;
+  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
+  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
+  kernel.hiding = call.causal || args.window_left != 0 || args.window_right != 0;
+  kernel.lengths = lengths_of(args);
+  kernel.lse = args.lse != nullptr;
+  kernel.bias = args.bias != nullptr ? args.bias_type : 0;
+  kernel.mask = args.mask != nullptr;
+  kernel.cap = args.softcap != 0;
+  kernel.keys = keys_of_step(kernel, kernel.max_keys(), args.seq_kv);
+  kernel.pieces = options_in_pieces(args, kernel.keys);
+  return kernel;
+}
+
+}  // namespace
+
 bool is_native_variant(std::string_view name) { return name == kVariant; }
 
 bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_view forced) {
@@ -124,21 +146,9 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
   const uint64_t tiles = row_tiles * call.args.heads * call.args.batch;
   if (tiles > kMaxGroups) return false;
 
-  Wgmma kernel;
-  kernel.type = args.dtype;
-  kernel.head_dim = static_cast<uint32_t>(args.head_dim);
-  kernel.head_dim_v = static_cast<uint32_t>(args.head_dim_v);
-  kernel.hiding = call.causal || args.window_left != 0 || args.window_right != 0;
-  kernel.lengths = lengths_of(args);
-  kernel.lse = args.lse != nullptr;
-  kernel.bias = args.bias != nullptr ? args.bias_type : 0;
-  kernel.mask = args.mask != nullptr;
-  kernel.cap = args.softcap != 0;
-  Planes of_floats;
-  if (floats) static_cast<Wgmma&>(of_floats) = kernel;
-  kernel.keys = keys_of_step(kernel, floats ? of_floats.max_keys() : kernel.max_keys(), args.seq_kv);
-  kernel.pieces = options_in_pieces(args, kernel.keys);
-  of_floats.keys = kernel.keys, of_floats.pieces = kernel.pieces;
+  const Wgmma of_halves = floats ? Wgmma{} : kernel_for<Wgmma>(call);
+  const Planes of_floats = floats ? kernel_for<Planes>(call) : Planes{};
+  const Wgmma& kernel = floats ? of_floats : of_halves;
 
   const ExtendedShape<uint64_t> shape = call.extended_shape<uint64_t>();
   const uint64_t size = dtype_size(args.dtype);
@@ -177,7 +187,7 @@ bool record_native(Recorder& recorder, const AttentionArgs& args, std::string_vi
       kVariant, dtype_name(args.dtype), args.batch * args.heads, args.seq_q, args.seq_kv, args.head_dim, args.causal,
       tiles, kernel.keys, kernel.hiding, kernel.lengths, kernel.bias, kernel.mask, kernel.cap, kernel.pieces);
   // Addresses have 64 bits.
-  return refusals.dispatch(recorder, (floats ? of_floats.request() : kernel.request()).wide(true), dispatch,
+  return refusals.dispatch(recorder, (floats ? of_floats.request() : of_halves.request()).wide(true), dispatch,
                            "attention", 0);
 }
 

@@ -45,6 +45,7 @@ using ptx::F32;
 using ptx::if_true;
 using ptx::kFlag;
 using ptx::kPlanes;
+using ptx::kQuad;
 using ptx::kRowBytes;
 using ptx::multiply_add;
 using ptx::number;
@@ -54,7 +55,7 @@ using ptx::Type;
 using ptx::U32;
 using ptx::U64;
 
-constexpr uint32_t kQuad = 4, kQuads = 16;        // numbers of 16 bytes; of a block of 64 numbers
+constexpr uint32_t kQuads = 16;                   // of a block of 64 numbers
 constexpr uint32_t kPass = ptx::kGroup / kQuads;  // rows that the group loads at once
 constexpr uint32_t kFlying = 2;                   // parts that are loaded while others are split
 constexpr uint32_t kLoaderRegisters = 88, kComputingRegisters = 208;
@@ -126,11 +127,8 @@ class Kernel : WgmmaFrame {
       const uint32_t down = (from / kPass + pass) * further;
       Pred exists = x.first + down < x.end;
       if (quads < kQuads) exists = exists && own_quad_ < quads;
-      const F32* const quad = &to[pass * kQuad];
-      for (uint32_t i = 0; i < kQuad; ++i) w_.emit("mov.f32 {}, 0f00000000;", quad[i].text);
       const U64 at = down == 0 ? x.at : multiply_add(x.row_bytes, down, x.at);
-      w_.emit(if_true(exists), "ld.global.nc.L2::128B.v4.f32 {{{}, {}, {}, {}}}, [{}+{}];", quad[0].text, quad[1].text,
-              quad[2].text, quad[3].text, at.text, block * kRowBytes * 2);
+      ptx::load_quad(at, block * kRowBytes * 2, &to[pass * kQuad], &exists);
     }
   }
 
@@ -142,20 +140,8 @@ class Kernel : WgmmaFrame {
     ptx::Guard guard;
     if (stored < kQuads) guard = if_true(own_quad_ < stored);
     for (uint32_t pass = 0; pass < rows / kPass; ++pass) {
-      std::array<F32, kQuad> rest;
-      std::copy_n(quads.begin() + pass * kQuad, kQuad, rest.begin());
       const uint32_t offset = (block * x.rows + from + pass * kPass) * kRowBytes;
-      for (uint32_t plane = 0; plane < kPlanes; ++plane) {
-        std::array<U32, 2> pairs;
-        for (uint32_t pair = 0; pair < 2; ++pair) {
-          F32 &low = rest[2 * pair], &high = rest[2 * pair + 1];
-          const bool last = plane + 1 == kPlanes;
-          pairs[pair] =
-              last ? ptx::packed_pair(TUFF_BF16, low, high) : ptx::take_plane(low, high, x.scaled ? &scale : nullptr);
-        }
-        w_.emit(guard, "st.shared.v2.b32 [{}+{}], {{{}, {}}};", place.text, offset + plane * x.plane_bytes,
-                pairs[0].text, pairs[1].text);
-      }
+      ptx::store_planes(place, offset, x.plane_bytes, &quads[pass * kQuad], x.scaled ? &scale : nullptr, guard);
     }
   }
 
@@ -256,15 +242,13 @@ class Kernel : WgmmaFrame {
       for (uint32_t i = 0; i < keys() / 4; ++i) plane.push_back(w_.make<Type::u32>());
     }
     make_rows();
-    // The second group lets the first one start.
-    w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
-    const U32 own_turn = group_ + 1, others_turn = select(group_ == 0u, w_.constant(2), w_.constant(1));
+    start_turns();
     const auto in_turn = [&](const auto& multiply) {
-      w_.emit("bar.sync {}, {};", own_turn.text, kComputing);
+      take_turn();
       w_.emit("wgmma.fence.sync.aligned;");
       multiply();
       w_.emit("wgmma.commit_group.sync.aligned;");
-      w_.emit("bar.arrive {}, {};", others_turn.text, kComputing);
+      end_turn();
     };
 
     const Ring ring = ptx::make_ring(w_, 0);

@@ -211,9 +211,7 @@ class Kernel : WgmmaFrame {
     make_scores_and_sums();
     for (uint32_t i = 0; i < keys() / 4; ++i) weights_.push_back(w_.make<Type::u32>());
     make_rows();
-    // The second group lets the first one start.
-    w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
-    const U32 own_turn = group_ + 1, others_turn = select(group_ == 0u, w_.constant(2), w_.constant(1));
+    start_turns();
 
     const Ring ring = ptx::make_ring(w_, 0);
     each_tile([&](Tile tile) {
@@ -236,7 +234,7 @@ class Kernel : WgmmaFrame {
                   [&] {
                     ptx::advance(next, o_.stages());
                     ptx::wait_at(keys_full_, next);
-                    w_.emit("bar.sync {}, {};", own_turn.text, kComputing);
+                    take_turn();
                     w_.emit("wgmma.fence.sync.aligned;");
                     multiply_scores(q_first, k_first + next.stage * w_.constant(stage_bytes() / 16), high);
                     w_.emit("wgmma.commit_group.sync.aligned;");
@@ -245,7 +243,7 @@ class Kernel : WgmmaFrame {
                     w_.emit("wgmma.fence.sync.aligned;");
                     multiply_values(v_first + ring.stage * w_.constant(stage_bytes() / 16), high);
                     w_.emit("wgmma.commit_group.sync.aligned;");
-                    w_.emit("bar.arrive {}, {};", others_turn.text, kComputing);
+                    end_turn();
                     load_extras(tile, key);
                     w_.emit("wgmma.wait_group.sync.aligned 1;");
                     ptx::arrive_at(keys_empty_ + (next.stage << 3), if_true(elected_));

@@ -152,6 +152,12 @@ void WgmmaFrame::make_rows() {
   incomplete_ = w_.make<Type::u32>();
 }
 
+void WgmmaFrame::start_turns() {
+  // The second group lets the first one start.
+  w_.when(group_ == 1u, [&] { w_.emit("bar.arrive 1, {};", kComputing); });
+  own_turn_ = group_ + 1, others_turn_ = select(group_ == 0u, w_.constant(2), w_.constant(1));
+}
+
 void WgmmaFrame::start_rows(const Tile& tile, const U32& thread) {
   own_row_ = tile.row + group_ * kGroupRows + (((thread >> 5) & 3) << 4);  // the warp's first
   for (uint32_t half = 0; half < 2; ++half) {

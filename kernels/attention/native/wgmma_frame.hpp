@@ -89,6 +89,10 @@ class WgmmaFrame {
   void make_scores_and_sums();
   void make_rows();
   void start_rows(const Tile& tile, const U32& thread);
+  // The groups start their products in turn, the first group first.
+  void start_turns();
+  void take_turn() { w_.emit("bar.sync {}, {};", own_turn_.text, kComputing); }
+  void end_turn() { w_.emit("bar.arrive {}, {};", others_turn_.text, kComputing); }
 
   const F32& score(uint32_t eight, uint32_t half, uint32_t i) const { return scores_[eight * 4 + half * 2 + i]; }
   // The bias and mask of the step's scores.
@@ -146,7 +150,8 @@ class WgmmaFrame {
   F32 scale_;
   std::optional<OnlineSoftmax> softmax_;
   U32 own_row_;
-  U32 own_key_;  // the first of a step's keys that this thread has
+  U32 own_turn_, others_turn_;  // numbers of barriers
+  U32 own_key_;                 // the first of a step's keys that this thread has
   std::array<ScoreOptions::Rows, 2> extras_;
   std::array<ScoreRow, 2> rows_;  // a thread's, 8 apart
 };

@@ -50,6 +50,7 @@ using ptx::if_true;
 using ptx::kActivations;
 using ptx::kFlag;
 using ptx::kPlanes;
+using ptx::kQuad;
 using ptx::kRowBytes;
 using ptx::multiply_add;
 using ptx::multiply_wide;
@@ -60,7 +61,7 @@ using ptx::U32;
 using ptx::U64;
 using ptx::Writer;
 
-constexpr uint32_t kStep = Wgmma::kStep, kQuad = 4;
+constexpr uint32_t kStep = Wgmma::kStep;
 constexpr uint32_t kRows = Wgmma::kSplitters * kQuad / kStep;  // of 64 numbers, that all threads load at once
 // Quads of a thread in a block of 64 rows: of each kRows-th row. It splits a block, then loads another one.
 constexpr uint32_t kUnitLoads = 64 / kRows;
@@ -154,7 +155,7 @@ class Kernel {
       const WgmmaWindows::Row& row = from.rows[block * kUnitLoads + i];
       Pred exists = (row.taps & from.walk.bit) != 0u;
       if (o_.edge) exists = exists && k + (own.quad << 2) < k_end;
-      load_at_once(multiply_add(row.offset, 16, at), &to[i * kQuad], &exists);
+      ptx::load_quad(multiply_add(row.offset, 16, at), 0, &to[i * kQuad], &exists);
     }
     if ((block + 1) * 64 == from.x.tile) v_.move_on(from.walk, true);
   }
@@ -190,21 +191,15 @@ class Kernel {
       const Pred inside = in_row + i < end;
       return if_true(exists.writer != nullptr ? exists && inside : inside);
     };
-    if (at_once && !o_.edge) return load_at_once(at, to, nullptr);
+    if (at_once && !o_.edge) return ptx::load_quad(at, 0, to, nullptr);
     if (at_once) {
       const Pred first = in_row < end, all = exists.writer != nullptr ? exists && first : first;
-      return load_at_once(at, to, &all);
+      return ptx::load_quad(at, 0, to, &all);
     }
     if (o_.edge) set_to_0(to);
     for (uint32_t i = 0; i < kQuad; ++i) w_.emit(guard(i), "ld.global.nc.f32 {}, [{}+{}];", to[i].text, at.text, i * 4);
   }
 
-  void load_at_once(const U64& at, const F32* to, const Pred* exists) {
-    if (exists != nullptr) set_to_0(to);
-    w_.emit(exists != nullptr ? if_true(*exists) : ptx::Guard{},
-            "ld.global.nc.L2::128B.v4.f32 {{{}, {}, {}, {}}}, [{}];", to[0].text, to[1].text, to[2].text, to[3].text,
-            at.text);
-  }
   void set_to_0(const F32* quad) {
     for (uint32_t i = 0; i < kQuad; ++i) w_.emit("mov.f32 {}, 0f00000000;", quad[i].text);
   }
@@ -214,18 +209,7 @@ class Kernel {
     const F32 scale = ptx::number(w_, 256);
     for (uint32_t i = 0; i < kUnitLoads; ++i) {
       const uint32_t to = x.place + block * kWgmmaBlockBytes + i * kRows * kRowBytes;
-      std::array<F32, kQuad> rest;
-      std::copy_n(from.begin() + i * kQuad, kQuad, rest.begin());
-      for (uint32_t plane = 0; plane < kPlanes; ++plane) {
-        std::array<U32, 2> pairs;
-        for (uint32_t pair = 0; pair < 2; ++pair) {
-          F32 &low = rest[2 * pair], &high = rest[2 * pair + 1];
-          const bool last = plane + 1 == kPlanes;
-          pairs[pair] = last ? ptx::packed_pair(TUFF_BF16, low, high) : ptx::take_plane(low, high, &scale);
-        }
-        w_.emit("st.shared.v2.b32 [{}+{}], {{{}, {}}};", stage.text, to + plane * x.tile * kRowBytes, pairs[0].text,
-                pairs[1].text);
-      }
+      ptx::store_planes(stage, to, x.tile * kRowBytes, &from[i * kQuad], &scale);
     }
   }
 

@@ -57,6 +57,19 @@ struct Tiles {
   }
 };
 
+// Those of one product, whose push block counts them as tiles_n down and tiles_m across.
+template <typename Push>
+Tiles tiles_of_weights(ptx::Writer& w, const ptx::U32& k, uint32_t rows, uint32_t columns) {
+  return {.down = w.parameter("push", offsetof(Push, tiles_n)),
+          .across = w.parameter("push", offsetof(Push, tiles_m)),
+          .all = w.parameter("push", offsetof(Push, tiles)),
+          .matrices = w.constant(1),
+          .k = k,
+          .k_slice = k,
+          .rows = rows,
+          .columns = columns};
+}
+
 // A or B.
 struct TiledOperand {
   ptx::U64 base;

@@ -32,10 +32,8 @@ void WgmmaFrame::make_barriers(Writer& w, const Wgmma& options, const U32& threa
   full = memory + options.stages() * options.stage_bytes();
   empty = full + options.stages() * ptx::kBarrierBytes;
   w.when(thread == 0, [&] {
-    for (uint32_t s = 0; s < options.stages(); ++s) {
-      ptx::make_barrier(full + s * ptx::kBarrierBytes, options.loaders() / ptx::kWarp);
-      ptx::make_barrier(empty + s * ptx::kBarrierBytes, Wgmma::kMultipliers / ptx::kWarp);
-    }
+    ptx::make_stage_barriers(full, empty, options.stages(), options.loaders() / ptx::kWarp,
+                             Wgmma::kMultipliers / ptx::kWarp);
   });
   w.emit("bar.sync 0;");
 }

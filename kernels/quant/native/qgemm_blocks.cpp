@@ -78,12 +78,8 @@ class Kernel {
     memory_ = ptx::aligned_memory(w_);
     full_ = memory_ + kStages * kStageBytes;
     empty_ = full_ + kStages * ptx::kBarrierBytes;
-    w_.when(thread == 0, [&] {
-      for (uint32_t s = 0; s < kStages; ++s) {
-        ptx::make_barrier(full_ + s * ptx::kBarrierBytes, kGroup / ptx::kWarp);
-        ptx::make_barrier(empty_ + s * ptx::kBarrierBytes, 2 * kGroup / ptx::kWarp);
-      }
-    });
+    w_.when(thread == 0,
+            [&] { ptx::make_stage_barriers(full_, empty_, kStages, kGroup / ptx::kWarp, 2 * kGroup / ptx::kWarp); });
     w_.emit("bar.sync 0;");
     ptx::divide_work(
         thread, kLoaderRegisters, kMultiplierRegisters, [&] { load(thread); }, [&] { multiply(thread - kGroup); });
@@ -97,14 +93,7 @@ class Kernel {
     n_ = parameter(offsetof(Blocks::Push, n));
     m_ = parameter(offsetof(Blocks::Push, m));
     k_ = parameter(offsetof(Blocks::Push, k));
-    tiles_ = {.down = parameter(offsetof(Blocks::Push, tiles_n)),
-              .across = parameter(offsetof(Blocks::Push, tiles_m)),
-              .all = parameter(offsetof(Blocks::Push, tiles)),
-              .matrices = w_.constant(1),
-              .k = k_,
-              .k_slice = k_,
-              .rows = kRows,
-              .columns = kColumns};
+    tiles_ = gemm::tiles_of_weights<Blocks::Push>(w_, k_, kRows, kColumns);
     blocks_ = parameter(offsetof(Blocks::Push, blocks));
     steps_of_block_ = parameter(offsetof(Blocks::Push, steps_of_block));
     rounds_ = parameter(offsetof(Blocks::Push, rounds));

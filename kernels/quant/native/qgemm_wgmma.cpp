@@ -102,12 +102,7 @@ class Kernel {
     full_ = memory_ + o_.stages() * o_.stage_bytes();
     empty_ = full_ + o_.stages() * ptx::kBarrierBytes;
     const uint32_t readers = (o_.divides_k() ? kGroup : kMultipliers) / ptx::kWarp;
-    w_.when(thread == 0, [&] {
-      for (uint32_t s = 0; s < o_.stages(); ++s) {
-        ptx::make_barrier(full_ + s * ptx::kBarrierBytes, kGroup / ptx::kWarp);
-        ptx::make_barrier(empty_ + s * ptx::kBarrierBytes, readers);
-      }
-    });
+    w_.when(thread == 0, [&] { ptx::make_stage_barriers(full_, empty_, o_.stages(), kGroup / ptx::kWarp, readers); });
     w_.emit("bar.sync 0;");
     const Registers& registers = kRegisters[o_.blocks() - 1];
     ptx::divide_work(
@@ -123,14 +118,7 @@ class Kernel {
     n_ = parameter(offsetof(Wgmma::Push, n));
     m_ = parameter(offsetof(Wgmma::Push, m));
     k_ = parameter(offsetof(Wgmma::Push, k));
-    tiles_ = {.down = parameter(offsetof(Wgmma::Push, tiles_n)),
-              .across = parameter(offsetof(Wgmma::Push, tiles_m)),
-              .all = parameter(offsetof(Wgmma::Push, tiles)),
-              .matrices = w_.constant(1),
-              .k = k_,
-              .k_slice = k_,
-              .rows = o_.rows,
-              .columns = o_.columns};
+    tiles_ = gemm::tiles_of_weights<Wgmma::Push>(w_, k_, o_.rows, o_.columns);
     row_scales_ = parameter(offsetof(Wgmma::Push, row_scales));
     block_shift_ = parameter(offsetof(Wgmma::Push, block_shift));
     lda_ = parameter(offsetof(Wgmma::Push, lda));
