@@ -225,11 +225,16 @@ def _mutants(case: Case, name: str, expected, got: np.ndarray, draw: Draw):
     changed[place] = encode(t, np.array(1 + 2 * largest if any(np.isnan(number) for number, _ in allowed) else np.nan))
     yield changed
     bound = float(np.broadcast_to(expected.bound, got.shape)[place])
-    off = value + 4 * (bound + ulp(t, np.abs(value) + bound))
-    if np.isfinite(value) and abs(value) > 1e-30 and np.isfinite(round_to(t, off)) and not expected.others:
-        changed = got.copy()
-        changed[place] = encode(t, np.asarray(off))
-        yield changed
+    if not np.isfinite(value) or abs(value) <= 1e-30 or expected.others:
+        return
+    # Away from zero, since a denormal result may be zero; towards it if the type has no number there.
+    distance = 4 * (float(bound) + float(ulp(t, np.abs(value) + bound)))
+    for off in (abs(float(value)) + distance, abs(float(value)) - distance):
+        if 0 < abs(off) <= (t.most or np.finfo(t.storage).max):
+            changed = got.copy()
+            changed[place] = encode(t, np.asarray(np.copysign(1.0, value) * off))
+            yield changed
+            return
 
 
 def parse() -> argparse.Namespace:
