@@ -326,10 +326,12 @@ struct BiasDispatch {
 };
 
 void record_bias_kernel(const Plan& plan, const BiasDispatch& told) {
-  KernelRequest kernel = shaders::AttentionBackwardBias::request({.mode = told.mode, .type = told.type});
+  const uint64_t run = plan.call.traits().cpu ? 16 : 1;
+  KernelRequest kernel = shaders::AttentionBackwardBias::request(
+      {.mode = told.mode, .run = static_cast<int64_t>(run), .type = told.type});
   const bool wide = plan.call.wide || needs_wide(told.to_count), reads = told.mode != 0, adds = told.mode == 2;
   kernel.streaming().constant(0, plan.threads).wide(wide);
-  const uint64_t items = told.slots * told.rows.count * told.keys.count;
+  const uint64_t items = told.slots * told.rows.count * ceil_div(told.keys.count, run);
   Dispatch dispatch("attention backward bias");
   dispatch.operand(reads ? told.slopes : nullptr, 0, told.slopes_count * 4, Access::read)
       .operand(told.to, 0, told.to_count * dtype_size(told.type), adds ? Access::read_write : Access::write);
@@ -348,7 +350,7 @@ void record_bias_kernel(const Plan& plan, const BiasDispatch& told) {
   };
   wide ? push(uint64_t{}) : push(uint32_t{});
   dispatch.groups_linear(ceil_div(items, plan.threads), plan.call.traits())
-      .work(static_cast<double>(items * 4 + told.slopes_count * 4), static_cast<double>(told.slopes_count));
+      .work(static_cast<double>(told.slots * told.rows.count * told.keys.count * 4 + told.slopes_count * 4), static_cast<double>(told.slopes_count));
   plan.call.recorder.dispatch(kernel, dispatch);
 }
 
