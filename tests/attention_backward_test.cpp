@@ -751,6 +751,22 @@ TEST_P(AttentionBackwardCalls, NoPairsHaveNoSlopes) {
   }
 }
 
+TEST_P(AttentionBackwardCalls, WithoutHeadsLengthsAreCheckedAllTheSame) {
+  const Tensor bias(context(), std::vector<float>(15, 0.5f));
+  const OwnBuffer one(context(), 4);
+  tuff_attention_backward_desc d = desc();
+  d.heads = 0, d.dq = d.dk = d.dv = 0;
+  d.bias = bias, d.dbias = dbias_, d.bias_strides[2] = 5;
+  for (const auto& [lengths, name] : {std::pair{&d.q_lengths, "q_lengths"}, {&d.kv_lengths, "kv_lengths"}}) {
+    for (const tuff_buffer wrong : {static_cast<tuff_buffer>(one), static_cast<tuff_buffer>(dbias_)}) {
+      *lengths = wrong;
+      EXPECT_FAILS(tuff_attention_backward(context(), &d), kArgument, "tuff_attention_backward", name);
+    }
+    *lengths = 0;
+  }
+  dbias_.expect_poisoned();
+}
+
 // What is masked may hold anything: keys and values beyond a length, rows beyond one, and masked keys.
 TEST_P(AttentionBackwardCalls, MaskedNaNsStayHidden) {
   for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {

@@ -26,7 +26,13 @@ void complete_attention_backward(AttentionBackwardArgs& args) {
 
 namespace {
 
-// Without a batch element or head there are no pairs, and a gradient by a bias that all share is 0.
+void check_apart_from_lengths(const AttentionArgs& forward, const Buffer* output, const char* name, uint64_t bytes) {
+  check_overlap(output, name, bytes, forward.q_lengths, "q_lengths", forward.batch * 4, false);
+  check_overlap(output, name, bytes, forward.kv_lengths, "kv_lengths", forward.batch * 4, false);
+}
+
+// Without a batch element or head there are no pairs, and a gradient by a bias that all share is 0. Its call needs the
+// lengths that any other needs.
 void check_empty(const AttentionBackwardArgs& args, const attention::Extents& of_dbias) {
   if (args.dbias == nullptr) return;
   const bool none = of_dbias.batch == 0 || of_dbias.heads == 0;
@@ -35,7 +41,10 @@ void check_empty(const AttentionBackwardArgs& args, const attention::Extents& of
     return fmt::format("{} batch elements of {} heads of {} x {}", of_dbias.batch, of_dbias.heads, of_dbias.rows,
                        of_dbias.length);
   });
-  if (!none) attention::check_apart(args.dbias_strides, of_dbias, "dbias");
+  if (none) return;
+  attention::check_lengths(args.forward);
+  attention::check_apart(args.dbias_strides, of_dbias, "dbias");
+  check_apart_from_lengths(args.forward, args.dbias, "dbias", elements * dtype_size(args.forward.bias_type));
 }
 
 }  // namespace
@@ -108,8 +117,7 @@ void check_attention_backward(const AttentionBackwardArgs& args) {
       if (j != i) apart_from(tensors[j].buffer, tensors[j].name, elements[j] * dtype_size(tensors[j].dtype));
     }
     apart_from(forward.lse, "lse", rows * 4);
-    apart_from(forward.q_lengths, "q_lengths", forward.batch * 4);
-    apart_from(forward.kv_lengths, "kv_lengths", forward.batch * 4);
+    check_apart_from_lengths(forward, output.buffer, output.name, bytes);
   }
 }
 
