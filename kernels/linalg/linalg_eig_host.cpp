@@ -184,9 +184,9 @@ std::vector<Complex> Schur::vector(uint64_t place, Complex value, double least) 
   x[place] = 1;
   if (has_block(top)) {
     const Complex p = h(top, top) - value, s = h(top + 1, top + 1) - value;
-    const double q = h(top, top + 1), r = h(top + 1, top);
-    const bool upper = std::abs(p) + std::fabs(q) >= std::abs(s) + std::fabs(r);
-    x[top] = upper ? Complex(q) : -s, x[top + 1] = upper ? -p : Complex(r);
+    const double right = h(top, top + 1), r = h(top + 1, top);
+    const bool upper = std::abs(p) + std::fabs(right) >= std::abs(s) + std::fabs(r);
+    x[top] = upper ? Complex(right) : -s, x[top + 1] = upper ? -p : Complex(r);
     const double size = std::max(std::abs(x[top]), std::abs(x[top + 1]));
     x[top] /= size, x[top + 1] /= size;
   }
@@ -199,12 +199,12 @@ std::vector<Complex> Schur::vector(uint64_t place, Complex value, double least) 
     const uint64_t row = above - 1;
     if (row > 0 && has_block(row - 1)) {
       const uint64_t former = row - 1;
-      Complex p = h(former, former) - value, q = h(former, row), r = h(row, former), s = h(row, row) - value;
+      Complex p = h(former, former) - value, right = h(former, row), r = h(row, former), s = h(row, row) - value;
       Complex f = side(former, above), g = side(row, above);
-      if (std::abs(p) < std::abs(r)) std::swap(p, r), std::swap(q, s), std::swap(f, g);
+      if (std::abs(p) < std::abs(r)) std::swap(p, r), std::swap(right, s), std::swap(f, g);
       const Complex factor = r / divisor(p, least);
-      x[row] = (g - factor * f) / divisor(s - factor * q, least);
-      x[former] = (f - q * x[row]) / divisor(p, least);
+      x[row] = (g - factor * f) / divisor(s - factor * right, least);
+      x[former] = (f - right * x[row]) / divisor(p, least);
       above = former;
     } else {
       x[row] = side(row, above) / divisor(h(row, row) - value, least);

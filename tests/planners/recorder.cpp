@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "planners/reach.hpp"
 #include "planners/requirements.hpp"
 #include "planning/status.hpp"
 
@@ -335,6 +336,9 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
   if (const std::string broken = broken_requirement(kernel, dispatch, t.subgroup_size); !broken.empty()) {
     violated("{} is requested, which requires: {}", name, broken);
   }
+  if (const std::string wrong = wrong_reach(kernel, dispatch, parameters_data_); !wrong.empty()) {
+    violated("{} {}", name, wrong);
+  }
   std::array<uint32_t, 3> workgroup = {0, 1, 1};
   workgroup[0] = constant_of(kernel, 0);
   // permute_tile.comp: the workgroup's rows of a tile, and its turns of four elements for each invocation.
@@ -490,6 +494,8 @@ const tuff::Buffer& CheckingRecorder::parameters(const void* data, uint32_t byte
   parameters_.bytes = memory.end = bytes;
   memory.written.clear();
   memory.written.add(0, bytes);
+  const auto* const first = static_cast<const std::byte*>(data);
+  parameters_data_.assign(first, first + bytes);
   parameters_valid_ = true;
   return parameters_;
 }

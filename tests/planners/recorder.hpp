@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "planners/kernel_facts.hpp"
 #include "planners/memory.hpp"
@@ -67,6 +69,7 @@ class CheckingRecorder final : public tuff::Recorder {
   KernelFacts* facts_;
   std::array<tuff::Buffer, 3> scratch_;
   tuff::Buffer parameters_;
+  std::vector<std::byte> parameters_data_;
   bool parameters_valid_ = false, wrote_ = false;
   uint64_t dispatches_ = 0, largest_scratch_ = 0;
 };

@@ -341,8 +341,8 @@ class Kernel {
       read_values = w_.variable(ring_ + v_place + key_of(matrix & 1) * v_row + ((matrix >> 1) << 4));
     } else {
       for (uint32_t i = 0; i < 4; ++i) {
-        const U32 key = key_in_order((quad_ << 1) + (i / 2 * 8 + i % 2));
-        value_rows_[i] = w_.variable(ring_ + v_place + key * v_row);
+        const U32 of_value = key_in_order((quad_ << 1) + (i / 2 * 8 + i % 2));
+        value_rows_[i] = w_.variable(ring_ + v_place + of_value * v_row);
       }
     }
     const U32 stage = w_.variable(w_.constant(0));
@@ -751,12 +751,12 @@ bool Decode::legal() const {
   return rows * output_bytes() <= team_bytes() && stages() >= 2 && fits && (rows >= kWarpRows || !options());
 }
 
-bool Decode::loads(const Rows& rows) const {
-  if (rows.stored == 0) return rows.piece == 16;
-  if (rows.numbers % StoredRows::multiple(rows.stored) != 0) return false;
-  if (rows.piece == 0) return in_blocks(rows.stored);
-  const uint32_t bytes = rows.bytes();
-  return bytes % rows.piece == 0 && std::bit_ceil(bytes / rows.piece) <= team() * ptx::kWarp;
+bool Decode::loads(const Rows& loaded) const {
+  if (loaded.stored == 0) return loaded.piece == 16;
+  if (loaded.numbers % StoredRows::multiple(loaded.stored) != 0) return false;
+  if (loaded.piece == 0) return in_blocks(loaded.stored);
+  const uint32_t bytes = loaded.bytes();
+  return bytes % loaded.piece == 0 && std::bit_ceil(bytes / loaded.piece) <= team() * ptx::kWarp;
 }
 
 uint32_t Decode::shared_bytes() const { return teams() * team_bytes() + kRest; }

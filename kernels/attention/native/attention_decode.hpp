@@ -60,7 +60,7 @@ struct Decode {
   uint32_t output_bytes() const { return (head_dim_v + 8) * 4; }
   bool packed() const { return k_piece == 0 || v_piece == 0; }
   bool legal() const;                  // whether the kernel has these options together
-  bool loads(const Rows& rows) const;  // whether there are such, and threads for their pieces
+  bool loads(const Rows& loaded) const;  // whether there are such, and threads for their pieces
   uint32_t stages() const;
   uint32_t blocks_per_core() const;  // that fit into a multiprocessor's shared memory
   uint32_t shared_bytes() const;
