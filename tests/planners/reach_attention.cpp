@@ -30,8 +30,6 @@ void with_shape(Reached& x, const Body& body) {
   x.kernel.is_wide() ? told(shape_of<uint64_t>(x)) : told(shape_of<uint32_t>(x));
 }
 
-}  // namespace
-
 void attends(Reached& x) {
   using tuff::attention::Planes;
   using tuff::attention::Wgmma;
@@ -154,5 +152,19 @@ void sums_bias(Reached& x) {
     x.holds((mode == 1) == (push.shared_axes == 0) || mode != 1, "elements that are written are not shared");
   });
 }
+
+constexpr Kernel kKernels[] = {
+    {"attention_backward_bias", sums_bias},
+    {"attention_backward_dense", copies_dense},
+    {"attention_backward_pairs", weighs_pairs},
+    {"attention_backward_store", stores_dense},
+    {"attention_backward_wgmma", attends_backward},
+    {"attention_planes", attends},
+    {"attention_wgmma", attends},
+};
+
+}  // namespace
+
+std::span<const Kernel> attention_kernels() { return kKernels; }
 
 }  // namespace tuff_test::reach

@@ -20,8 +20,6 @@ struct Matrices {
   uint64_t padded() const { return bytes() + (row_stride - columns) * size; }
 };
 
-}  // namespace
-
 void multiplies(Reached& x) {
   using tuff::gemm::Wgmma;
   const bool split = x.kernel.source().name == std::string_view("gemm_split");
@@ -111,5 +109,16 @@ void sums_blocks(Reached& x) {
   x.operand(2, span({{m, push.lda * uint64_t{16}}}, k));
   x.operand(3, m * n * 4);
 }
+
+constexpr Kernel kKernels[] = {
+    {"gemm_narrow", multiplies_narrow},
+    {"gemm_split", multiplies},
+    {"gemm_wgmma", multiplies},
+    {"qgemm_blocks", sums_blocks},
+};
+
+}  // namespace
+
+std::span<const Kernel> native_kernels() { return kKernels; }
 
 }  // namespace tuff_test::reach

@@ -1,4 +1,4 @@
-// What checks of kernels' reach share: reach.cpp has the table of them.
+// What checks of kernels' reach share (reach.hpp).
 #pragma once
 
 #include <fmt/format.h>
@@ -98,22 +98,15 @@ void with_push(Reached& x, const Body& body) {
   x.kernel.is_wide() ? body(x.push<Push<uint64_t>>()) : body(x.push<Push<uint32_t>>());
 }
 
-// reach_native.cpp: kernels in PTX.
-void multiplies(Reached& x);
-void multiplies_narrow(Reached& x);
-void sums_blocks(Reached& x);
-// reach_attention.cpp
-void attends(Reached& x);
-void attends_backward(Reached& x);
-void copies_dense(Reached& x);
-void weighs_pairs(Reached& x);
-void stores_dense(Reached& x);
-void sums_bias(Reached& x);
-// reach_linalg.cpp
-void to_hessenberg(Reached& x);
-void to_schur(Reached& x);
-void finds_values(Reached& x);
-void finds_vectors(Reached& x);
-void makes_unit_vectors(Reached& x);
+// A check of a kernel, and the tables of them, one in each file.
+struct Kernel {
+  std::string_view name;
+  void (*check)(Reached& x);
+};
+std::span<const Kernel> attention_kernels();
+std::span<const Kernel> item_kernels();
+std::span<const Kernel> linalg_kernels();
+std::span<const Kernel> native_kernels();
+std::span<const Kernel> streaming_kernels();
 
 }  // namespace tuff_test::reach

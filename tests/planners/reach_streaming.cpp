@@ -1,0 +1,177 @@
+// Streaming kernels, whose invocations have items in turn, and scattering.
+#include <algorithm>
+#include <string_view>
+
+#include "planners/reached.hpp"
+#include "shaders/dequantize_blocks.hpp"
+#include "shaders/fft_pass.hpp"
+#include "shaders/gather.hpp"
+#include "shaders/pad.hpp"
+#include "shaders/places.hpp"
+#include "shaders/pool.hpp"
+#include "shaders/pool_backward.hpp"
+#include "shaders/pool_windows.hpp"
+#include "shaders/qgemm_scale.hpp"
+#include "shaders/qgemm_signed.hpp"
+#include "shaders/reduce_columns.hpp"
+#include "shaders/reduce_rows.hpp"
+#include "shaders/scatter_atomic.hpp"
+#include "shaders/scatter_fold.hpp"
+#include "shaders/scatter_settle.hpp"
+#include "shaders/scatter_sort.hpp"
+#include "shaders/scatter_write.hpp"
+#include "shaders/softmax_columns.hpp"
+#include "shaders/sparse_assemble.hpp"
+#include "shaders/sparse_clamp.hpp"
+#include "shaders/sparse_degrees.hpp"
+#include "shaders/sparse_dense.hpp"
+#include "shaders/sparse_divide.hpp"
+#include "shaders/sparse_expand.hpp"
+#include "shaders/sparse_flags.hpp"
+#include "shaders/sparse_gate.hpp"
+#include "shaders/sparse_lengths.hpp"
+#include "shaders/sparse_pick.hpp"
+#include "shaders/sparse_terms.hpp"
+#include "shaders/strided_copy.hpp"
+#include "shaders/strided_pairs.hpp"
+#include "shaders/variates.hpp"
+
+namespace tuff_test::reach {
+namespace {
+
+// --- streaming kernels: every item has an invocation ---
+
+template <typename Shader>
+void walks(Reached& x) {
+  const auto push = x.push<typename Shader::Push>();
+  x.loop(push.n, push.run);
+}
+template <typename Shader>
+void walks_lanes(Reached& x) {
+  const auto push = x.push<typename Shader::Push>();
+  x.loop(push.lanes, push.run);
+}
+void gathers(Reached& x) {
+  const auto each = [&](const auto& push) { x.loop(push.n, push.run); };
+  x.define("TUFF_ROWS") != 0 ? each(x.push<tuff::shaders::gather_push::Push<true>>())
+                             : each(x.push<tuff::shaders::gather_push::Push<false>>());
+}
+void dequantizes(Reached& x) {
+  const auto push = x.push<tuff::shaders::DequantizeBlocks::Push>();
+  x.loop(push.items, push.run);
+}
+void transforms(Reached& x) {
+  const auto push = x.push<tuff::shaders::FftPass::Push>();
+  if (x.define("TUFF_LANES") == 0) x.loop(push.lanes, push.run);
+}
+void reduces_rows(Reached& x) {
+  const auto push = x.push<tuff::shaders::ReduceRows::Push>();
+  const auto run = static_cast<uint64_t>(x.define("TUFF_RUN")), lanes = static_cast<uint64_t>(x.define("TUFF_LANES"));
+  x.covers(push.pieces, (run != 0 ? run : push.run) * (x.invocations() / lanes));
+}
+void reduces_columns(Reached& x) {
+  const auto push = x.push<tuff::shaders::ReduceColumns::Push>();
+  if (x.define("TUFF_SPAN") == 0) x.loop(push.results, push.run);
+}
+
+// --- scattering ---
+
+void finds_places(Reached& x) {
+  const auto push = x.push<tuff::shaders::Places::Push>();
+  x.loop(push.n, push.run);
+  x.operand(2, push.n * static_cast<uint64_t>(x.define("TUFF_KEY_BYTES")));
+  if (x.define("TUFF_CLAIM") != 0) x.operand(3, uint64_t{push.none} * 4);
+  if (x.define("TUFF_FORM") != 2) x.operand(0, push.n * static_cast<uint64_t>(x.define("TUFF_INDEX_BYTES")));
+}
+void settles(Reached& x) {
+  const auto push = x.push<tuff::shaders::ScatterSettle::Push>();
+  x.loop(push.n, push.run);
+  x.operand(0, uint64_t{push.n} * 4);
+  x.operand(1, uint64_t{push.none} * 4);
+}
+// Rows of updates go to places of the output.
+void moves_rows(Reached& x) {
+  const auto push = x.push<tuff::shaders::scatter_rows_push::Push>();
+  const bool writes = x.kernel.source().name == std::string_view("scatter_write");
+  const uint64_t inner = push.sizes[0], rows = push.sizes[1];
+  const uint64_t unit = writes ? static_cast<uint64_t>(x.define("TUFF_UNIT")) : 4;
+  x.loop(push.n, push.run);
+  x.holds(inner * rows != 0 && push.n % (inner * rows) == 0, "units are whole rows of each outer index");
+  if (!x.wrong.empty()) return;
+  const uint64_t outers = push.n / (inner * rows);
+  x.holds((x.define("TUFF_SINGLE") != 0) == (outers == 1 && inner == 1), "TUFF_SINGLE is for rows of one unit");
+  x.operand(0, span({{outers, joined(push.from_stride, push.from_stride_high) * unit}}, rows * inner * unit));
+  x.operand(1, rows * 4);
+  if (writes) x.operand(2, uint64_t{push.none} * 4);
+  x.operand(3, span({{outers, joined(push.to_stride, push.to_stride_high) * unit}}, push.none * inner * unit));
+}
+void sorts_indices(Reached& x) {
+  const auto push = x.push<tuff::shaders::ScatterSort::Push>();
+  const bool moves = x.define("TUFF_STAGE") == 2;
+  x.covers(push.lanes, x.invocations());
+  x.holds(uint64_t{push.lanes} * push.chunk >= push.n, "lanes take all indices");
+  x.holds(push.shift < 32 && (push.mask & (push.mask + 1)) == 0, "a digit is some bits of an index");
+  x.operand(0, uint64_t{push.n} * 4);
+  x.operand(1, uint64_t{push.n} * 4);
+  x.operand(2, (uint64_t{push.mask} + 1) * push.lanes * 4);
+  x.holds(moves == (x.dispatch.operands()[3].buffer != nullptr), "the second stage moves");
+  x.operand(3, uint64_t{push.n} * 4);
+  x.operand(4, uint64_t{push.n} * 4);
+}
+void folds(Reached& x) {
+  const auto push = x.push<tuff::shaders::ScatterFold::Push>();
+  const bool last = x.define("TUFF_LAST") != 0, leaf = x.define("TUFF_LEAF") != 0;
+  const uint64_t value = std::max<uint64_t>(size_of(x.define("TUFF_TYPE")), 4), n = push.n;
+  x.holds(push.chunk != 0 && push.columns != 0, "chunks have entries, and rows have columns");
+  if (!x.wrong.empty()) return;
+  const uint64_t chunks = ceil_div(n, uint64_t{push.chunk});
+  x.covers(push.lanes, x.invocations());
+  x.holds(push.lanes == chunks * push.columns, "a lane has a column of a chunk");
+  x.holds(last == (chunks == 1) && last == (x.dispatch.operands()[4].buffer == nullptr), "one chunk has no next list");
+  x.operand(0, n * 4);
+  x.operand(1, n * 4);
+  if (!leaf) x.operand(2, n * push.columns * value);
+  x.operand(4, 2 * chunks * 4);
+  x.operand(5, 2 * chunks * push.columns * value);
+}
+
+constexpr Kernel kKernels[] = {
+    {"dequantize_blocks", dequantizes},
+    {"fft_pass", transforms},
+    {"gather", gathers},
+    {"pad", walks<tuff::shaders::Pad>},
+    {"places", finds_places},
+    {"pool", walks<tuff::shaders::Pool>},
+    {"pool_backward", walks<tuff::shaders::PoolBackward>},
+    {"pool_windows", walks<tuff::shaders::PoolWindows>},
+    {"qgemm_scale", walks<tuff::shaders::QgemmScale>},
+    {"qgemm_signed", walks<tuff::shaders::QgemmSigned>},
+    {"reduce_columns", reduces_columns},
+    {"reduce_rows", reduces_rows},
+    {"scatter_atomic", moves_rows},
+    {"scatter_fold", folds},
+    {"scatter_settle", settles},
+    {"scatter_sort", sorts_indices},
+    {"scatter_write", moves_rows},
+    {"softmax_columns", walks_lanes<tuff::shaders::SoftmaxColumns>},
+    {"sparse_assemble", walks<tuff::shaders::SparseAssemble>},
+    {"sparse_clamp", walks<tuff::shaders::SparseClamp>},
+    {"sparse_degrees", walks<tuff::shaders::SparseDegrees>},
+    {"sparse_dense", walks<tuff::shaders::SparseDense>},
+    {"sparse_divide", walks<tuff::shaders::SparseDivide>},
+    {"sparse_expand", walks<tuff::shaders::SparseExpand>},
+    {"sparse_flags", walks<tuff::shaders::SparseFlags>},
+    {"sparse_gate", walks<tuff::shaders::SparseGate>},
+    {"sparse_lengths", walks<tuff::shaders::SparseLengths>},
+    {"sparse_pick", walks<tuff::shaders::SparsePick>},
+    {"sparse_terms", walks<tuff::shaders::SparseTerms>},
+    {"strided_copy", walks<tuff::shaders::StridedCopy>},
+    {"strided_pairs", walks<tuff::shaders::StridedPairs>},
+    {"variates", walks<tuff::shaders::Variates>},
+};
+
+}  // namespace
+
+std::span<const Kernel> streaming_kernels() { return kKernels; }
+
+}  // namespace tuff_test::reach
