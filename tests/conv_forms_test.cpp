@@ -132,6 +132,23 @@ std::vector<ConvShape> two_dimensional() {
     s.dtype = TUFF_F16, s.channels = 20, s.filters = 24, s.rows = s.cols = 1, s.padding = {0, 1}, s.stride = {2, 3};
     all.push_back(s);
   }
+  // Few pixels and long sums, where the CPU plug-in multiplies rows of what the filter reads by rows of filters: sums
+  // that end within a vector, more filters than pixels and fewer, padding on each side, and pixels that a filter skips.
+  for (const uint64_t filters : {70, 6}) {
+    ConvShape s{.batch = 2, .channels = 203, .height = 7, .width = 9, .filters = filters};
+    all.push_back(s);
+    s.stride = {2, 3}, s.bias = true, s.residual = Residual::own, s.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(s);
+    s.height = 23, s.width = 31, s.residual = Residual::in_place;  // 1 x 1, of every second or third of many pixels
+    all.push_back(s);
+    s = {.batch = 2, .channels = 37, .height = 6, .width = 7, .filters = filters, .rows = 3, .cols = 2};
+    s.asymmetric = true, s.padding = {2, 0}, s.padding_end = {0, 1}, s.bias = true;
+    all.push_back(s);
+    s.dilation = {1, 3}, s.stride = {2, 1}, s.padding_end = {1, 5}, s.residual = Residual::in_place;
+    all.push_back(s);
+    s.dtype = TUFF_F16, s.residual = Residual::own, s.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(s);
+  }
   return all;
 }
 

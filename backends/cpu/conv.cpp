@@ -3,14 +3,15 @@
 //
 // Tensors are used where they are if oneDNN has a kernel for their layout (channels last: always); otherwise they are
 // reordered into the layout that it prefers. Elements of 16 bits are converted to f32 first. Bias, residual and
-// activation follow in one pass, with the same functions as elsewhere.
+// activation follow in one pass, with the same functions as elsewhere. conv_product.cpp has that pass, and the
+// convolutions that are products of matrices.
 #include <cstring>
 #include <list>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "backends/cpu/device.hpp"
+#include "backends/cpu/conv.hpp"
 
 namespace tuff_cpu {
 
@@ -44,8 +45,35 @@ class ConvCache {
     return order_.front().second;
   }
 
+  // Memory of one layout of the primitive's own, which stays from call to call: fresh pages would take longer than what
+  // is written to them.
+  class Kept {
+   public:
+    // Of at least that many bytes; the contents are lost.
+    void* get(uint64_t bytes) {
+      if (bytes > size_) {
+        size_ = 0;
+        memory_ = Scratch<char>();
+        memory_ = Scratch<char>(bytes);
+        size_ = bytes;
+      }
+      return memory_.get();
+    }
+    void release_large() {
+      constexpr uint64_t kMost = 64 << 20;
+      if (size_ <= kMost) return;
+      size_ = 0;
+      memory_ = Scratch<char>();
+    }
+
+   private:
+    uint64_t size_ = 0;
+    Scratch<char> memory_;
+  };
+
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  Kept input, filter, output;
 
  private:
   static constexpr size_t kMax = 256;
@@ -202,8 +230,6 @@ std::string key_of(const Call& call) {
   return {reinterpret_cast<const char*>(&sizes), sizeof sizes};
 }
 
-uint64_t elements(const uint64_t (&shape)[5]) { return shape[0] * shape[1] * shape[2] * shape[3] * shape[4]; }
-
 // oneDNN counts elements and positions along an axis in 32 bits.
 bool has_usual_sizes(const Call& call) {
   constexpr uint64_t kMaxElements = uint64_t{1} << 31, kMaxPixels = 1 << 22, kMaxReach = 1 << 15;
@@ -218,26 +244,6 @@ bool has_usual_sizes(const Call& call) {
          elements(call.filter_shape) < kMaxElements;
 }
 
-// A 1 x 1 filter on whole pixels, channels first: a product of matrices for each image, without reordering anything.
-bool is_product(const Call& call) {
-  if (call.transposed == 1 || call.groups != 1 || call.layout != TUFF_LAYOUT_NCHW) return false;
-  for (uint32_t i = 0; i < 3; ++i) {
-    if (call.filter_shape[2 + i] != 1 || call.stride[i] != 1 || call.padding[i] != 0 || call.padding_end[i] != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-void multiply(const Call& call, const float* input, const float* filter, float* output) {
-  const uint64_t pixels = call.in_shape[2] * call.in_shape[3] * call.in_shape[4];
-  const uint64_t channels = call.in_shape[1], filters = call.out_shape[1];
-  for (uint64_t n = 0; n < call.in_shape[0]; ++n) {
-    multiply_matrices({'N', 'N', filters, pixels, channels, 1, filter, channels, input + n * channels * pixels, pixels,
-                       0, output + n * filters * pixels, pixels});
-  }
-}
-
 // False if oneDNN fails after it may have written to the output; what precedes that may throw. oneDNN has memory for
 // the primitive itself since it was made, but some primitives are products that allocate while they run.
 bool execute(ConvCache& cache, const Call& call, const float* input, const float* filter, float* output) {
@@ -246,13 +252,15 @@ bool execute(ConvCache& cache, const Call& call, const float* input, const float
     return dnnl::memory(descriptor, cache.engine, const_cast<float*>(data));
   };
   // The primitive's own memory, where that is another.
-  const auto own = [&](const dnnl::reorder& reorder, const Descriptor& descriptor, const dnnl::memory& user) {
-    return reorder ? dnnl::memory(descriptor, cache.engine) : user;
+  const auto own = [&](const dnnl::reorder& reorder, const Descriptor& descriptor, ConvCache::Kept& kept,
+                       const dnnl::memory& user) {
+    return reorder ? dnnl::memory(descriptor, cache.engine, kept.get(descriptor.get_size())) : user;
   };
   dnnl::memory in = memory(entry.input, input), weights = memory(entry.filter, filter),
                out = memory(entry.output, output);
-  dnnl::memory own_in = own(entry.in, entry.own_input, in), own_weights = own(entry.weights, entry.own_filter, weights);
-  dnnl::memory own_out = own(entry.out, entry.own_output, out);
+  dnnl::memory own_in = own(entry.in, entry.own_input, cache.input, in),
+                     own_weights = own(entry.weights, entry.own_filter, cache.filter, weights),
+                     own_out = own(entry.out, entry.own_output, cache.output, out);
   bool writes = false;
   try {
     if (entry.in) dnnl::reorder(entry.in).execute(cache.stream, in, own_in);
@@ -270,40 +278,6 @@ bool execute(ConvCache& cache, const Call& call, const float* input, const float
   return true;
 }
 
-// output = activation(sum + bias + residual), in parts of one channel or, channels last, of one pixel.
-template <typename T>
-void finish(const Call& call, const float* sums) {
-  const uint64_t channels = call.out_shape[1], pixels = call.out_shape[2] * call.out_shape[3] * call.out_shape[4];
-  const bool last = call.layout == TUFF_LAYOUT_NHWC;
-  const T* bias = call.bias != 0 ? at<const T>(call.bias) : nullptr;
-  const T* residual = call.residual != 0 ? at<const T>(call.residual) : nullptr;
-  T* output = at<T>(call.output);
-  constexpr uint64_t kBlock = 1024;
-  const auto part = [&](uint64_t first, uint64_t count, uint64_t channel) {
-    float value[kBlock], other[kBlock];
-    std::memcpy(value, sums + first, count * sizeof(float));
-    if (bias != nullptr && last) {
-      widen(bias + channel, other, count);
-      for (uint64_t i = 0; i < count; ++i) value[i] += other[i];
-    } else if (bias != nullptr) {
-      const float b = wide(bias[channel]);
-      for (uint64_t i = 0; i < count; ++i) value[i] += b;
-    }
-    if (residual != nullptr) {
-      widen(residual + first, other, count);
-      for (uint64_t i = 0; i < count; ++i) value[i] += other[i];
-    }
-    activate(call.activation, value, count);
-    narrow(value, output + first, count);
-  };
-  const uint64_t row = last ? channels : pixels, rows = call.out_shape[0] * (last ? pixels : channels);
-  for_each(rows, row, [&](uint64_t r) {
-    for (uint64_t i = 0; i < row; i += kBlock) {
-      part(r * row + i, std::min(kBlock, row - i), last ? i : r % channels);
-    }
-  });
-}
-
 }  // namespace
 
 tuff_status convolution(Device& device, const Call& call) {
@@ -317,19 +291,21 @@ tuff_status convolution(Device& device, const Call& call) {
                           static_cast<double>(std::max(inputs / call.in_shape[1], outputs / call.out_shape[1]));
   const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Widened input(call.input, call.dtype, inputs), filter(call.filter, call.dtype, elements(call.filter_shape));
-  const bool plain = call.bias == 0 && call.residual == 0 && call.activation == TUFF_ACTIVATION_NONE;
-  // A residual may be the output itself.
-  const bool in_place = call.dtype == TUFF_F32 && call.residual == 0;
+  // A residual may be the output itself; otherwise they do not overlap.
+  const bool in_place = call.dtype == TUFF_F32 && call.residual != call.output;
   const Scratch<float> copy = in_place ? Scratch<float>() : Scratch<float>(outputs);
-  float* sums = in_place ? at<float>(call.output) : copy.get();
+  const ConvOperands operands{input.get(), filter.get(), in_place ? at<float>(call.output) : copy.get()};
   if (is_product(call)) {
-    multiply(call, input.get(), filter.get(), sums);
-  } else {
-    if (device.convolutions == nullptr) device.convolutions = std::make_shared<ConvCache>();
-    // Tuff computes the output anew. It needs no memory where the output has been written to, that is for f32.
-    if (!execute(*device.convolutions, call, input.get(), filter.get(), sums)) return TUFF_ERROR_UNSUPPORTED;
+    multiply_images(call, operands);
+    return TUFF_OK;
   }
-  if (!(plain && in_place)) with_float(call.dtype, [&]<typename T>(T) { finish<T>(call, sums); });
+  if (device.convolutions == nullptr) device.convolutions = std::make_shared<ConvCache>();
+  // Tuff computes the output anew. It needs no memory where the output has been written to, that is for f32.
+  ConvCache& cache = *device.convolutions;
+  const bool done = execute(cache, call, operands.input, operands.filter, operands.sums);
+  for (ConvCache::Kept* kept : {&cache.input, &cache.filter, &cache.output}) kept->release_large();
+  if (!done) return TUFF_ERROR_UNSUPPORTED;
+  finish_images(call, operands.sums, 0, call.out_shape[0]);
   return TUFF_OK;
 }
 

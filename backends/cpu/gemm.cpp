@@ -93,7 +93,7 @@ bool is_plain(const Call& call) {
 bool sums_in_c(const Call& call, const Operands& operands) {
   constexpr uint64_t kLong = 2048;
   if (call.c_type != TUFF_F32 || !operands.has_product) return false;
-  return operands.beta == 0 ? call.residual == 0 : is_plain(call) && call.k < kLong;
+  return operands.beta == 0 ? call.residual != call.c : is_plain(call) && call.k < kLong;
 }
 
 // `sums`: memory for m x n sums that C does not hold.

@@ -4,9 +4,12 @@
 // On one thread, sgemm allocates before it writes: C is as it was if it fails. On several threads, some have written
 // their parts when another finds no memory. C is then computed anew, which is possible if its old values do not count
 // (beta is 0). If they do, C is divided here, and each part is computed by one thread.
+//
+// Few rows of A by the rows of B are multiplied where they are (rows.cpp), without memory and without copies.
 #include <dnnl.h>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cpu/rows.hpp"
 
 namespace tuff_cpu {
 namespace {
@@ -86,10 +89,46 @@ void in_grid(const Product& p, const Grid& grid) {
   }
 }
 
+// Whether rows.cpp is faster than sgemm: a copy of B takes a good part of the time, and rows are so long that adding up
+// the lanes of a sum does not. Measured on an AMD EPYC of 2022 (docs/cpu.md).
+bool suits_rows(const Product& p) {
+  constexpr uint64_t kFewest = 3, kMost = 128, kShortest = 192;
+  return p.ta == 'N' && p.tb == 'T' && p.m >= kFewest && p.m <= kMost && p.k >= kShortest && has_row_products();
+}
+
 }  // namespace
+
+void multiply_rows_on_threads(const RowProduct& p) {
+  const int threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
+  if (threads == 1) return multiply_rows(p);
+  // Parts of the operand with more rows.
+  const bool by_a = p.m > p.n;
+  const uint64_t rows = by_a ? p.m : p.n, tiles = (rows + kTileRows - 1) / kTileRows;
+  const auto parts = static_cast<uint64_t>(threads);
+  const uint64_t part = (tiles + parts - 1) / parts * kTileRows;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < threads; ++i) {
+    const uint64_t first = static_cast<uint64_t>(i) * part;
+    if (first >= rows) continue;
+    RowProduct mine = p;
+    (by_a ? mine.m : mine.n) = std::min(part, rows - first);
+    if (by_a) {
+      mine.a += first * p.lda;
+      mine.c += first * p.ldc;
+    } else {
+      mine.b += first * p.ldb;
+      mine.c += first;
+    }
+    multiply_rows(mine);
+  }
+}
 
 void multiply_matrices(const Product& product) {
   const int threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
+  if (suits_rows(product)) {
+    const auto& [ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc] = product;
+    return multiply_rows_on_threads({m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
+  }
   if (product.beta == 0 || threads == 1) return whole(product);
   in_grid(product, Grid(product, static_cast<uint64_t>(threads)));
 }

@@ -48,29 +48,37 @@ class Encoder:
 
     def batch(self, texts):
         """Encodes lists of token ids. Returns vectors (texts, size) on the device."""
+        return self.encode(*self.inputs(texts))
+
+    def inputs(self, texts):
+        """Returns what encode takes: ids (texts, seq), lengths (texts), and rows that average tokens (texts, 1, seq)."""
         ctx, count, seq = self.ctx, len(texts), -(-max(map(len, texts)) // STEP) * STEP
         seq = min(seq, len(self.positions))
         lengths = np.array([len(text) for text in texts], np.int32)
         ids = np.zeros((count, seq), np.int32)
         for row, text in zip(ids, texts):
             row[: len(text)] = text
-        there = ctx.array(lengths, np.int32)
+        # The mean over the actual tokens: rows of 1 / length and zeros, multiplied by the token vectors.
+        mean = (np.arange(seq) < lengths[:, None]) / lengths[:, None]
+        return ctx.array(ids, np.int32), ctx.array(lengths, np.int32), ctx.array(mean[:, None], self.dtype)
+
+    def encode(self, ids, lengths, mean):
+        """The network alone: everything that runs on the device."""
+        count, seq = ids.shape
         rows, head = count * seq, (count, seq, self.heads, self.size // self.heads)
 
-        x = tuff.embedding(self.words, ctx.array(ids, np.int32)) + self.positions[:seq]
+        x = tuff.embedding(self.words, ids) + self.positions[:seq]
         x = x.layer_norm(*self.norm, epsilon=self.epsilon).reshape(rows, self.size)
         for layer in self.layers:
             q, k, v = tuff.matmul(x, layer.qkv.mT, bias=layer.qkv_bias)
-            seen = tuff.attention(q.reshape(head), k.reshape(head), v.reshape(head), layout="bshd", kv_lengths=there)
+            seen = tuff.attention(q.reshape(head), k.reshape(head), v.reshape(head), layout="bshd", kv_lengths=lengths)
             y = tuff.matmul(seen.reshape(rows, self.size), layer.joined.T, bias=layer.joined_bias)
             x = tuff.layer_norm(y, *layer.norm1, epsilon=self.epsilon, residual=x)
             y = tuff.matmul(x, layer.wide.T, bias=layer.wide_bias, activation="gelu")
             y = tuff.matmul(y, layer.narrow.T, bias=layer.narrow_bias)
             x = tuff.layer_norm(y, *layer.norm2, epsilon=self.epsilon, residual=x)
 
-        # The mean over the actual tokens: rows of 1 / length and zeros, multiplied by the token vectors.
-        mean = (np.arange(seq) < lengths[:, None]) / lengths[:, None]
-        pooled = ctx.array(mean[:, None], self.dtype) @ x.reshape(count, seq, self.size)
+        pooled = mean @ x.reshape(count, seq, self.size)
         return pooled.reshape(count, self.size).rms_norm(self.unit, epsilon=0)
 
     def __call__(self, texts, batch=32, progress=None):
