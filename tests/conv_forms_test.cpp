@@ -249,6 +249,50 @@ std::vector<ConvShape> cases() {
   return all;
 }
 
+// Long rows with one channel for each filter, which have a kernel of their own on CPU devices: all numbers of taps
+// beyond a multiple of eight, paddings longer than the filter, several images and filters, epilogues, and the last
+// outputs alone in a workgroup.
+std::vector<ConvShape> rows() {
+  std::vector<ConvShape> all;
+  for (uint64_t taps = 1; taps <= 17; ++taps) {
+    ConvShape s{.width = 300 + 7 * taps, .cols = taps, .padding = {0, taps - 1}, .kind = Conv::one};
+    all.push_back(s);
+    s.asymmetric = true, s.padding = {0, taps / 2}, s.padding_end = {0, taps + 3}, s.layout = kLast;
+    s.dtype = taps % 2 == 0 ? TUFF_F16 : TUFF_BF16;
+    all.push_back(s);
+  }
+  ConvShape s{.batch = 3, .width = 1029, .filters = 3, .cols = 100, .padding = {0, 150}, .kind = Conv::one};
+  for (const int32_t dtype : {TUFF_F32, TUFF_F16}) {
+    s.dtype = dtype, s.residual = Residual::none, s.bias = false, s.shift = 0;
+    all.push_back(s);
+    s.bias = true, s.activation = TUFF_ACTIVATION_RELU;
+    all.push_back(s);
+    s.residual = Residual::own, s.shift = 4;
+    all.push_back(s);
+    s.residual = Residual::in_place;
+    all.push_back(s);
+  }
+  s = {.batch = 2, .channels = 5, .width = 600, .filters = 10, .cols = 31, .padding = {0, 15}, .kind = Conv::one};
+  s.groups = 5;
+  all.push_back(s);
+  s.layout = kLast;
+  all.push_back(s);
+  s = {.width = 128 * 5 + 1, .cols = 8, .padding = {0, 0}, .kind = Conv::one, .bias = true};
+  s.width += 7;  // one output more than whole workgroups have
+  all.push_back(s);
+  s.width = 500, s.cols = 500, s.padding = {0, 499};  // a filter as long as the row
+  all.push_back(s);
+  s.kind = Conv::two, s.cols = 20, s.padding = {0, 3};  // an image of one row
+  all.push_back(s);
+  s.padding = {1, 3}, s.rows = 3;  // that reads padding above and below
+  all.push_back(s);
+  s.kind = Conv::one, s.rows = 1, s.padding = {0, 3}, s.dilation = {1, 2};  // and rows for other kernels
+  all.push_back(s);
+  s.dilation = {1, 1}, s.stride = {1, 2};
+  all.push_back(s);
+  return all;
+}
+
 // Activations that round, and random numbers.
 std::vector<ConvShape> bound_cases() {
   std::vector<ConvShape> all;
@@ -272,6 +316,14 @@ std::vector<ConvShape> bound_cases() {
 using ConvForms = Table<ConvShape>;
 TEST_P(ConvForms, Exact) { run_conv(context(), row(), Tier::exact); }
 TUFF_TABLE(ConvForms, ConvShape, cases());
+
+using ConvRows = Table<ConvShape>;
+TEST_P(ConvRows, Exact) { run_conv(context(), row(), Tier::exact); }
+TUFF_TABLE(ConvRows, ConvShape, rows());
+
+using ConvRowsBound = Table<ConvShape>;
+TEST_P(ConvRowsBound, Holds) { run_conv(context(), row(), Tier::bound); }
+TUFF_TABLE(ConvRowsBound, ConvShape, rows());
 
 using ConvFormsBound = Table<ConvShape>;
 TEST_P(ConvFormsBound, Holds) { run_conv(context(), row(), Tier::bound); }

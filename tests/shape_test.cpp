@@ -299,6 +299,11 @@ std::vector<GatherCase> gathers() {
       {{3, 3, 3, 3, 3, 3, 3, 3}, 3, {2, 2, 2, 5, 2, 2, 2, 2}, true},  // more axes than the kernel supports
       {{300, 1000}, 1, {300, 900}, true},
       {{40, 256}, 0, {77}},  // rows of many units
+      // Single elements: whole workgroups of four at a time, and some left.
+      {{50'000}, 0, {100'000}},
+      {{50'000}, 0, {65'537}, false, TUFF_F64, TUFF_I64},
+      {{3, 5'000}, 1, {40'003}, false, TUFF_F32, TUFF_I64},
+      {{20'000}, 0, {40'003}, false, TUFF_F16, TUFF_I32},
       {{5, 9, 640}, 1, {7}, false, TUFF_F16, TUFF_I32},
   };
   for (const int32_t dtype : {TUFF_F16, TUFF_F64, TUFF_I8}) {

@@ -129,4 +129,8 @@ bool is_winograd(std::string_view variant);
 bool is_depthwise(const ConvArgs& args);
 void record_depthwise(Recorder& recorder, const ConvArgs& args);
 
+// conv_rows_vulkan.cpp
+bool suits_rows(const DeviceTraits& traits, const ConvArgs& args);
+void record_rows(Recorder& recorder, const ConvArgs& args);
+
 }  // namespace tuff::conv

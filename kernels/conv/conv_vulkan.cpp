@@ -87,11 +87,12 @@ bool suits_gemm(const DeviceTraits& traits, const ConvArgs& args, const GemmArgs
 }
 
 void record_images(Recorder& recorder, const ConvArgs& args) {
+  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
+  const DeviceTraits& traits = recorder.traits();
+  if (!forced && conv::suits_rows(traits, args)) return conv::record_rows(recorder, args);
   if (conv::is_depthwise(args)) return conv::record_depthwise(recorder, args);
   if (args.transposed) return conv::record_transposed(recorder, args);
   if (conv::record_winograd(recorder, args)) return;
-  const std::optional<std::string>& forced = forced_variant<"TUFF_CONV_VARIANT">();
-  const DeviceTraits& traits = recorder.traits();
   const bool patches =
       forced ? *forced == "patches" && conv::runs_patches(traits, args) : conv::suits_patches(traits, args);
   if (patches) return conv::record_patches(recorder, args);

@@ -3,6 +3,7 @@
 //
 //# TUFF_ROWS : 0|1 : 1: all units of a row use one index; 0: each unit has its own index
 //# TUFF_REPEAT : 1|4 : 4, with TUFF_ROWS: a lane copies four units of a row, a quarter of the row apart
+//# TUFF_UNROLL : 1|4 : units that a lane has in flight; divides RUN
 //# TUFF_RUN : 0.. : units that a lane copies one after another; 0: push.run says
 //# TUFF_INDEX_BYTES : 4|8 : bytes of an index
 //# TUFF_NEGATIVE : 0|1 : 1: indices are signed, and negative ones count from the end of the axis, which has `named` elements, below 2^31
@@ -103,7 +104,7 @@ void gather(uint i) {
   TUFF_AT(Y, to + 3 * quarter) = UNIT(d);
 }
 #else
-void gather(uint i) {
+HELD gathered(uint i) {
 #if TUFF_SINGLE
   const NAME index = index_at(TUFF_INDEX(i));
   const TUFF_INDEX from = TUFF_INDEX(0);
@@ -123,12 +124,26 @@ void gather(uint i) {
 #endif
   HELD value = HELD(0);
   if (TUFF_NAMES(index)) value = HELD(TUFF_AT(X, from + OFFSET(POSITION(index), push.stride)));
-  TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(value);
+  return value;
 }
+
+void gather(uint i) { TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(gathered(i)); }
 #endif
 
 void main() {
-  const uint lanes = gl_WorkGroupSize.x;
-  uint i = tuff_group() * (lanes * RUN) + gl_LocalInvocationID.x;
+  const uint lanes = gl_WorkGroupSize.x, begin = tuff_group() * (lanes * RUN);
+  uint i = begin + gl_LocalInvocationID.x;
+#if TUFF_UNROLL == 4
+  if (begin + lanes * RUN <= push.n) {
+    for (uint step = 0; step < RUN; step += 4, i += 4 * lanes) {
+      const HELD a = gathered(i), b = gathered(i + lanes), c = gathered(i + 2 * lanes), d = gathered(i + 3 * lanes);
+      TUFF_AT(Y, TUFF_INDEX(i)) = UNIT(a);
+      TUFF_AT(Y, TUFF_INDEX(i + lanes)) = UNIT(b);
+      TUFF_AT(Y, TUFF_INDEX(i + 2 * lanes)) = UNIT(c);
+      TUFF_AT(Y, TUFF_INDEX(i + 3 * lanes)) = UNIT(d);
+    }
+    return;
+  }
+#endif
   for (uint step = 0; step < RUN && i < push.n; ++step, i += lanes) gather(i);
 }

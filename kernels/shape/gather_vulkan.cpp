@@ -46,7 +46,8 @@ void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> 
   const uint64_t items = place.n / repeat, named = named_of(task.args), index = dtype_size(task.args.index_type);
   push.named = static_cast<uint32_t>(named & 0xffffffffu);
   push.named_high = static_cast<uint32_t>(named >> 32);
-  const uint64_t run = task.device.cpu ? task.device.items_each(items, 128) : (task.unit * repeat < 16 ? 4 : 1);
+  const uint32_t unroll = task.device.cpu && repeat == 1 ? 4 : 1;
+  const uint64_t run = task.device.cpu ? task.device.items_each(items, 128, unroll) : (task.unit * repeat < 16 ? 4 : 1);
   push.run = static_cast<uint32_t>(run);
   KernelRequest kernel = shaders::Gather::request({.index_bytes = index,
                                                    .long_ = traits.cpu && traits.addresses && task.unit >= 8,
@@ -55,7 +56,8 @@ void dispatch(const Task& task, const Place& place, shaders::Gather::Push<rows> 
                                                    .rows = rows,
                                                    .run = task.device.fixed_run(run),
                                                    .single = single,
-                                                   .unit = task.unit});
+                                                   .unit = task.unit,
+                                                   .unroll = unroll});
   kernel.streaming().wide(needs_wide(place.span)).constant(0, task.device.workgroup).constant(1, rank);
   Dispatch dispatch("gather");
   const Buffer* input = place.span == 0 ? nullptr : task.args.input;

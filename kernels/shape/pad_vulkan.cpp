@@ -1,6 +1,6 @@
-// Planner of pad. On a CPU, a large output is filled with the constant, and what the input has is copied over it.
-// Otherwise one kernel writes all: axes that are not padded are merged; elements of the innermost one are copied as
-// units of up to 16 bytes.
+// Planner of pad. On a CPU, a large output is filled with the constant, and what the input has is copied over it; other
+// modes copy the input and then each border (pad_copies_vulkan.cpp). Otherwise one kernel writes all: axes that are not
+// padded are merged; elements of the innermost one are copied as units of up to 16 bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -159,7 +159,8 @@ void record_pad(Recorder& recorder, const PadArgs& args) {
   const DeviceTraits& traits = recorder.traits();
   require_storage(traits, args.dtype);
   const std::array<uint64_t, 8> shape = padded_shape(args);
-  if (checked_product({shape.data(), args.rank}, "shape") == 0 || record_filled(recorder, args, shape)) return;
+  if (checked_product({shape.data(), args.rank}, "shape") == 0) return;
+  if (record_filled(recorder, args, shape) || record_pad_copies(recorder, args, shape)) return;
   const uint64_t size = dtype_size(args.dtype);
   Piece piece{{}, 0, 0};
   uint64_t inputs = 1;

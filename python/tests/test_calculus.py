@@ -58,6 +58,33 @@ def test_beside_numpy(shared, case):
     check(shared, *case)
 
 
+@pytest.mark.parametrize("axis", range(3))
+def test_gradients_along_longer_axes(shared, axis):
+    """Lines of eight elements or more are computed as one vector, unless the array is a view."""
+    host = RNG.standard_normal((9, 17, 8)).astype(np.float32)
+    x, places = shared.array(host), np.cumsum(1 + RNG.random(host.shape[axis]))
+    for order in (1, 2):
+        for step in (1.0, 0.25, shared.array(np.float32(0.25)), places):
+            found = tuff.gradient(x, step, axis=axis, edge_order=order)
+            given = float(step.numpy()) if isinstance(step, tuff.Array) else step
+            expected = np.gradient(host.astype(np.float64), given, axis=axis, edge_order=order)
+            # Coordinates up to 26 are rounded to f32 before they are subtracted: distances of 1 or more err by 26 units.
+            np.testing.assert_allclose(found.numpy(), expected, atol=32 * 2.0**-24 * 8 * np.abs(host).max())
+        view = tuff.gradient(x[:, ::-1, 1:], axis=axis, edge_order=order) if axis < 2 else None
+        if view is not None:
+            wanted = np.gradient(host[:, ::-1, 1:].astype(np.float64), axis=axis, edge_order=order)
+            np.testing.assert_allclose(view.numpy(), wanted, atol=8 * 2.0**-24 * np.abs(host).max())
+    assert (x.numpy() == host).all()
+
+
+def test_gradients_keep_infinities_in_their_lines(shared):
+    host = RNG.standard_normal((3, 16)).astype(np.float32)
+    host[1, 0], host[1, -1], host[2, 5] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        for axis in range(2):
+            np.testing.assert_array_equal(np.isfinite(tuff.gradient(shared.array(host), axis=axis).numpy()), np.isfinite(np.gradient(host, axis=axis)))
+
+
 def test_half_precision(shared):
     x = shared.array(H)
     found = tuff.gradient(x, axis=1)

@@ -98,6 +98,23 @@ def test_other_names(shared):
     assert (tuff.nan_to_num(shared.array(EDGES), 7.0, 1.0, -1.0).numpy()[-4:] == [1, -1, 7, 3]).all()
 
 
+@pytest.mark.parametrize("taps", (1, 7, 8, 21, 100))
+def test_long_vectors_are_convolved(shared, taps):
+    """Errors of a sum of as many products, each rounded once, and where numbers are not finite the same ones as NumPy's."""
+    a, v = RNG.standard_normal(1500).astype(np.float32), RNG.standard_normal(taps).astype(np.float32)
+    x, w = shared.array(a), shared.array(v)
+    for mode in ("full", "same", "valid"):
+        for name in ("convolve", "correlate"):
+            found = getattr(tuff, name)(x, w, mode).numpy()
+            expected = getattr(np, name)(a.astype(np.float64), v, mode)
+            most = getattr(np, name)(np.abs(a).astype(np.float64), np.abs(v), mode)
+            assert (np.abs(found - expected) <= (taps + 1) * 2.0**-24 * most).all()
+    a[[0, 700, 1499]] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        found, expected = tuff.convolve(shared.array(a), w, "valid").numpy(), np.convolve(a, v, "valid")
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected))
+
+
 def test_what_is_wrong(shared):
     x, v = shared.array(M), shared.array(V)
     for use in (

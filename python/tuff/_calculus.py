@@ -17,7 +17,7 @@ from . import _sorting as sorting
 from ._checked import is_scalar, is_whole, real, whole
 from ._expression import expr
 from ._operands import given, named_axes, require_array, whole_axis
-from ._storage import Storage
+from ._storage import Storage, Strided
 from ._types import common_type, complex_of, is_complex, is_float, part_of
 
 if TYPE_CHECKING:
@@ -85,10 +85,13 @@ _UNEVEN_EDGES = {1: "(b - a) / d", 2: "-(2 * d + e) / (d * (d + e)) * a + (d + e
 _INSIDE = "(c - a) / (2 * d)"
 _UNEVEN_INSIDE = "-e / (d * (d + e)) * a + (e - d) / (d * e) * b + d / (e * (d + e)) * c"
 
+#: The length of an axis from which on all lines are computed as one vector, ends included.
+_FLAT = 8
+
 
 def _derivative(f: Array, step: Union[float, Array], axis: int, order: int) -> Array:
-    def part(begin: Optional[int], end: Optional[int]) -> Tuple[slice, ...]:
-        return (slice(None),) * axis + (slice(begin, end),)
+    def part(begin: Optional[int], end: Optional[int], by: int = 1) -> Tuple[slice, ...]:
+        return (slice(None),) * axis + (slice(begin, end, by),)
 
     n = f.shape[axis]
     uneven = isinstance(step, Storage) and step.ndim == 1
@@ -97,13 +100,21 @@ def _derivative(f: Array, step: Union[float, Array], axis: int, order: int) -> A
         gaps = gaps.reshape((-1, *(1,) * (f.ndim - axis - 1)))
     distance = step if isinstance(step, Storage) else elementwise.adopted(step, f.dtype)
     result = f.context.empty(f.shape, f.dtype)
-    if n > 2:
+    inner = math.prod(f.shape[axis + 1 :])
+    if n > 2 and uneven:
         inside = {"a": f[part(None, -2)], "b": f[part(1, -1)], "c": f[part(2, None)]}
-        if uneven:
-            expr(_UNEVEN_INSIDE, out=result[part(1, -1)], **inside, d=gaps[:-1], e=gaps[1:])
-        else:
-            del inside["b"]
-            expr(_INSIDE, out=result[part(1, -1)], **inside, d=distance)
+        expr(_UNEVEN_INSIDE, out=result[part(1, -1)], **inside, d=gaps[:-1], e=gaps[1:])
+    elif n >= _FLAT and f.size and not isinstance(f, Strided):
+        # Differences across two lines are at the ends of lines, and are overwritten below.
+        flat = f.ravel()
+        expr(_INSIDE, out=result.ravel()[inner:-inner], a=flat[: -2 * inner], c=flat[2 * inner :], d=distance)
+    elif n > 2:
+        expr(_INSIDE, out=result[part(1, -1)], a=f[part(None, -2)], c=f[part(2, None)], d=distance)
+    if n > 2 and order == 1:
+        # Both ends at once: the first two samples and the last two.
+        ends = {"a": f[part(0, n - 1, n - 2)], "b": f[part(1, n, n - 2)]}
+        expr(_EDGES[1], out=result[part(0, n, n - 1)], **ends, d=gaps[:: n - 2] if uneven else distance)
+        return result
     # The last end is the first one of the samples in reverse, with distances below 0.
     for sign, places in ((1, (0, 1, 2)), (-1, (n - 1, n - 2, n - 3))):
         near = {name: f[part(at, at + 1)] for name, at in zip("abc", places[: order + 1])}
