@@ -212,12 +212,12 @@ std::vector<PadCase> pads() {
     all.push_back({{3, 1, 7}, {2, 2, 2}, {2, 2, 2}, mode});
     // Large enough for copies on a CPU: the longest borders that they make, borders longer by one element, elements
     // removed from one axis, and axes with a border at one end, one of a single element among them.
-    all.push_back({{130, 150}, {2, 3}, {1, 7}, mode, TUFF_F16, 1});
+    all.push_back({{131, 149}, {2, 3}, {1, 7}, mode, TUFF_F16, 1});
     all.push_back({{30, 9, 75}, {29, 8, 74}, {29, 0, 74}, mode});
     all.push_back({{30, 9, 75}, {30, 9, 75}, {1, 0, 75}, mode, TUFF_I64});
     all.push_back({{30, 9, 75}, {31, 9, 76}, {1, 0, 75}, mode});
     all.push_back({{20'000}, {10}, {19'999}, mode, TUFF_U8, 1});
-    all.push_back({{130, 150}, {0, 3}, {-1, 7}, mode});
+    all.push_back({{131, 149}, {0, 3}, {-1, 7}, mode});
     all.push_back({{3, 1, 90, 100}, {2, 0, 5, 0}, {1, 0, 0, 9}, mode});
     all.push_back({{2, 700, 1, 33}, {0, 1, 0, 0}, {1, 0, 0, 0}, mode, TUFF_F64});
   }
@@ -230,6 +230,7 @@ std::vector<PadCase> pads() {
     all.push_back({{130, 150}, {2, 3}, {-1, 7}, TUFF_PAD_CONSTANT, dtype});
     all.push_back({{3, 90, 75}, {0, -4, 5}, {1, 2, 0}, TUFF_PAD_CONSTANT, dtype, i % 2});
     all.push_back({{130, 150}, {2, 3}, {1, 7}, TUFF_PAD_REFLECT, dtype, i % 2});
+    all.push_back({{130, 150}, {2, 3}, {1, 7}, TUFF_PAD_CONSTANT, dtype, i % 2});
   }
   return all;
 }

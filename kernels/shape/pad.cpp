@@ -1,5 +1,7 @@
 // Pad: argument check and reference implementation.
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -42,6 +44,14 @@ uint64_t pad_value_bits(const PadArgs& args) {
     });
   }
   return bits;
+}
+
+std::array<uint32_t, 4> pad_pattern(const PadArgs& args) {
+  const uint64_t size = dtype_size(args.dtype), bits = pad_value_bits(args);
+  std::array<uint32_t, 4> pattern{};
+  auto* bytes = reinterpret_cast<std::byte*>(pattern.data());
+  for (uint64_t at = 0; at < sizeof pattern; at += size) std::memcpy(bytes + at, &bits, std::min<uint64_t>(size, 8));
+  return pattern;
 }
 
 void check_pad(const PadArgs& args) {

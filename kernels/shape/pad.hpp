@@ -16,6 +16,9 @@ std::array<uint64_t, 8> padded_shape(const PadArgs& args);
 // The constant as the first 8 bytes of an element; what a longer one has more is 0.
 uint64_t pad_value_bits(const PadArgs& args);
 
+// Constants one after another.
+std::array<uint32_t, 4> pad_pattern(const PadArgs& args);
+
 // Pads by copies (pad_copies_vulkan.cpp). Returns false, and has recorded nothing, where that is impossible or does not
 // pay.
 bool record_pad_copies(Recorder& recorder, const PadArgs& args, const std::array<uint64_t, 8>& shape);

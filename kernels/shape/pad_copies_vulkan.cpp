@@ -7,6 +7,7 @@
 
 #include "kernels/common/check.hpp"
 #include "kernels/common/stream_device.hpp"
+#include "kernels/memory/memory.hpp"
 #include "kernels/shape/pad.hpp"
 #include "kernels/shape/shape.hpp"
 #include "kernels/shape/strided_copy.hpp"
@@ -57,9 +58,9 @@ Source source_of(int32_t mode, int64_t n, int64_t before, bool at_end) {
   }
 }
 
-// Copies one border along axis d. Further out, the copy reaches as far as the input; further in, as far as the output,
-// whose borders there exist already.
-StridedCopy copy_of_border(const PadArgs& args, const Shapes& shapes, uint32_t d, bool at_end) {
+// Copies one border along axis d. The constant is the first element of `constant`, if there is one. Further out, the
+// copy reaches as far as the input; further in, as far as the output, whose borders there exist already.
+StridedCopy copy_of_border(const PadArgs& args, const Shapes& shapes, const Buffer* constant, uint32_t d, bool at_end) {
   bool within_input = true;
   for (uint32_t inner = d + 1; inner < args.rank; ++inner) {
     within_input = within_input && args.before[inner] == 0 && args.after[inner] == 0;
@@ -75,29 +76,35 @@ StridedCopy copy_of_border(const PadArgs& args, const Shapes& shapes, uint32_t d
     const int64_t step = e == d ? source.step : 1;
     const auto border = static_cast<uint64_t>(at_end ? args.after[d] : args.before[d]);
     const uint64_t size = e < d ? args.shape[e] : e == d ? border : shapes.output[e];
-    copy.axes.append(size, {step * strides[e], shapes.output_strides[e]});
+    copy.axes.append(size, {constant != nullptr ? 0 : step * strides[e], shapes.output_strides[e]});
   }
   copy.input_first = static_cast<uint64_t>(input), copy.output_first = static_cast<uint64_t>(output);
+  if (constant != nullptr) copy.input = constant, copy.input_first = 0;
   return copy;
 }
 
 // Calls `use` with each copy, in an order in which each finds what it reads.
 template <typename Use>
-void for_each_copy(const PadArgs& args, const Shapes& shapes, const Use& use) {
+void for_each_copy(const PadArgs& args, const Shapes& shapes, const Buffer* constant, const Use& use) {
   use(copy_of_input(args, shapes));
   for (uint32_t d = args.rank; d-- > 0;) {
-    if (args.before[d] > 0) use(copy_of_border(args, shapes, d, false));
-    if (args.after[d] > 0) use(copy_of_border(args, shapes, d, true));
+    if (args.before[d] > 0) use(copy_of_border(args, shapes, constant, d, false));
+    if (args.after[d] > 0) use(copy_of_border(args, shapes, constant, d, true));
   }
 }
 
-// Whether each border stands for elements of the input in one run, and nothing is removed.
-bool is_made_of_copies(const PadArgs& args) {
+// Whether each border stands for elements of the input in one run, and nothing is removed. Constants are copied one by
+// one, so that long borders of them are left to a fill.
+bool is_made_of_copies(const PadArgs& args, uint64_t elements) {
+  const uint64_t inputs = checked_product({args.shape, args.rank}, "shape");
+  if (args.mode == TUFF_PAD_CONSTANT && inputs < elements / 8 * 7) return false;
+  const bool limited = args.mode != TUFF_PAD_EDGE && args.mode != TUFF_PAD_CONSTANT;
   for (uint32_t d = 0; d < args.rank; ++d) {
+    if (args.shape[d] == 0) return false;
     const uint64_t most = args.mode == TUFF_PAD_REFLECT ? args.shape[d] - 1 : args.shape[d];
     for (const int64_t border : {args.before[d], args.after[d]}) {
       if (border < 0) return false;
-      if (args.mode != TUFF_PAD_EDGE && static_cast<uint64_t>(border) > most) return false;
+      if (limited && static_cast<uint64_t>(border) > most) return false;
     }
   }
   return true;
@@ -109,12 +116,20 @@ bool record_pad_copies(Recorder& recorder, const PadArgs& args, const std::array
   constexpr uint64_t kLeast = 1u << 14;  // elements for which several dispatches cost less than computed places
   const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
   const uint64_t elements = checked_product({shape.data(), args.rank}, "shape");
-  if (!device.cpu || args.mode == TUFF_PAD_CONSTANT || elements < kLeast || dtype_size(args.dtype) > 8) return false;
-  if (!is_made_of_copies(args)) return false;
+  if (!device.cpu || elements < kLeast || dtype_size(args.dtype) > 8) return false;
+  if (!is_made_of_copies(args, elements)) return false;
   const Shapes shapes = shapes_of(args, shape);
-  for_each_copy(args, shapes, [&](const StridedCopy& copy) { check_strided_copy(recorder, copy); });
+  const std::array<uint32_t, 4> pattern = pad_pattern(args);
+  Buffer memory{};
+  const Buffer* constant = nullptr;
+  if (args.mode == TUFF_PAD_CONSTANT) {
+    memory = recorder.scratch(sizeof pattern);
+    constant = &memory;
+  }
+  for_each_copy(args, shapes, constant, [&](const StridedCopy& copy) { check_strided_copy(recorder, copy); });
   log(TUFF_LOG_DISPATCH, "pad n={}: copies of the input and of borders, {} lanes", elements, device.workgroup);
-  for_each_copy(args, shapes, [&](const StridedCopy& copy) { record_strided_copy(recorder, copy); });
+  if (constant != nullptr) record_fill(recorder, memory, 0, sizeof pattern, pattern);
+  for_each_copy(args, shapes, constant, [&](const StridedCopy& copy) { record_strided_copy(recorder, copy); });
   return true;
 }
 

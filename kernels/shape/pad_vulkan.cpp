@@ -1,10 +1,10 @@
-// Planner of pad. On a CPU, a large output is filled with the constant, and what the input has is copied over it; other
-// modes copy the input and then each border (pad_copies_vulkan.cpp). Otherwise one kernel writes all: axes that are not
-// padded are merged; elements of the innermost one are copied as units of up to 16 bytes.
+// Planner of pad. On a CPU, a large output is made of copies of the input and of its borders (pad_copies_vulkan.cpp);
+// if most of it is the constant, or elements are removed, it is filled and what the input has is copied over it.
+// Otherwise one kernel writes all: axes that are not padded are merged; elements of the innermost one are copied as
+// units of up to 16 bytes.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "kernels/common/check.hpp"
@@ -142,13 +142,9 @@ bool record_filled(Recorder& recorder, const PadArgs& args, const std::array<uin
   const StridedCopy copy = copy_of_input(args, shape);
   const bool copies = copy.axes.count() != 0;
   if (copies) check_strided_copy(recorder, copy);
-  const uint64_t bits = pad_value_bits(args);
-  std::array<uint32_t, 4> pattern{};
-  auto* bytes = reinterpret_cast<std::byte*>(pattern.data());
-  for (uint64_t at = 0; at < sizeof pattern; at += size) std::memcpy(bytes + at, &bits, size);
   log(TUFF_LOG_DISPATCH, "pad n={}: filled, and {} elements copied, {} lanes", elements, copies ? copy.axes.count() : 0,
       device.workgroup);
-  record_fill(recorder, *args.output, 0, elements * size, pattern);
+  record_fill(recorder, *args.output, 0, elements * size, pad_pattern(args));
   if (copies) record_strided_copy(recorder, copy);
   return true;
 }
@@ -160,7 +156,7 @@ void record_pad(Recorder& recorder, const PadArgs& args) {
   require_storage(traits, args.dtype);
   const std::array<uint64_t, 8> shape = padded_shape(args);
   if (checked_product({shape.data(), args.rank}, "shape") == 0) return;
-  if (record_filled(recorder, args, shape) || record_pad_copies(recorder, args, shape)) return;
+  if (record_pad_copies(recorder, args, shape) || record_filled(recorder, args, shape)) return;
   const uint64_t size = dtype_size(args.dtype);
   Piece piece{{}, 0, 0};
   uint64_t inputs = 1;
@@ -190,13 +186,9 @@ void record_pad(Recorder& recorder, const PadArgs& args) {
     inputs /= elements;
   }
   std::reverse(piece.axes.begin(), piece.axes.begin() + piece.rank);
-  Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)), args, unit, inputs,
-            {}};
-  // The constant fills a unit.
-  const uint64_t bits = pad_value_bits(args);
-  std::array<std::byte, 16> bytes{};
-  for (uint64_t at = 0; at < unit; at += size) std::memcpy(bytes.data() + at, &bits, std::min<uint64_t>(size, 8));
-  std::memcpy(task.value.data(), bytes.data(), bytes.size());
+  Task task{recorder, stream_device(traits, forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float)),
+            args,     unit,
+            inputs,   pad_pattern(args)};
   record_pieces(task, piece);
 }
 

@@ -64,9 +64,8 @@ def test_gradients_along_longer_axes(shared, axis):
     host = RNG.standard_normal((9, 17, 8)).astype(np.float32)
     x, places = shared.array(host), np.cumsum(1 + RNG.random(host.shape[axis]))
     for order in (1, 2):
-        for step in (1.0, 0.25, shared.array(np.float32(0.25)), places):
+        for step, given in ((1.0, 1.0), (0.25, 0.25), (shared.array(np.float32(0.25)), 0.25), (shared.array(places), places)):
             found = tuff.gradient(x, step, axis=axis, edge_order=order)
-            given = float(step.numpy()) if isinstance(step, tuff.Array) else step
             expected = np.gradient(host.astype(np.float64), given, axis=axis, edge_order=order)
             # Coordinates up to 26 are rounded to f32 before they are subtracted: distances of 1 or more err by 26 units.
             np.testing.assert_allclose(found.numpy(), expected, atol=32 * 2.0**-24 * 8 * np.abs(host).max())

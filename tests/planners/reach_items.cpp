@@ -2,6 +2,7 @@
 #include "planners/reached.hpp"
 #include "shaders/conv_depthwise.hpp"
 #include "shaders/conv_interleave.hpp"
+#include "shaders/conv_rows.hpp"
 #include "shaders/conv_transpose_filter.hpp"
 #include "shaders/conv_winograd_filter.hpp"
 #include "shaders/conv_winograd_input.hpp"
@@ -41,6 +42,19 @@ void has_rows(Reached& x) {
   x.covers(push.*member, x.invocations() / static_cast<uint64_t>(x.define("TUFF_LANES")));
 }
 
+void convolves_rows(Reached& x) {
+  const auto push = x.push<tuff::shaders::ConvRows::Push>();
+  x.holds(push.each != 0 && push.filters != 0, "rows have outputs");
+  if (!x.wrong.empty()) return;
+  const auto outputs = static_cast<uint64_t>(x.define("WIDTH") * x.define("OUTPUTS"));
+  const uint64_t images = push.subgroups / push.each / push.filters, size = size_of(x.define("TYPE"));
+  x.covers(push.subgroups, 1);
+  x.holds(push.each * outputs >= push.Q, "the subgroups of a row have all of its outputs");
+  x.holds(push.S % 8 == static_cast<uint64_t>(x.define("LEFT")), "LEFT is what eights of taps leave");
+  x.operand(0, images * push.channels * push.W * size);
+  x.operand(1, uint64_t{push.filters} * push.S * size);
+  x.operand(2, images * push.filters * push.Q * size);
+}
 void transposes_filter(Reached& x) {
   const auto push = x.push<tuff::shaders::ConvTransposeFilter::Push>();
   if (x.define("TILED") == 0) return x.covers(push.items, x.invocations());
@@ -67,6 +81,7 @@ void moves_sequences(Reached& x) {
 constexpr Kernel kKernels[] = {
     {"conv_depthwise", has_items<tuff::shaders::ConvDepthwise, &tuff::shaders::ConvDepthwise::Push::items>},
     {"conv_interleave", has_items<tuff::shaders::ConvInterleave, &tuff::shaders::ConvInterleave::Push::items>},
+    {"conv_rows", convolves_rows},
     {"conv_transpose_filter", transposes_filter},
     {"conv_winograd_filter",
      has_items<tuff::shaders::ConvWinogradFilter, &tuff::shaders::ConvWinogradFilter::Push::items>},
