@@ -153,7 +153,7 @@ void sums_bias(Reached& x) {
   });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kAttentionKernels[] = {
     {"attention_backward_bias", sums_bias},
     {"attention_backward_dense", copies_dense},
     {"attention_backward_pairs", weighs_pairs},
@@ -165,6 +165,6 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> attention_kernels() { return kKernels; }
+std::span<const Kernel> attention_kernels() { return kAttentionKernels; }
 
 }  // namespace tuff_test::reach

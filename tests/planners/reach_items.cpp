@@ -78,7 +78,7 @@ void moves_sequences(Reached& x) {
                                                      [&](const auto& push) { x.covers(push.items, x.invocations()); });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kItemKernels[] = {
     {"conv_depthwise", has_items<tuff::shaders::ConvDepthwise, &tuff::shaders::ConvDepthwise::Push::items>},
     {"conv_interleave", has_items<tuff::shaders::ConvInterleave, &tuff::shaders::ConvInterleave::Push::items>},
     {"conv_rows", convolves_rows},
@@ -111,6 +111,6 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> item_kernels() { return kKernels; }
+std::span<const Kernel> item_kernels() { return kItemKernels; }
 
 }  // namespace tuff_test::reach

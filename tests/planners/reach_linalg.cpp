@@ -128,7 +128,7 @@ void makes_unit_vectors(Reached& x) {
   });
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kLinalgKernels[] = {
     {"linalg_arrange", has_matrices<tuff::shaders::linalg_arrange_push::Push>},
     {"linalg_cholesky", has_matrices<tuff::shaders::linalg_cholesky_push::Push>},
     {"linalg_determinant", has_matrices<tuff::shaders::linalg_determinant_push::Push>},
@@ -154,6 +154,6 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> linalg_kernels() { return kKernels; }
+std::span<const Kernel> linalg_kernels() { return kLinalgKernels; }
 
 }  // namespace tuff_test::reach

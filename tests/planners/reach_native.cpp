@@ -110,7 +110,7 @@ void sums_blocks(Reached& x) {
   x.operand(3, m * n * 4);
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kNativeKernels[] = {
     {"gemm_narrow", multiplies_narrow},
     {"gemm_split", multiplies},
     {"gemm_wgmma", multiplies},
@@ -119,6 +119,6 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> native_kernels() { return kKernels; }
+std::span<const Kernel> native_kernels() { return kNativeKernels; }
 
 }  // namespace tuff_test::reach

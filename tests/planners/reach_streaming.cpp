@@ -135,7 +135,7 @@ void folds(Reached& x) {
   x.operand(5, 2 * chunks * push.columns * value);
 }
 
-constexpr Kernel kKernels[] = {
+constexpr Kernel kStreamingKernels[] = {
     {"dequantize_blocks", dequantizes},
     {"fft_pass", transforms},
     {"gather", gathers},
@@ -172,6 +172,6 @@ constexpr Kernel kKernels[] = {
 
 }  // namespace
 
-std::span<const Kernel> streaming_kernels() { return kKernels; }
+std::span<const Kernel> streaming_kernels() { return kStreamingKernels; }
 
 }  // namespace tuff_test::reach
