@@ -17,16 +17,22 @@ namespace tuff {
 
 class Recorder;
 
-// A plug-in's function for an operation (tuff/backend.h), and the device to compute on.
+// A plug-in's function for an operation (tuff/backend.h), and the device to compute on. With `accepts`, the plug-in is
+// only asked whether it would compute the call.
 struct PluginFunction {
   tuff_status (*compute)(void* device, const void* call);
   void* device;
+  tuff_status (*accepts)(void* device, tuff_status (*compute)(void* device, const void* call),
+                         const void* call) = nullptr;
 
   template <typename Call>
   tuff_status operator()(const Call& call) const {
-    return compute(device, &call);
+    return accepts != nullptr ? accepts(device, compute, &call) : compute(device, &call);
   }
 };
+
+// An operand that plug-ins cannot reach, because the process has no address for it.
+struct NotMapped {};
 
 // Describes a call in a profile.
 struct CallText {

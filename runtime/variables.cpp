@@ -21,6 +21,7 @@ bool is_level(std::string_view value) {
 bool is_switch(std::string_view value) { return is_one_of(value, "0", "1"); }
 bool is_off(std::string_view value) { return value == "off"; }
 bool is_ctypes(std::string_view value) { return value == "ctypes"; }
+bool is_on_or_off(std::string_view value) { return is_one_of(value, "on", "off"); }
 bool is_kind(std::string_view value) { return is_one_of(value, "gpu", "cpu"); }
 bool is_bytes(std::string_view value) { return parse_cache_bytes(value).has_value(); }
 bool is_binding(std::string_view value) { return is_one_of(value, "descriptors", "addresses"); }
@@ -50,6 +51,7 @@ constexpr Variable kVariables[] = {
     {"TUFF_LIBRARY", "a file", nullptr, "the libtuff.so that the Python package opens"},
     {"TUFF_PYTHON", "ctypes", is_ctypes, "the Python package does without its compiled part"},
     {"TUFF_MONITOR", "off", is_off, "publishes nothing for tuff top"},
+    {"TUFF_CPU_PLUGIN", "on or off", is_on_or_off, "whether the plug-in for processors computes for a Vulkan device that is one"},
     {"TUFF_NATIVE", "off", is_off, "uses no kernels in PTX on NVIDIA's GPUs"},
     {"TUFF_RECONVERGENCE", "uniform or maximal", is_reconvergence, nullptr},
     {"TUFF_BINDING", "descriptors or addresses", is_binding, nullptr},

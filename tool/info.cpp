@@ -25,6 +25,7 @@ struct Opened {
   std::vector<std::string> operations;
   std::string binding;
   std::string without_ptx;  // the reason; empty: kernels in PTX are used
+  bool cpu_plugin = false;  // computes for the Vulkan device
   std::string failure;
 };
 
@@ -37,6 +38,7 @@ Opened open_device(const std::string& device, const std::string& backend) {
     }
     opened.binding = context.info().binding == 1 ? "addresses" : "descriptors";
     opened.without_ptx = reason_without_ptx(context);
+    opened.cpu_plugin = context.supports("cpu_plugin");
   } catch (const tuff::Exception& error) {
     opened.failure = error.what();
   }
@@ -186,6 +188,9 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
     print_words("operations", opened.operations);
     if (device.api_version != 0) {
       print_line("binding", opened.binding);
+      if (device.type == TUFF_DEVICE_CPU) {
+        print_line("CPU plug-in", opened.cpu_plugin ? "on: computes what it knows" : "off");
+      }
       print_line("PTX kernels", opened.without_ptx.empty() ? "on" : "off: " + opened.without_ptx);
     }
   } else {
@@ -262,6 +267,7 @@ Json device_json(std::optional<uint32_t> index, const tuff::DeviceProperties& de
   json["binding"] = opened.binding;
   const bool vulkan = device.api_version != 0 && opened.failure.empty();
   json["ptx"] = vulkan ? Json(opened.without_ptx.empty()) : Json(nullptr);
+  json["cpu_plugin"] = vulkan ? Json(opened.cpu_plugin) : Json(nullptr);
   json["ptx_off_because"] = vulkan ? known(opened.without_ptx) : Json(nullptr);
   json["bandwidth_bytes_per_second"] = known(device.bandwidth_bytes_per_second);
   json["f32_flops_per_second"] = known(device.f32_flops_per_second);

@@ -327,6 +327,7 @@ class Tuner {
 
 int run_tune(const TuneOptions& options) {
   if (!options.types.empty()) parse_types(options.types);  // rejects unknown types before any device is opened
+  setenv("TUFF_CPU_PLUGIN", "off", 1);  // kernels are measured, of which a plug-in has none
   tuff::Context context = open_context(options.device, "vulkan");
   const tuff::DeviceProperties device = context.info();
   TuneFile file(output_path(options), tuff::tuning_device(device, tuff::version()));

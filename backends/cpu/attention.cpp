@@ -36,7 +36,7 @@ struct Rows {
 class Sequence {
  public:
   Sequence(const Call& call, tuff_buffer address, const uint64_t (&strides)[3], uint64_t length)
-      : call_(call), data_(at<const float>(address)), length_(length) {
+      : data_(at<const float>(address)) {
     std::copy_n(strides, 3, strides_);
     if (call.dtype == TUFF_F32) return;
     const uint64_t rows = call.batch * call.kv_heads * call.seq_kv;
@@ -55,13 +55,8 @@ class Sequence {
   }
 
   Rows rows(uint64_t batch, uint64_t head) const { return {data_ + place(strides_, batch, head, 0), strides_[2]}; }
-  // sgemm needs rows that do not overlap.
-  bool usable() const { return strides_[2] >= length_ || call_.seq_kv == 1; }
-
  private:
-  const Call& call_;
   const float* data_;
-  uint64_t length_;
   uint64_t strides_[3];
   Scratch<float> copy_;
 };
@@ -304,15 +299,22 @@ bool knows_options(const Call& call) {
   return causal && (call.bias == 0 || call.bias_type == call.dtype || call.bias_type == TUFF_F32);
 }
 
+// sgemm needs rows that do not overlap. Those of 16 bits are copied.
+bool has_rows_apart(const Call& call) {
+  return call.dtype != TUFF_F32 || call.seq_kv == 1 ||
+         (call.k_strides[2] >= call.head_dim && call.v_strides[2] >= call.head_dim_v);
+}
+
 }  // namespace
 
 tuff_status attention(Device& device, const Call& call) {
   if (!is_float(call.dtype) || !knows_options(call) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
+  if (!has_rows_apart(call)) return TUFF_ERROR_UNSUPPORTED;
+  if (device.asked) return TUFF_OK;
   const double products = static_cast<double>(call.batch * call.heads * call.seq_q) * static_cast<double>(call.seq_kv) *
                           static_cast<double>(call.head_dim + call.head_dim_v);
   const Threads threads(products < kFewProducts ? 1 : device.threads);
   const Sequence k(call, call.k, call.k_strides, call.head_dim), v(call, call.v, call.v_strides, call.head_dim_v);
-  if (!k.usable() || !v.usable()) return TUFF_ERROR_UNSUPPORTED;
   const uint64_t rows =
       std::clamp<uint64_t>(kMaxScores / call.seq_kv, 1, std::clamp<uint64_t>(call.seq_q, 1, kMaxRows));
   const uint64_t tiles = (call.seq_q + rows - 1) / rows, units = call.batch * call.heads * tiles;

@@ -52,6 +52,14 @@ tuff_status open_device(void** device) {
   return TUFF_OK;
 }
 
+tuff_status accepts(void* device, tuff_backend_function function, const void* call) {
+  auto& opened = *static_cast<Device*>(device);
+  opened.asked = true;
+  const tuff_status status = function(device, call);
+  opened.asked = false;
+  return status;
+}
+
 void close_device(void* device) { delete static_cast<Device*>(device); }
 
 }  // namespace tuff_cpu

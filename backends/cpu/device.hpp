@@ -22,6 +22,7 @@ class ConvCache;
 
 struct Device {
   int threads = omp_get_max_threads();
+  bool asked = false;  // whether a function would compute its call: it returns before it touches an operand
   std::shared_ptr<ConvCache> convolutions;
 };
 
@@ -195,5 +196,6 @@ void activate(int32_t activation, float* x, uint64_t n);
 tuff_status open_device(void** device);
 void close_device(void* device);
 tuff_backend_function function_for(const char* operation);
+tuff_status accepts(void* device, tuff_backend_function function, const void* call);
 
 }  // namespace tuff_cpu

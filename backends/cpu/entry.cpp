@@ -17,6 +17,7 @@ namespace tuff_cpu {
 tuff_status open_device(void** device);
 void close_device(void* device);
 tuff_backend_function function_for(const char* operation);
+tuff_status accepts(void* device, tuff_backend_function function, const void* call);
 }  // namespace tuff_cpu
 
 namespace {
@@ -116,6 +117,7 @@ extern "C" const tuff_backend* tuff_backend_entry(void) {
                                        tuff_cpu::close_device,
                                        function,
                                        allocate,
-                                       release};
+                                       release,
+                                       tuff_cpu::accepts};
   return &backend;
 }

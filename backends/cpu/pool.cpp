@@ -166,6 +166,7 @@ void largest_rows(const Device& device, const tuff_pool_desc& call) {
 
 tuff_status max_pool(Device& device, const tuff_pool_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
+  if (device.asked) return TUFF_OK;
   with_float(call.dtype, [&]<typename T>(T) {
     if (has_usual_rows(call)) return largest_rows<T>(device, call);
     for_outputs<T>(device, call,
@@ -180,6 +181,7 @@ tuff_status max_pool(Device& device, const tuff_pool_desc& call) {
 
 tuff_status avg_pool(Device& device, const tuff_pool_desc& call) {
   if (!is_float(call.dtype)) return TUFF_ERROR_UNSUPPORTED;
+  if (device.asked) return TUFF_OK;
   with_float(call.dtype, [&]<typename T>(T) {
     for_outputs<T>(device, call,
                    [&](const float* plane, uint64_t o, const Window& z, const Window& y, const Window& x) {

@@ -153,6 +153,7 @@ tuff_status softmax(Device& device, const tuff_softmax_desc& call) {
   const AxisView view(call.shape, call.rank, call.axis, 1);
   constexpr uint64_t kLongest = uint64_t{1} << 26;  // a whole slice is held in double precision, for each thread
   if (view.axis > kLongest) return TUFF_ERROR_UNSUPPORTED;
+  if (device.asked) return TUFF_OK;
   const uint64_t columns = std::clamp<uint64_t>(kMaxElements / view.axis, 1, std::min(kMaxColumns, view.inner));
   const uint64_t strips = (view.inner + columns - 1) / columns, size = view.axis * columns;
   const PerThread<double> values(device.threads, size);

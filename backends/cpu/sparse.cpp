@@ -488,7 +488,9 @@ void solve(const Device& device, const tuff_sparse_triangular_solve_desc& call) 
 // More columns than this are left to Tuff: each thread has an accumulator.
 constexpr uint64_t kMaxColumns = uint64_t{1} << 28;
 
+// Whether they compute a matrix depends on its indices, so they leave it to others if they are only asked.
 tuff_status spgemm(Device& device, const tuff_spgemm_desc& call) {
+  if (device.asked) return TUFF_ERROR_UNSUPPORTED;
   if (call.columns > kMaxColumns) return TUFF_ERROR_UNSUPPORTED;
   const bool is =
       with_types(call.dtype, call.index_type, [&]<typename T, typename I>(T, I) { multiply<T, I>(device, call); });
@@ -496,6 +498,7 @@ tuff_status spgemm(Device& device, const tuff_spgemm_desc& call) {
 }
 
 tuff_status spmm(Device& device, const tuff_spmm_desc& call) {
+  if (device.asked) return TUFF_ERROR_UNSUPPORTED;
   tuff_status status = TUFF_ERROR_UNSUPPORTED;
   with_types(call.dtype, call.index_type,
              [&]<typename T, typename I>(T, I) { status = multiply_dense<T, I>(device, call); });
@@ -503,6 +506,7 @@ tuff_status spmm(Device& device, const tuff_spmm_desc& call) {
 }
 
 tuff_status sparse_triangular_solve(Device& device, const tuff_sparse_triangular_solve_desc& call) {
+  if (device.asked) return TUFF_ERROR_UNSUPPORTED;
   const bool is =
       with_types(call.dtype, call.index_type, [&]<typename T, typename I>(T, I) { solve<T, I>(device, call); });
   return is ? TUFF_OK : TUFF_ERROR_UNSUPPORTED;

@@ -66,6 +66,6 @@ const tuff_backend* tuff_backend_entry(void) {
                                        "counting",           describe,
                                        open_device,          close_device,
                                        function_for,         NULL,
-                                       NULL};
+                                       NULL,                 NULL};
   return &backend;
 }

@@ -1,6 +1,8 @@
 // The program of docs/streams.md: chunks are uploaded, processed and downloaded, first one after another, then
-// overlapped on three streams, then as graphs launched by one call. The results are bit-identical.
+// overlapped on three streams, then as graphs launched by one call. The results of one device are bit-identical.
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
@@ -126,6 +128,12 @@ std::vector<float> timed(const char* what, Run run) {
   return results;
 }
 
+// Graphs run kernels; where the CPU plug-in computes the calls (docs/cpu.md), these are rounded otherwise.
+bool agree(const std::vector<float>& results, const std::vector<float>& expected) {
+  return std::equal(results.begin(), results.end(), expected.begin(), expected.end(),
+                    [](float a, float b) { return std::fabs(a - b) <= 1e-4f + 1e-4f * std::fabs(b); });
+}
+
 int run() {
   const tuff::Context context = tuff::Context::create({nullptr, "auto"});
   std::vector<float> values(kWidth * kWidth);
@@ -136,9 +144,9 @@ int run() {
 
   const auto expected = timed("one after another", [&] { return one_after_another(context, slots[0], weights); });
   bool good = timed("three streams", [&] { return on_three_streams(context, slots, weights); }) == expected;
-  good &= timed("graphs", [&] { return as_graphs(context, slots, weights); }) == expected;
+  good &= agree(timed("graphs", [&] { return as_graphs(context, slots, weights); }), expected);
   good &= expected.size() == kChunks * kChunk;
-  std::printf(good ? "all results are the same\n" : "FAILED: results differ\n");
+  std::printf(good ? "all results agree\n" : "FAILED: results differ\n");
   return good ? 0 : 1;
 }
 

@@ -112,6 +112,9 @@ typedef struct tuff_backend {
    * is none. Both or neither: without them, Tuff allocates. They may be called from several threads at once. */
   void* (*allocate)(void* device, uint64_t bytes, int32_t zeroed);
   void (*release)(void* device, void* memory, uint64_t bytes);
+  /* Whether `function`, one of those that `function` above returned, would compute this call: TUFF_OK or
+   * TUFF_ERROR_UNSUPPORTED. No operand is read or written. NULL: nobody can ask. */
+  tuff_status (*accepts)(void* device, tuff_backend_function function, const void* call);
 } tuff_backend;
 
 /* The function that a plug-in defines and exports. */

@@ -679,8 +679,9 @@ TUFF_API tuff_status tuff_synchronize(tuff_stream stream);
  *             with a type ("gemm.bf16"), "matrix_cores", "addresses", "unified_memory", "memory_budget", "import_host",
  *             "memory_fd", "custom_kernels", "robust_kernels" (TUFF_KERNEL_ROBUST) or, since 0.9.0, "ptx" (kernels
  *             for the tensor cores of NVIDIA's Hopper GPUs are used), "ptx_driver" (the driver loads PTX) and
- *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need) or the name of
- *             an operation of the context (tuff_op_register). Unknown names give 0 */
+ *             "ptx_queue" (Tuff's queues belong to a family that only computes, as those kernels need), "cpu_plugin"
+ *             (the device is the processor, and a plug-in computes the calls that it knows) or the name of an
+ *             operation of the context (tuff_op_register). Unknown names give 0 */
 TUFF_API tuff_status tuff_supports(tuff_context context, const char* feature, int32_t* yes);
 
 /* Returns the name of operation number index, counted from 0, as tuff_supports() takes it, or NULL past the last one.

@@ -10,9 +10,10 @@
 
 namespace tuff {
 
-// The address of a buffer's first byte, which takes the place of a handle; 0 for an absent one.
+// The address of a buffer's first byte, which takes the place of a handle; 0 for an absent one. Throws NotMapped.
 inline uint64_t address_of(const Buffer* buffer) {
   if (buffer == nullptr || buffer->allocation == nullptr) return 0;
+  if (buffer->allocation->host() == nullptr) throw NotMapped();
   return reinterpret_cast<uintptr_t>(buffer->host<std::byte>());
 }
 

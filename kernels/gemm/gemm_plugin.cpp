@@ -53,8 +53,9 @@ tuff_status offer_gemm(const PluginFunction& function, const GemmArgs& args) {
   for (uint64_t i = 0; i < args.batch_count; ++i) {
     const GemmMatrix matrix(args, i);
     const tuff_status status = function(call_of(matrix.args));
-    if (status == TUFF_ERROR_UNSUPPORTED) host_gemm(matrix.args);
-    if (status != TUFF_OK && status != TUFF_ERROR_UNSUPPORTED) return status;
+    const bool left = status == TUFF_ERROR_UNSUPPORTED && function.accepts == nullptr;
+    if (left) host_gemm(matrix.args);
+    if (status != TUFF_OK && !left) return status;
   }
   return TUFF_OK;
 }

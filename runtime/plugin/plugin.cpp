@@ -136,14 +136,18 @@ void refuse(Registry& all, const fs::path& what, std::string_view reason) {
   log(TUFF_LOG_WARNING, "plug-in {}", all.refusals.back());
 }
 
-// No variable of the environment changes where the folder is. It need not be as trustworthy as the library beside it:
-// in a folder that all may write to, anyone can make it.
+// No variable of the environment changes where the folder is. Empty: it is unknown.
+fs::path folder_of_plugins() {
+  const fs::path library = platform::library_folder();
+  return library.empty() ? fs::path() : library / kFolder;
+}
+
+// The folder need not be as trustworthy as the library beside it: in a folder that all may write to, anyone can make it.
 void search(Registry& all) {
   if (all.searched) return;
   all.searched = true;
-  const fs::path library = platform::library_folder();
-  if (library.empty()) return;
-  const fs::path folder = library / kFolder;
+  const fs::path folder = folder_of_plugins();
+  if (folder.empty()) return;
   if (const std::string reason = platform::distrust_of_folder(folder); !reason.empty()) {
     return refuse(all, folder, reason);
   }
@@ -190,6 +194,27 @@ std::vector<const Plugin*> plugins() {
   return result;
 }
 
+const Plugin* cpu_plugin() {
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto named = [&]() -> const Plugin* {
+    for (const auto& plugin : all.accepted) {
+      if (plugin->name() == "cpu") return plugin.get();
+    }
+    return nullptr;
+  };
+  if (const Plugin* plugin = named(); plugin != nullptr || all.searched) return plugin;
+  const fs::path file = folder_of_plugins() / "libtuff-cpu.so";
+  std::error_code error;
+  if (!fs::is_regular_file(file, error) || !platform::distrust_of_folder(file.parent_path()).empty()) return nullptr;
+  try {
+    load_or_refuse(all, file);
+  } catch (const Error& refused) {
+    log(TUFF_LOG_WARNING, "plug-in {}: {}", file.string(), refused.what());
+  }
+  return named();
+}
+
 std::vector<std::string> plugin_refusals() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
@@ -215,9 +240,21 @@ PluginDevice::PluginDevice(const Plugin& plugin) : plugin_(plugin) {
 
 PluginDevice::~PluginDevice() { plugin_.functions().close(device_); }
 
+bool PluginDevice::accepts(const Operation& operation) const {
+  const auto found = functions_.find(&operation.info());
+  const auto ask = plugin_.functions().accepts;
+  if (found == functions_.end() || ask == nullptr) return false;
+  try {
+    return operation.offer({found->second, device_, ask}) == TUFF_OK;
+  } catch (const NotMapped&) {
+    return false;
+  }
+}
+
 bool PluginDevice::compute(const Operation& operation) {
   const auto found = functions_.find(&operation.info());
   if (found == functions_.end()) return false;
+  const platform::SignalsBlocked blocked;  // by threads that the plug-in starts
   const tuff_status status = operation.offer({found->second, device_});
   if (status == TUFF_ERROR_UNSUPPORTED) return false;
   if (status != TUFF_OK) fail_as_plugin(plugin_, operation.info().name, status);

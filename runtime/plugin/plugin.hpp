@@ -39,6 +39,8 @@ class PluginDevice {
 
   // Whether the plug-in has computed the call, whose arguments are checked.
   bool compute(const Operation& operation);
+  // Whether it would. False, too, if an operand has no address in this process, or if the plug-in cannot be asked.
+  bool accepts(const Operation& operation) const;
 
   bool allocates() const { return plugin_.functions().allocate != nullptr; }
   std::byte* allocate(uint64_t bytes, bool zeroed);  // null: no memory
@@ -55,6 +57,8 @@ void register_plugin(const std::string& path);
 // The plug-ins, in the order of registration. The first call looks for those in the folder tuff-backends beside the
 // library, in the order of their names.
 std::vector<const Plugin*> plugins();
+// The one named "cpu", from the file libtuff-cpu.so of that folder; null if there is none. Other files are left alone.
+const Plugin* cpu_plugin();
 // The files of that folder that were refused, with the reasons; or the folder itself.
 std::vector<std::string> plugin_refusals();
 

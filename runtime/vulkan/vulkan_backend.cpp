@@ -45,6 +45,7 @@ void VulkanBackend::init(const ContextOptions& options) {
   choose_binding(streams_->main(), pool_, *device_, *kernels_);
   if (device_->native) device_->traits.hopper = streams_->main().holds(*backend_kernels.hopper);
   stream_ = std::make_unique<VulkanStream>(*this, streams_->main());
+  processor_ = std::make_unique<Processor>(device_->traits.cpu && pool_->device_memory_mapped());
   const auto name = [](bool addresses) { return addresses ? "addresses" : "descriptors"; };
   log(TUFF_LOG_INFO, "opened {} ({}), {} queues{}, streams by {}, tiles by {}, packed tiles by {}",
       physical.properties.deviceName, physical.driver.driverInfo, device_->queues.size(),
@@ -82,6 +83,7 @@ void VulkanBackend::set_tuning(const char* json) {
   const std::lock_guard lock(mutex_);
   tuning_ = std::move(table);
   base_->tuning = tuning_.get();
+  tuned_ = json != nullptr;
 }
 
 void VulkanBackend::capabilities(tuff_device_properties& properties) const {
@@ -99,6 +101,7 @@ bool VulkanBackend::supports(std::string_view feature) const {
   if (feature == "ptx") return device_->traits.hopper;
   if (feature == "ptx_driver") return device_->physical.binary_import;
   if (feature == "ptx_queue") return device_->physical.compute_only;
+  if (feature == "cpu_plugin") return processor_->available();
   if (feature == "robust_kernels") return device_->robustness != Device::Robustness::none;
   if (feature == "import_host") return device_->physical.host_import_alignment != 0;
   if (feature == "memory_fd") return device_->physical.memory_fd;
@@ -258,14 +261,19 @@ void VulkanBackend::export_fd(const Buffer& buffer, tuff_memory_fd& info) {
   info.bytes = buffer.bytes;
 }
 
-void VulkanBackend::wait_for_everything(bool for_host) {
-  std::unique_lock lock(mutex_);
-  device_->require_alive();
+void VulkanBackend::finish(std::unique_lock<Mutex>& lock, bool for_host) {
   KeptVector<Use> uses;
   streams_->submit_all(for_host, *uses);
+  if (uses->empty()) return;
   lock.unlock();
   streams_->wait(*uses);
   lock.lock();
+}
+
+void VulkanBackend::wait_for_everything(bool for_host) {
+  std::unique_lock lock(mutex_);
+  device_->require_alive();
+  finish(lock, for_host);
   retired_->completed(streams_->timelines());
   kernels_->save();
 }

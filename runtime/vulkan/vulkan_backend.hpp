@@ -1,7 +1,9 @@
 // The Vulkan implementation of ComputeBackend: a device, its memory, its kernels and its streams.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "planning/tuning_table.hpp"
@@ -9,6 +11,7 @@
 #include "runtime/compute_backend.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/event.hpp"
+#include "runtime/vulkan/processor.hpp"
 #include "runtime/vulkan/streams.hpp"
 #include "runtime/vulkan/vulkan_stream.hpp"
 
@@ -57,6 +60,12 @@ class VulkanBackend final : public ComputeBackend {
   RetiredPipelines& retired() { return *retired_; }
   KernelCache& kernels() { return *kernels_; }
   TransferCounters& transferred() { return transferred_; }
+  // What computes such calls instead of the device's kernels; null: nothing does. The caller holds no lock.
+  Processor* processor(const Operation& operation) {
+    return !tuned_ && processor_->prepare(operation) ? processor_.get() : nullptr;
+  }
+  // Waits for all that streams have recorded so far. `lock` holds the context's lock, and is let go while it waits.
+  void finish(std::unique_lock<Mutex>& lock, bool for_host);
 
   // Runs attempt(lock) under the lock. On a memory shortage it tries again once the device has finished with released
   // memory, and a last time after the caller's callback.
@@ -80,7 +89,9 @@ class VulkanBackend final : public ComputeBackend {
   std::unique_ptr<VulkanStream> stream_;  // the default one
   TransferCounters transferred_;
   std::shared_ptr<RetiredPipelines> retired_;  // of custom kernels, and those evicted from the cache
+  std::unique_ptr<Processor> processor_;
   std::unique_ptr<const TuningTable> tuning_;  // null: the built-in choices
+  std::atomic<bool> tuned_{false};             // by the caller, who chooses between kernels
   DeviceRates rates_;                          // measured for the first profile
   uint64_t allocations_ = 0;
   uint64_t validation_before_ = 0;  // messages from before this context

@@ -180,8 +180,30 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
   });
 }
 
+bool VulkanStream::computed_by_processor(const Operation& operation) {
+  Processor* const processor = backend_.processor(operation);
+  if (processor == nullptr) return false;
+  std::unique_lock lock(backend_.mutex());
+  backend_.device().require_alive();
+  if (capture_ != nullptr) return false;
+  operation.check();
+  if (!processor->takes(operation)) return false;
+  // What comes before the call in this stream, and the default stream's work, which clears new memory and moves memory
+  // together. Other threads may call meanwhile.
+  Streams& streams = backend_.streams();
+  do {
+    backend_.finish(lock, true);
+  } while (!streams.timelines().done(recorder_.last()) || !streams.timelines().done(streams.main().last()));
+  if (capture_ != nullptr) return false;
+  operation.check();  // an operand may have been mapped
+  processor->compute(operation);
+  add_usage(recorder_.usage().calls, uint64_t{1});
+  return true;
+}
+
 // A failed call has no effect.
 void VulkanStream::run(const Operation& operation) {
+  if (computed_by_processor(operation)) return;
   // Under the lock, so that no operand can be mapped between the check and the recording.
   recorded([&](DeviceRecorder& recorder) {
     operation.check();

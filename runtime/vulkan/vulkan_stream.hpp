@@ -46,6 +46,8 @@ class VulkanStream final : public ComputeStream {
   template <typename Attempt>
   void record_once(std::unique_lock<Mutex>& lock, const Attempt& attempt);
   void refuse_in_capture(const char* why) const;
+  // Whether the processor has computed the call by itself.
+  bool computed_by_processor(const Operation& operation);
 
   VulkanBackend& backend_;
   StreamRecorder& recorder_;

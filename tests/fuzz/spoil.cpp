@@ -32,8 +32,9 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
   expected = {Answer::refusal, bit_of(TUFF_ERROR_INVALID_HANDLE), place.name};
   uint64_t value = 0;
   switch (draw.below(7)) {
-    case 0: value = kForged | (draw.next() >> 1); break;
-    case 1: value = draw.one_in(2) ? ~uint64_t{0} : kForged | draw.below(70000); break;
+    // Not 0, which is TUFF_NULL_HANDLE.
+    case 0: value = kForged | draw.next() >> 1 | 1; break;
+    case 1: value = draw.one_in(2) ? ~uint64_t{0} : kForged | draw.between(1, 70000); break;
     case 2: {
       const int stale = world.pick_stale(draw);
       if (stale < 0 || world.handle(0, stale) == 0) return false;  // the host backend has no such object
