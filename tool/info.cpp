@@ -189,7 +189,7 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
     if (device.api_version != 0) {
       print_line("binding", opened.binding);
       if (device.type == TUFF_DEVICE_CPU) {
-        print_line("CPU plug-in", opened.cpu_plugin ? "on: computes what it knows" : "off");
+        print_line("CPU plug-in", opened.cpu_plugin ? "on: computes what it knows" : "off: TUFF_CPU_PLUGIN=on uses it");
       }
       print_line("PTX kernels", opened.without_ptx.empty() ? "on" : "off: " + opened.without_ptx);
     }

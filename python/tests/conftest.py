@@ -11,9 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Tests are of the device's kernels, also where a plug-in could compute (tests/support/device_kernels.c).
-os.environ.setdefault("TUFF_CPU_PLUGIN", "off")
-
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
 try:

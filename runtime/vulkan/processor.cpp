@@ -39,7 +39,7 @@ std::unique_ptr<PluginDevice> open_plugin() {
 }  // namespace
 
 Processor::Processor(bool device_is_one)
-    : wanted_(device_is_one && platform::environment("TUFF_CPU_PLUGIN") != "off" && !forces_kernels()) {}
+    : wanted_(device_is_one && platform::environment("TUFF_CPU_PLUGIN") == "on" && !forces_kernels()) {}
 
 Processor::~Processor() = default;
 

@@ -1,6 +1,6 @@
-// A Vulkan device that is the processor itself, such as Mesa's, keeps its buffers in memory of the process. Where the
-// plug-in for processors (libtuff-cpu) is there, it computes the calls that it knows, several times as fast as the
-// driver does. All else is as on any Vulkan device; so are graphs, whose calls are recorded.
+// A Vulkan device that is the processor itself, such as Mesa's, keeps its buffers in memory of the process. If
+// TUFF_CPU_PLUGIN is on, and the plug-in for processors (libtuff-cpu) is there, it computes the calls that it knows,
+// several times as fast as the driver does. All else is as on any Vulkan device; so are graphs, whose calls are recorded.
 #pragma once
 
 #include <atomic>

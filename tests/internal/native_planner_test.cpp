@@ -146,6 +146,34 @@ TEST_F(NativePlanner, IntegersWithScalesOfBlocks) {
   EXPECT_NE(planned(product(1040, 128)), blocks);
 }
 
+// The kernel counts pieces of 16 bytes in 32 bits, and steps of k with those beyond it.
+TEST_F(NativePlanner, SumsOfBlocksBeyondItsNumbersAreLeft) {
+  const quant::BlockSums good{&buffer_, &buffer_, &buffer_, &buffer_, TUFF_F32, 200, 300, 4096, 4096, 4096, 128};
+  const auto computes = [&](quant::BlockSums sums) {
+    FakeRecorder recorder(traits_);
+    return quant::record_block_sums(recorder, sums);
+  };
+  EXPECT_TRUE(computes(good));
+  constexpr uint64_t kFar = uint64_t{1} << 26;  // 1024 such rows are 2^32 pieces
+  quant::BlockSums sums = good;
+  sums.rows = 1023, sums.lda = kFar;
+  EXPECT_TRUE(computes(sums));
+  sums.rows = 1024;
+  EXPECT_FALSE(computes(sums));
+  sums = good, sums.columns = 1023, sums.ldw = kFar;
+  EXPECT_TRUE(computes(sums));
+  sums.columns = 1024;
+  EXPECT_FALSE(computes(sums));
+  for (const uint64_t block : {uint64_t{128}, uint64_t{32}, uint64_t{1} << 20}) {
+    const uint64_t beyond = 4 * std::max<uint64_t>(block, 128), last = (UINT32_MAX - beyond) / 16 * 16;
+    sums = good, sums.rows = sums.columns = 1, sums.block = block;
+    sums.k = sums.lda = sums.ldw = last;
+    EXPECT_TRUE(computes(sums)) << block;
+    sums.k = sums.lda = sums.ldw = last + 16;
+    EXPECT_FALSE(computes(sums)) << block;
+  }
+}
+
 TEST_F(NativePlanner, QuantisedProductsThatCannotBeLoaded) {
   const auto is_native = [&](const QgemmArgs& args) { return planned(args) == Kernels{"qgemm_wgmma"}; };
   const QgemmArgs good = quantised(TUFF_QUANT_U4, 300, 512, 1024);
@@ -798,6 +826,28 @@ TEST_F(RnnPlanner, OneLaunch) {
   EXPECT_EQ(launches(), 1u);
   traits_.hopper = false;
   EXPECT_EQ(launches(), 0u);
+}
+
+// Larger ones would need more dispatches than a call can wait for.
+TEST_F(RnnPlanner, SizesBeyondThoseOfDevicesAreRefused) {
+  const auto refusal = [&](uint64_t RnnArgs::*const size) -> std::string {
+    RnnArgs args = layer_;
+    args.*size = (uint64_t{1} << 26) + 1;
+    complete_rnn(args);
+    FakeRecorder recorder(traits_);
+    try {
+      record_rnn(recorder, args);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), TUFF_ERROR_UNSUPPORTED);
+      EXPECT_TRUE(recorder.kernels.empty());
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(refusal(&RnnArgs::input_size), "input_size is 67108865, at most 67108864");
+  EXPECT_EQ(refusal(&RnnArgs::hidden_size), "hidden_size is 67108865, at most 67108864");
+  layer_.projection = &buffer_;
+  EXPECT_EQ(refusal(&RnnArgs::proj_size), "proj_size is 67108865, at most 67108864");
 }
 
 // As measured on an H200; see gains() in rnn_persistent_vulkan.cpp.

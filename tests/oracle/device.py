@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from pathlib import Path
 
@@ -15,9 +14,6 @@ from tuff._abi import FUNCTIONS  # noqa: E402
 
 from case import Case, Draw, Formula, Handle  # noqa: E402
 
-
-# The device's kernels are compared, also where a plug-in could compute (tests/support/device_kernels.c).
-os.environ.setdefault("TUFF_CPU_PLUGIN", "off")
 
 # Operands that TUFF_NULL_HANDLE omits; for these it cannot also stand for an operand with no elements.
 OPTIONAL = {"bias", "residual", "weight", "mask", "lse", "q_lengths", "kv_lengths", "positions", "sum",
