@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -28,6 +29,12 @@ struct Opened {
   bool cpu_plugin = false;  // computes for the Vulkan device
   std::string failure;
 };
+
+std::string reason_without_plugin() {
+  const char* const variable = std::getenv("TUFF_CPU_PLUGIN");
+  if (variable == nullptr || std::string(variable) != "on") return "TUFF_CPU_PLUGIN=on uses it";
+  return "it is not there, or a variable TUFF_..._VARIANT forces kernels";
+}
 
 Opened open_device(const std::string& device, const std::string& backend) {
   Opened opened;
@@ -189,7 +196,7 @@ void print_device(const std::string& index, const tuff::DeviceProperties& device
     if (device.api_version != 0) {
       print_line("binding", opened.binding);
       if (device.type == TUFF_DEVICE_CPU) {
-        print_line("CPU plug-in", opened.cpu_plugin ? "on: computes what it knows" : "off: TUFF_CPU_PLUGIN=on uses it");
+        print_line("CPU plug-in", opened.cpu_plugin ? "on: computes what it knows" : "off: " + reason_without_plugin());
       }
       print_line("PTX kernels", opened.without_ptx.empty() ? "on" : "off: " + opened.without_ptx);
     }

@@ -55,6 +55,7 @@ class Sequence {
   }
 
   Rows rows(uint64_t batch, uint64_t head) const { return {data_ + place(strides_, batch, head, 0), strides_[2]}; }
+
  private:
   const float* data_;
   uint64_t strides_[3];

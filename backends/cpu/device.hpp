@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "backends/cpu/elements.hpp"
+#include "backends/cpu/product.hpp"
 #include "tuff/backend.h"
 
 namespace tuff_cpu {
@@ -150,19 +151,6 @@ struct AxisView {
 // Whether oneDNN may be called: not while the process ends.
 bool onednn_available();
 
-// C = alpha * op(A) * op(B) + beta * C in f32, row-major: op(A) is m x k, op(B) is k x n. 'T': stored transposed.
-struct Product {
-  char ta, tb;
-  uint64_t m, n, k;
-  float alpha;
-  const float* a;
-  uint64_t lda;
-  const float* b;
-  uint64_t ldb;
-  float beta;
-  float* c;
-  uint64_t ldc;
-};
 // Computes it by oneDNN's sgemm on the calling thread's number of threads. It cannot fail: what oneDNN does not
 // compute, a loop does.
 void multiply_matrices(const Product& product);

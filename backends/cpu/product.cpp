@@ -98,7 +98,7 @@ bool suits_rows(const Product& p) {
 
 }  // namespace
 
-void multiply_rows_on_threads(const RowProduct& p) {
+void multiply_rows_on_threads(const Product& p) {
   const int threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
   if (threads == 1) return multiply_rows(p);
   // Parts of the operand with more rows.
@@ -110,7 +110,7 @@ void multiply_rows_on_threads(const RowProduct& p) {
   for (int64_t i = 0; i < threads; ++i) {
     const uint64_t first = static_cast<uint64_t>(i) * part;
     if (first >= rows) continue;
-    RowProduct mine = p;
+    Product mine = p;
     (by_a ? mine.m : mine.n) = std::min(part, rows - first);
     if (by_a) {
       mine.a += first * p.lda;
@@ -125,10 +125,7 @@ void multiply_rows_on_threads(const RowProduct& p) {
 
 void multiply_matrices(const Product& product) {
   const int threads = omp_in_parallel() != 0 ? 1 : omp_get_max_threads();
-  if (suits_rows(product)) {
-    const auto& [ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc] = product;
-    return multiply_rows_on_threads({m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
-  }
+  if (suits_rows(product)) return multiply_rows_on_threads(product);
   if (product.beta == 0 || threads == 1) return whole(product);
   in_grid(product, Grid(product, static_cast<uint64_t>(threads)));
 }

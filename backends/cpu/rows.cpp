@@ -59,7 +59,7 @@ inline void sum_lanes(const __m512 (&sums)[kRows][kColumns], __m128 (&rows)[kRow
 // Loops over rows and columns of the tile are unrolled at once, so that the compiler sees sixteen variables.
 enum class Ahead { none, a, b };
 template <Ahead kAhead>
-void tile(const RowProduct& p, uint64_t i, uint64_t end, uint64_t j) {
+void tile(const Product& p, uint64_t i, uint64_t end, uint64_t j) {
   const float *a[kRows], *b[kColumns];
   __m512 sums[kRows][kColumns];
 #pragma GCC unroll 4
@@ -115,7 +115,7 @@ bool has_row_products() {
 
 // The operand of fewer rows is read again and again, in blocks that stay in a core's second cache; the other one is
 // read once for each block.
-void multiply_rows(const RowProduct& p) {
+void multiply_rows(const Product& p) {
   constexpr uint64_t kBlock = 131072;  // elements
   const uint64_t rows = p.k < kBlock / kRows ? kBlock / p.k / kRows * kRows : kRows;
   const auto least = [](uint64_t x, uint64_t y) { return x < y ? x : y; };
@@ -140,7 +140,7 @@ void multiply_rows(const RowProduct& p) {
 
 #else
 bool has_row_products() { return false; }
-void multiply_rows(const RowProduct&) {}
+void multiply_rows(const Product&) {}
 #endif
 
 }  // namespace tuff_cpu

@@ -8,6 +8,8 @@
 
 namespace tuff {
 
+struct StridedCopy;
+
 __extension__ using Int128 = __int128;
 
 // The output's shape; throws if an axis has fewer elements than are removed.
@@ -18,6 +20,9 @@ uint64_t pad_value_bits(const PadArgs& args);
 
 // Constants one after another.
 std::array<uint32_t, 4> pad_pattern(const PadArgs& args);
+
+// The elements of the input that an output of this shape has (pad_vulkan.cpp).
+StridedCopy copy_of_padded(const PadArgs& args, const std::array<uint64_t, 8>& shape);
 
 // Pads by copies (pad_copies_vulkan.cpp). Returns false, and has recorded nothing, where that is impossible or does not
 // pay.

@@ -35,15 +35,6 @@ Shapes shapes_of(const PadArgs& args, const std::array<uint64_t, 8>& shape) {
   return result;
 }
 
-StridedCopy copy_of_input(const PadArgs& args, const Shapes& shapes) {
-  StridedCopy copy{"pad", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
-  for (uint32_t d = 0; d < args.rank; ++d) {
-    copy.output_first += static_cast<uint64_t>(args.before[d] * shapes.output_strides[d]);
-    copy.axes.append(args.shape[d], {shapes.input_strides[d], shapes.output_strides[d]});
-  }
-  return copy;
-}
-
 // The element of an axis that the first element of a border stands for, and how far on each next one goes.
 struct Source {
   int64_t first, step;
@@ -86,7 +77,7 @@ StridedCopy copy_of_border(const PadArgs& args, const Shapes& shapes, const Buff
 // Calls `use` with each copy, in an order in which each finds what it reads.
 template <typename Use>
 void for_each_copy(const PadArgs& args, const Shapes& shapes, const Buffer* constant, const Use& use) {
-  use(copy_of_input(args, shapes));
+  use(copy_of_padded(args, shapes.output));
   for (uint32_t d = args.rank; d-- > 0;) {
     if (args.before[d] > 0) use(copy_of_border(args, shapes, constant, d, false));
     if (args.after[d] > 0) use(copy_of_border(args, shapes, constant, d, true));

@@ -112,8 +112,25 @@ void record_pieces(const Task& task, const Piece& piece) {
   }
 }
 
-// The elements of the input that the output has.
-StridedCopy copy_of_input(const PadArgs& args, const std::array<uint64_t, 8>& shape) {
+// Returns false, and has recorded nothing, where the kernel is to write everything.
+bool record_filled(Recorder& recorder, const PadArgs& args, const std::array<uint64_t, 8>& shape) {
+  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
+  const uint64_t size = dtype_size(args.dtype), elements = checked_product({shape.data(), args.rank}, "shape");
+  const bool words = elements * size % 4 == 0 && args.output->offset % 8 == 0;
+  if (!device.cpu || args.mode != TUFF_PAD_CONSTANT || elements < kLeastFilled || size > 8 || !words) return false;
+  const StridedCopy copy = copy_of_padded(args, shape);
+  const bool copies = copy.axes.count() != 0;
+  if (copies) check_strided_copy(recorder, copy);
+  log(TUFF_LOG_DISPATCH, "pad n={}: filled, and {} elements copied, {} lanes", elements, copies ? copy.axes.count() : 0,
+      device.workgroup);
+  record_fill(recorder, *args.output, 0, elements * size, pad_pattern(args));
+  if (copies) record_strided_copy(recorder, copy);
+  return true;
+}
+
+}  // namespace
+
+StridedCopy copy_of_padded(const PadArgs& args, const std::array<uint64_t, 8>& shape) {
   StridedCopy copy{"pad", dtype_size(args.dtype), args.input, args.output, 0, 0, {}};
   std::array<StridedAxes<2>::Strides, 8> strides{};
   std::array<uint64_t, 8> counts{};
@@ -132,24 +149,6 @@ StridedCopy copy_of_input(const PadArgs& args, const std::array<uint64_t, 8>& sh
   for (uint32_t d = 0; d < args.rank; ++d) copy.axes.append(counts[d], strides[d]);
   return copy;
 }
-
-// Returns false, and has recorded nothing, where the kernel is to write everything.
-bool record_filled(Recorder& recorder, const PadArgs& args, const std::array<uint64_t, 8>& shape) {
-  const StreamDevice device = stream_device(recorder.traits(), forced_variant<"TUFF_SHAPE_VARIANT">(), sizeof(float));
-  const uint64_t size = dtype_size(args.dtype), elements = checked_product({shape.data(), args.rank}, "shape");
-  const bool words = elements * size % 4 == 0 && args.output->offset % 8 == 0;
-  if (!device.cpu || args.mode != TUFF_PAD_CONSTANT || elements < kLeastFilled || size > 8 || !words) return false;
-  const StridedCopy copy = copy_of_input(args, shape);
-  const bool copies = copy.axes.count() != 0;
-  if (copies) check_strided_copy(recorder, copy);
-  log(TUFF_LOG_DISPATCH, "pad n={}: filled, and {} elements copied, {} lanes", elements, copies ? copy.axes.count() : 0,
-      device.workgroup);
-  record_fill(recorder, *args.output, 0, elements * size, pad_pattern(args));
-  if (copies) record_strided_copy(recorder, copy);
-  return true;
-}
-
-}  // namespace
 
 void record_pad(Recorder& recorder, const PadArgs& args) {
   const DeviceTraits& traits = recorder.traits();

@@ -136,18 +136,14 @@ void refuse(Registry& all, const fs::path& what, std::string_view reason) {
   log(TUFF_LOG_WARNING, "plug-in {}", all.refusals.back());
 }
 
-// No variable of the environment changes where the folder is. Empty: it is unknown.
-fs::path folder_of_plugins() {
-  const fs::path library = platform::library_folder();
-  return library.empty() ? fs::path() : library / kFolder;
-}
-
-// The folder need not be as trustworthy as the library beside it: in a folder that all may write to, anyone can make it.
+// No variable of the environment changes where the folder is. It need not be as trustworthy as the library beside it:
+// in a folder that all may write to, anyone can make it.
 void search(Registry& all) {
   if (all.searched) return;
   all.searched = true;
-  const fs::path folder = folder_of_plugins();
-  if (folder.empty()) return;
+  const fs::path library = platform::library_folder();
+  if (library.empty()) return;
+  const fs::path folder = library / kFolder;
   if (const std::string reason = platform::distrust_of_folder(folder); !reason.empty()) {
     return refuse(all, folder, reason);
   }
@@ -192,27 +188,6 @@ std::vector<const Plugin*> plugins() {
   std::vector<const Plugin*> result;
   for (const auto& plugin : all.accepted) result.push_back(plugin.get());
   return result;
-}
-
-const Plugin* cpu_plugin() {
-  Registry& all = registry();
-  const std::lock_guard lock(all.mutex);
-  const auto named = [&]() -> const Plugin* {
-    for (const auto& plugin : all.accepted) {
-      if (plugin->name() == "cpu") return plugin.get();
-    }
-    return nullptr;
-  };
-  if (const Plugin* plugin = named(); plugin != nullptr || all.searched) return plugin;
-  const fs::path file = folder_of_plugins() / "libtuff-cpu.so";
-  std::error_code error;
-  if (!fs::is_regular_file(file, error) || !platform::distrust_of_folder(file.parent_path()).empty()) return nullptr;
-  try {
-    load_or_refuse(all, file);
-  } catch (const Error& refused) {
-    log(TUFF_LOG_WARNING, "plug-in {}: {}", file.string(), refused.what());
-  }
-  return named();
 }
 
 std::vector<std::string> plugin_refusals() {

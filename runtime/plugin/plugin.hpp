@@ -57,8 +57,6 @@ void register_plugin(const std::string& path);
 // The plug-ins, in the order of registration. The first call looks for those in the folder tuff-backends beside the
 // library, in the order of their names.
 std::vector<const Plugin*> plugins();
-// The one named "cpu", from the file libtuff-cpu.so of that folder; null if there is none. Other files are left alone.
-const Plugin* cpu_plugin();
 // The files of that folder that were refused, with the reasons; or the folder itself.
 std::vector<std::string> plugin_refusals();
 

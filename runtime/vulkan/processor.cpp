@@ -24,11 +24,15 @@ bool forces_kernels() {
 }
 
 std::unique_ptr<PluginDevice> open_plugin() {
-  const Plugin* plugin = cpu_plugin();
-  if (plugin == nullptr) return nullptr;
+  const std::vector<const Plugin*> all = plugins();
+  const auto plugin = std::find_if(all.begin(), all.end(), [](const Plugin* one) { return one->name() == "cpu"; });
+  if (plugin == all.end()) {
+    log(TUFF_LOG_WARNING, "TUFF_CPU_PLUGIN is on, and there is no plug-in \"cpu\": the driver computes everything");
+    return nullptr;
+  }
   try {
-    auto device = std::make_unique<PluginDevice>(*plugin);
-    log(TUFF_LOG_INFO, "the plug-in \"cpu\" computes the calls that it knows: {}", plugin->device().name);
+    auto device = std::make_unique<PluginDevice>(**plugin);
+    log(TUFF_LOG_INFO, "the plug-in \"cpu\" computes the calls that it knows: {}", (*plugin)->device().name);
     return device;
   } catch (const Error& error) {
     log(TUFF_LOG_WARNING, "{}; the driver computes everything", error.what());

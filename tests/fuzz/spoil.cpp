@@ -33,7 +33,7 @@ bool spoil_handle(World& world, Call& call, size_t p, Draw& draw, Expected& expe
   uint64_t value = 0;
   switch (draw.below(7)) {
     // Not 0, which is TUFF_NULL_HANDLE.
-    case 0: value = kForged | draw.next() >> 1 | 1; break;
+    case 0: value = kForged | (draw.next() >> 1) | 1; break;
     case 1: value = draw.one_in(2) ? ~uint64_t{0} : kForged | draw.between(1, 70000); break;
     case 2: {
       const int stale = world.pick_stale(draw);
