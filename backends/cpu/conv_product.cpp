@@ -158,7 +158,8 @@ void multiply_images(const Call& call, const ConvOperands& operands) {
     float* sums = operands.sums + n * filters * pixels;
     if (by_rows) {
       fill_rows(call, input, copy.get());
-      multiply_rows_on_threads({'N', 'T', filters, pixels, terms, 1, operands.filter, terms, copy.get(), terms, 0, sums, pixels});
+      multiply_rows_on_threads(
+          {'N', 'T', filters, pixels, terms, 1, operands.filter, terms, copy.get(), terms, 0, sums, pixels});
     } else {
       if (copied) skip_pixels(call, input, copy.get());
       multiply_matrices({'N', 'N', filters, pixels, channels, 1, operands.filter, channels, copied ? copy.get() : input,
