@@ -1,7 +1,7 @@
 // Element-wise operations. Each function is the expression that unary.def or binary.def defines it by, in double
 // precision and rounded once, which meets every bound of docs/accuracy.md; glibc's vector functions (libmvec, within 4
 // units in the last place of a double) make it as fast as memory allows for most. Functions that f32 computes exactly,
-// or rounds once, are computed in f32, and so is gelu, which networks have most of.
+// or rounds once, are computed in f32.
 //
 // A vector function may differ in the last bits from its scalar one. So all elements go through blocks of one size, and
 // an element's result does not depend on its place.
@@ -10,7 +10,6 @@
 #include "kernels/elementwise/elementwise_ops.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "backends/cpu/device.hpp"
@@ -67,47 +66,6 @@ void reciprocal_f32(const float* x, float* y, double) {
   map_float(x, y, [](float v) { return 1 / v; });
 }
 
-// gelu as activations.glsl has it for exact arithmetic, with the same bound: x Phi(x) with Phi(-|x|) = erfc(|x| /
-// sqrt(2)) / 2 and erfc(z) = e^(-z^2) P(s) / (1 + 2 z), s = (z - 2) / (z + 2). x^2 is the sum of two floats.
-inline float gelu_of(float x) {
-  float a = std::fabs(x);
-  a = a > 100 ? 100.0F : a;  // erfc reaches 0 long before
-  const float head = std::bit_cast<float>(std::bit_cast<uint32_t>(a) & 0xfffff000U);
-  const float high = -0.5F * (head * head), low = -0.5F * ((a - head) * (a + head));
-  const float z = a * 0.70710678118654752440F, s = (z - 2) / (z + 2);
-  float p = 6.33694581e-05F * s + 0.000160803582F;
-  p = p * s - 0.000357920449F;
-  p = p * s - 0.0013957069F;
-  p = p * s + 0.00121741055F;
-  p = p * s + 0.00868915953F;
-  p = p * s - 0.00801896304F;
-  p = p * s - 0.0542119592F;
-  p = p * s + 0.164049461F;
-  p = p * s - 0.166031092F;
-  p = p * s - 0.0927637592F;
-  p = p * s + 1.27697837F;
-  const float factor = 0.5F * a * p / (1 + (z + z));
-  // factor e^(high + low). The power of 2 is two factors, so that a denormal result is rounded once.
-  constexpr float kWhole = 12582912;  // 1.5 * 2^23: added to a number, it rounds that to an integer
-  const float c = high < -120 ? -120.0F : high;
-  const float whole = (c + low) * 1.44269504088896341F + kWhole, n = whole - kWhole;
-  const float r = (c - n * 0.693359375F) + (n * 2.12194440e-4F + low);
-  float e = 1.9875691500e-4F * r + 1.3981999507e-3F;
-  e = e * r + 8.3334519073e-3F;
-  e = e * r + 4.1665795894e-2F;
-  e = e * r + 1.6666665459e-1F;
-  e = e * r + 5.0000001201e-1F;
-  e = e * (r * r) + r;
-  const int32_t power = std::bit_cast<int32_t>(whole) - std::bit_cast<int32_t>(kWhole), first = power >> 1;
-  const float below =
-      factor * (e + 1) * std::bit_cast<float>((first + 127) << 23) * std::bit_cast<float>((power - first + 127) << 23);
-  const float y = x < 0 ? -below : x - below;
-  return x != x ? x : y;
-}
-void gelu_f32(const float* x, float* y, double) {
-  map_float(x, y, [](float v) { return gelu_of(v); });
-}
-
 struct UnaryRow {
   int32_t op;
   UnaryBlock block;
@@ -122,7 +80,6 @@ constexpr UnaryRow kUnaryRows[] = {
     {TUFF_UNARY_SQUARE, square_f32},
     {TUFF_UNARY_LEAKY_RELU, leaky_relu_f32},
     {TUFF_UNARY_RECIPROCAL, reciprocal_f32},
-    {TUFF_UNARY_GELU, gelu_f32},
 #define UNARY(number, NAME, name, ...) {TUFF_UNARY_##NAME, name##_block},
 #include "kernels/elementwise/unary.def"
 };
