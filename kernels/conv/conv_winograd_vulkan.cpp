@@ -85,11 +85,16 @@ void record_windows(Recorder& recorder, const ConvArgs& args, const Form& form, 
   recorder.dispatch(kernel, dispatch);
 }
 
+// Of the tiles' matrices, or of their products'. With channels last, tiles follow one another without padding.
+uint64_t matrix_bytes(const ConvArgs& args, const Form& form, uint64_t channels, const Columns& some) {
+  return form.matrices() * channels * (args.channels_last() ? some.count : some.pitch()) * sizeof(float);
+}
+
 void record_tiles(Recorder& recorder, const ConvArgs& args, const Form& form, const StreamDevice& device,
                   const Tiles& tiles, const Columns& some, const Buffer& to) {
   const uint64_t items = args.channels() * some.count, size = dtype_size(args.dtype);
   const uint64_t in_elements = args.in_shape.elements();
-  const uint64_t to_bytes = form.matrices() * args.channels() * some.pitch() * sizeof(float);
+  const uint64_t to_bytes = matrix_bytes(args, form, args.channels(), some);
   KernelRequest kernel = shaders::ConvWinogradInput::request(
       {.channels_last = args.channels_last(), .tile = form.tile, .type = args.dtype});
   kernel.streaming().constant(0, device.workgroup).wide(needs_wide(in_elements));
@@ -141,7 +146,7 @@ void record_outputs(Recorder& recorder, const ConvArgs& args, const Form& form, 
                     const Tiles& tiles, const Columns& some, const Buffer& sums) {
   const uint64_t items = args.filters() * some.count, size = dtype_size(args.dtype);
   const uint64_t out_elements = args.out_shape.elements();
-  const uint64_t from_bytes = form.matrices() * args.filters() * some.pitch() * sizeof(float);
+  const uint64_t from_bytes = matrix_bytes(args, form, args.filters(), some);
   KernelRequest kernel = shaders::ConvWinogradOutput::request({.channels_last = args.channels_last(),
                                                                .store = store_of(args, recorder.traits()),
                                                                .tile = form.tile,

@@ -215,10 +215,10 @@ struct Steps {
   uint64_t a, b, c, bias, residual;
 };
 
-// Cuts one extent (m, n, k or the batch) into pieces of at most `most`. Pieces of k add to C one after another. For a
-// batch of buffers only the batch can be cut.
-void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most,
-                const Steps& steps) {
+// Cuts one extent (m, n, k or the batch) into pieces of at most `most`, which `record` records. Pieces of k add to C
+// one after another. For a batch of buffers only the batch can be cut.
+void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*extent, uint64_t most, const Steps& steps,
+                void (*record)(Recorder&, const GemmArgs&) = record_pieces) {
   for (uint64_t first = 0; first < args.*extent; first += most) {
     const Buffer a = moved(args.a, first * steps.a, args.a_type), b = moved(args.b, first * steps.b, args.b_type);
     const Buffer c = moved(args.c, first * steps.c, args.c_type);
@@ -239,7 +239,7 @@ void record_cut(Recorder& recorder, const GemmArgs& args, uint64_t GemmArgs::*ex
       piece.c_array += first;
     }
     settle_distances(piece);  // the piece may be a single row or matrix
-    record_pieces(recorder, piece);
+    record(recorder, piece);
   }
 }
 
@@ -367,14 +367,22 @@ void merge_batch(GemmArgs& args) {
 // Whether A and B are not read at all, so that C is only scaled.
 bool scales_only(const GemmArgs& args) { return args.k == 0 || args.alpha == 0; }
 
+// The second pass alone, which counts columns in 32 bits.
+void record_scaled(Recorder& recorder, const GemmArgs& args) {
+  const bool each = args.c_array != nullptr, wide = args.n > UINT32_MAX;
+  if (each && (wide || !recorder.traits().addresses || args.batch_count > Dispatch::kMaxEach)) {
+    for (uint64_t i = 0; i < args.batch_count; ++i) record_scaled(recorder, GemmMatrix(args, i).args);
+    return;
+  }
+  if (!wide) return record_finish(recorder, args, nullptr, 0);
+  const Steps columns = {0, 0, 1, args.epilogue.bias_axis == TUFF_BIAS_COLUMNS ? uint64_t{1} : 0, 1};
+  record_cut(recorder, args, &GemmArgs::n, kMaxExtent, columns, record_scaled);
+}
+
 void record_batch(Recorder& recorder, GemmArgs args) {
   settle_distances(args);
   if (scales_only(args)) {
-    if (args.beta == 1 && args.epilogue.none()) return;
-    if (args.c_array == nullptr || (recorder.traits().addresses && args.batch_count <= Dispatch::kMaxEach)) {
-      return record_finish(recorder, args, nullptr, 0);
-    }
-    for (uint64_t i = 0; i < args.batch_count; ++i) record_finish(recorder, GemmMatrix(args, i).args, nullptr, 0);
+    if (args.beta != 1 || !args.epilogue.none()) record_scaled(recorder, args);
     return;
   }
   merge_batch(args);

@@ -2,12 +2,16 @@
 // UNSUPPORTED, before anything is recorded.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
+#include "kernels/gemm/gemm.hpp"
 #include "kernels/reduce/reduce.hpp"
 #include "kernels/softmax/softmax.hpp"
+#include "planning/dispatch.hpp"
 #include "planning/status.hpp"
+#include "shaders/gemm_finish.hpp"
 
 namespace tuff {
 namespace {
@@ -71,6 +75,39 @@ TEST_F(PlannerSizes, ColumnsThatAreCountedBeyond32Bits) {
     // Reductions along rows are split into pieces, whatever their length.
     EXPECT_EQ(reduced({2, kFar}, 1, dtype), TUFF_OK);
     EXPECT_EQ(normalised({2, kFar}, 1, dtype), TUFF_OK);
+  }
+}
+
+// Regression: columns were truncated to 32 bits where A and B are not read, so that biases and residuals of others were
+// added, and rows of C written elsewhere.
+TEST_F(PlannerSizes, ColumnsThatAreOnlyScaledBeyond32Bits) {
+  using Push = shaders::GemmFinish::Push<uint64_t, float, true>;
+  for (const bool biased : {true, false}) {
+    GemmArgs args{};
+    args.a_type = args.b_type = args.c_type = args.accumulate = TUFF_F32;
+    args.a = args.b = args.c = &buffer_;
+    args.m = 2, args.n = kFar, args.ldb = kFar, args.ldc = kFar + 1, args.batch_count = 1;
+    if (biased) args.epilogue.bias = &buffer_, args.epilogue.bias_axis = TUFF_BIAS_COLUMNS;
+    DeviceTraits traits = a_gpu();
+    traits.max_range = ~uint64_t{0} >> 1;
+    FakeRecorder recorder(traits);
+    uint64_t columns = 0;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch& dispatch) {
+      Push push;
+      ASSERT_TRUE(kernel.is_wide());
+      ASSERT_EQ(dispatch.push_bytes(), sizeof push);
+      std::memcpy(&push, dispatch.push_data(), sizeof push);
+      EXPECT_EQ(push.matrix, 2 * uint64_t{push.n});
+      EXPECT_EQ(push.ldc, kFar + 1);
+      EXPECT_EQ(dispatch.operands()[1].buffer->offset, columns * sizeof(float));
+      EXPECT_EQ(dispatch.operands()[2].buffer != nullptr, biased);
+      if (const Buffer* bias = dispatch.operands()[2].buffer) {
+        EXPECT_EQ(bias->offset, columns * sizeof(float));
+      }
+      columns += push.n;
+    };
+    record_gemm(recorder, args);
+    EXPECT_EQ(columns, kFar);
   }
 }
 

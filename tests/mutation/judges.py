@@ -29,7 +29,7 @@ LEFT_OUT = re.compile(
 )
 INTERNAL = """AttentionPlanner Check DispatchLimits KernelRequests GemmPlanner GemmTuned NativePlanner NativeRefusals
 OperationTables OperationChecks PlannerExtents PlannerExtentsOfFft PlannerExtentsOfRandom PlannerLimits PlannerRefusals
-PlannerSizes PlannerValues Planners TuningTable TuningFile""".split()
+PlannerSizes PlannerValues Planners RnnPlanner TrainingChecks TuningTable TuningFile""".split()
 MAX_CALLS, MAX_CASES = 300000, 20000
 # The families whose variants all compile fast, and the folders of a family if it has others than its name's.
 SWEPT = "elementwise fft linalg norm pool quant random reduce resize rnn rope scan shape softmax sort sparse".split()

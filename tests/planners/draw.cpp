@@ -92,6 +92,12 @@ TestDevice draw_device(Numbers& numbers) {
 }
 
 uint64_t Call::size() {
+  const uint64_t size = draw_size();
+  largest_ = std::max(largest_, size);
+  return size;
+}
+
+uint64_t Call::draw_size() {
   if (large_ && numbers.coin()) {
     const uint64_t power = uint64_t{1} << (16 + numbers.below(22));
     return numbers.coin() ? power - 1 + numbers.below(3) : power / 2 * (2 + numbers.below(7));

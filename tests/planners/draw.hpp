@@ -67,6 +67,8 @@ class Call {
   std::function<void()> replace_by_copy;
 
   uint64_t size();
+  // Whether no size that has been drawn and no operand is large.
+  bool is_small() const { return largest_ <= kSmall && bytes() <= kSmallBytes; }
   int32_t float_type();
   int32_t any_type();
   int32_t type_of(tuff::ElementTypes types);
@@ -140,7 +142,11 @@ class Call {
   }
   std::string accepted(const char* what, const Memory& memory, bool should);
 
+  static constexpr uint64_t kSmall = 2048, kSmallBytes = 1u << 16;
+  uint64_t draw_size();
+
   bool tells_, large_;
+  uint64_t largest_ = 0;
   std::deque<tuff::Buffer> buffers_;
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::function<void()>> forgets_;

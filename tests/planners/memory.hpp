@@ -16,6 +16,8 @@ class Ranges {
  public:
   void add(uint64_t begin, uint64_t end);
   bool holds(uint64_t begin, uint64_t end) const;
+  // The longest part of the range that is not held.
+  uint64_t longest_gap(uint64_t begin, uint64_t end) const;
   void clear() { ends_.clear(); }
 
  private:

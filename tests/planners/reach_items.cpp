@@ -55,6 +55,46 @@ void convolves_rows(Reached& x) {
   x.operand(1, uint64_t{push.filters} * push.S * size);
   x.operand(2, images * push.filters * push.Q * size);
 }
+// Winograd's transforms: matrices of [channels][pitch of tiles], or with channels last [tiles][channels].
+uint64_t winograd_bytes(Reached& x, uint64_t channels, uint64_t count, uint64_t pitch) {
+  const auto span = static_cast<uint64_t>(x.define("TILE") + 2);
+  x.holds(count != 0 && pitch >= count && pitch < count + 4, "the pitch is that of the tiles");
+  return span * span * channels * (x.define("CHANNELS_LAST") != 0 ? count : pitch) * 4;
+}
+// Whole images of some number, of which each has tiles_y * tiles_x tiles.
+void has_images(Reached& x, uint32_t operand, uint64_t image, uint64_t tiles, uint64_t last) {
+  const uint64_t bytes = x.dispatch.operands()[operand].bytes;
+  x.holds(image != 0 && bytes % image == 0 && last <= bytes / image * tiles, "tiles are those of the images");
+}
+void makes_windows(Reached& x) {
+  const auto push = x.push<tuff::shaders::ConvWinogradFilter::Push>();
+  const auto span = static_cast<uint64_t>(x.define("TILE") + 2);
+  x.covers(push.items, x.invocations());
+  x.holds(push.channels != 0 && push.items % push.channels == 0, "filters have all channels");
+  x.operand(0, uint64_t{push.items} * 9 * size_of(x.define("TYPE")));
+  x.operand(1, uint64_t{push.items} * span * span * 4);
+}
+void makes_tiles(Reached& x) {
+  const auto push = x.push<tuff::shaders::ConvWinogradInput::Push>();
+  x.covers(push.items, x.invocations());
+  x.holds(push.items == uint64_t{push.channels} * push.count, "tiles have all channels");
+  const uint64_t image = uint64_t{push.channels} * push.H * push.W * size_of(x.define("TYPE"));
+  has_images(x, 0, image, uint64_t{push.tiles_y} * push.tiles_x, uint64_t{push.first} + push.count);
+  x.operand(1, winograd_bytes(x, push.channels, push.count, push.pitch));
+}
+void makes_outputs(Reached& x) {
+  const auto push = x.push<tuff::shaders::ConvWinogradOutput::Push>();
+  const auto tile = static_cast<uint64_t>(x.define("TILE"));
+  x.covers(push.items, x.invocations());
+  x.holds(push.items == uint64_t{push.filters} * push.count, "tiles have all filters");
+  x.holds(push.tiles_y == ceil_div(uint64_t{push.P}, tile) && push.tiles_x == ceil_div(uint64_t{push.Q}, tile),
+          "tiles cover the output");
+  x.operand(0, winograd_bytes(x, push.filters, push.count, push.pitch));
+  const uint64_t image = uint64_t{push.filters} * push.P * push.Q * size_of(x.define("TYPE"));
+  has_images(x, 2, image, uint64_t{push.tiles_y} * push.tiles_x, uint64_t{push.first} + push.count);
+  x.operand(3, push.filters * size_of(x.define("TYPE")));
+  x.operand(4, x.dispatch.operands()[2].bytes);
+}
 void transposes_filter(Reached& x) {
   const auto push = x.push<tuff::shaders::ConvTransposeFilter::Push>();
   if (x.define("TILED") == 0) return x.covers(push.items, x.invocations());
@@ -83,12 +123,9 @@ constexpr Kernel kItemKernels[] = {
     {"conv_interleave", has_items<tuff::shaders::ConvInterleave, &tuff::shaders::ConvInterleave::Push::items>},
     {"conv_rows", convolves_rows},
     {"conv_transpose_filter", transposes_filter},
-    {"conv_winograd_filter",
-     has_items<tuff::shaders::ConvWinogradFilter, &tuff::shaders::ConvWinogradFilter::Push::items>},
-    {"conv_winograd_input",
-     has_items<tuff::shaders::ConvWinogradInput, &tuff::shaders::ConvWinogradInput::Push::items>},
-    {"conv_winograd_output",
-     has_items<tuff::shaders::ConvWinogradOutput, &tuff::shaders::ConvWinogradOutput::Push::items>},
+    {"conv_winograd_filter", makes_windows},
+    {"conv_winograd_input", makes_tiles},
+    {"conv_winograd_output", makes_outputs},
     {"norm_backward_rows", has_rows<tuff::shaders::NormBackwardRows, &tuff::shaders::NormBackwardRows::Push::teams>},
     {"norm_line_sums", has_rows<tuff::shaders::NormLineSums, &tuff::shaders::NormLineSums::Push::lines>},
     {"norm_merge", has_rows<tuff::shaders::NormMerge, &tuff::shaders::NormMerge::Push::sets>},

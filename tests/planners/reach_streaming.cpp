@@ -1,5 +1,6 @@
 // Streaming kernels, whose invocations have items in turn, and scattering.
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "planners/reached.hpp"
@@ -20,7 +21,6 @@
 #include "shaders/scatter_settle.hpp"
 #include "shaders/scatter_sort.hpp"
 #include "shaders/scatter_write.hpp"
-#include "shaders/softmax_columns.hpp"
 #include "shaders/sparse_assemble.hpp"
 #include "shaders/sparse_clamp.hpp"
 #include "shaders/sparse_degrees.hpp"
@@ -46,11 +46,6 @@ void walks(Reached& x) {
   const auto push = x.push<typename Shader::Push>();
   x.loop(push.n, push.run);
 }
-template <typename Shader>
-void walks_lanes(Reached& x) {
-  const auto push = x.push<typename Shader::Push>();
-  x.loop(push.lanes, push.run);
-}
 void gathers(Reached& x) {
   const auto each = [&](const auto& push) { x.loop(push.n, push.run); };
   x.define("TUFF_ROWS") != 0 ? each(x.push<tuff::shaders::gather_push::Push<true>>())
@@ -60,9 +55,59 @@ void dequantizes(Reached& x) {
   const auto push = x.push<tuff::shaders::DequantizeBlocks::Push>();
   x.loop(push.items, push.run);
 }
+// The table of a pass: strides in numbers, then the axes that its lanes are spread over (fft_words.hpp).
+class FftTable {
+ public:
+  FftTable(Reached& x, uint32_t rank) : x_(x), rank_(rank) {
+    x.holds(x.parameters.size() == 4 * (kOwn + kAxis * rank), "the table has the axes of lanes");
+    if (x.wrong.empty()) std::memcpy(words_.data(), x.parameters.data(), x.parameters.size());
+  }
+  uint64_t pair(size_t at) const { return joined(words_[at], words_[at + 1]); }
+  // What a lane adds for each number of its column: in the input, and in the output.
+  uint64_t input_step() const { return pair(0); }
+  uint64_t output_step() const { return pair(2); }
+  void divides(uint64_t lanes) {
+    uint64_t all = 1;
+    for (uint32_t i = 0; i < rank_; ++i) {
+      const uint32_t* axis = words_.data() + kOwn + kAxis * i;
+      x_.holds(x_.divides(lanes - 1, axis[0], axis[1], axis[2]), "lanes are divided by the axes");
+      all *= axis[0];
+    }
+    x_.holds(all == lanes, "axes have all lanes");
+  }
+  // Numbers up to the last one of all lanes: `behind` the first of a lane, along the first or the second strides.
+  uint64_t reach(bool output, uint64_t behind) const {
+    uint64_t numbers = 1 + behind;
+    for (uint32_t i = 0; i < rank_; ++i) {
+      const size_t at = kOwn + kAxis * i;
+      numbers += (words_[at] - 1) * pair(at + (output ? 5 : 3));
+    }
+    return numbers;
+  }
+
+ private:
+  static constexpr size_t kOwn = 8, kAxis = 7;
+  Reached& x_;
+  uint32_t rank_;
+  std::array<uint32_t, kOwn + kAxis * 10> words_{};
+};
+
 void transforms(Reached& x) {
   const auto push = x.push<tuff::shaders::FftPass::Push>();
-  if (x.define("TUFF_LANES") == 0) x.loop(push.lanes, push.run);
+  const auto together = static_cast<uint64_t>(x.define("TUFF_COLUMNS"));
+  x.define("TUFF_LANES") == 0 ? x.loop(push.lanes, push.run) : x.covers(push.lanes, together);
+  x.holds(push.rank <= 10 && push.passed != 0 && push.span % push.passed == 0, "a radix is a whole number");
+  if (!x.wrong.empty()) return;
+  FftTable table(x, push.rank);
+  if (!x.wrong.empty()) return;
+  table.divides(push.lanes);
+  const uint64_t radix = push.span / push.passed;
+  const auto load = x.define("TUFF_LOAD"), store = x.define("TUFF_STORE");
+  const uint64_t of_input = size_of(x.define("TUFF_INPUT")), of_output = size_of(x.define("TUFF_OUTPUT"));
+  // Where the numbers are at their columns' places, and none is left out.
+  const bool plain = x.define("TUFF_CHIRP") == 0 && load <= 1;
+  if (plain) x.operand(0, table.reach(false, (radix - 1) * table.input_step()) * (load == 0 ? 2 : 1) * of_input);
+  if (plain && store == 0) x.operand(1, table.reach(true, (radix - 1) * table.output_step()) * 2 * of_output);
 }
 void reduces_rows(Reached& x) {
   const auto push = x.push<tuff::shaders::ReduceRows::Push>();
@@ -153,7 +198,6 @@ constexpr Kernel kStreamingKernels[] = {
     {"scatter_settle", settles},
     {"scatter_sort", sorts_indices},
     {"scatter_write", moves_rows},
-    {"softmax_columns", walks_lanes<tuff::shaders::SoftmaxColumns>},
     {"sparse_assemble", walks<tuff::shaders::SparseAssemble>},
     {"sparse_clamp", walks<tuff::shaders::SparseClamp>},
     {"sparse_degrees", walks<tuff::shaders::SparseDegrees>},

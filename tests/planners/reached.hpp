@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "planners/memory.hpp"
 #include "planning/arithmetic.hpp"
 #include "planning/dispatch.hpp"
 #include "planning/element_type.hpp"
@@ -47,6 +48,30 @@ class Reached {
   uint64_t groups() const {
     const auto& counts = dispatch.group_counts();
     return uint64_t{counts[0]} * counts[1] * counts[2];
+  }
+
+  // Where an operand begins in its allocation.
+  uint64_t place(uint32_t i) const {
+    const tuff::Dispatch::Operand& bound = dispatch.operands()[i];
+    return bound.buffer == nullptr ? 0 : bound.buffer->offset + bound.offset;
+  }
+  // Of scratch memory, these bytes of an operand have been written, but for gaps of less than `gap`.
+  void written(uint32_t i, uint64_t first, uint64_t bytes, uint64_t gap) {
+    const tuff::Dispatch::Operand& bound = dispatch.operands()[i];
+    if (bound.buffer == nullptr || !wrong.empty()) return;
+    const auto& memory = dynamic_cast<const Memory&>(*bound.buffer->allocation);
+    const uint64_t begin = place(i) + first;
+    if (!memory.scratch || memory.written.longest_gap(begin, begin + bytes) < gap) return;
+    wrong = fmt::format("reads bytes {} to {} of operand {}, some of which are not written", first, first + bytes, i);
+  }
+  // Whether division.glsl divides numbers up to this one.
+  bool divides(uint64_t largest, uint64_t by, uint32_t multiplier, uint32_t shift) const {
+    const auto divided = [&](uint64_t n) { return ((n * multiplier >> 32) + n) >> shift; };
+    if (by == 0 || largest >> 31 != 0) return false;
+    for (const uint64_t n : {uint64_t{0}, by - 1, by, largest / by * by, largest}) {
+      if (n <= largest && divided(n) != n / by) return false;
+    }
+    return true;
   }
 
   void holds(bool condition, std::string_view text) {
@@ -104,9 +129,11 @@ struct Kernel {
   void (*check)(Reached& x);
 };
 std::span<const Kernel> attention_kernels();
+std::span<const Kernel> gemm_kernels();
 std::span<const Kernel> item_kernels();
 std::span<const Kernel> linalg_kernels();
 std::span<const Kernel> native_kernels();
+std::span<const Kernel> row_kernels();
 std::span<const Kernel> streaming_kernels();
 
 }  // namespace tuff_test::reach

@@ -221,6 +221,17 @@ void Ranges::add(uint64_t begin, uint64_t end) {
   ends_.emplace_hint(at, begin, end);
 }
 
+uint64_t Ranges::longest_gap(uint64_t begin, uint64_t end) const {
+  uint64_t gap = 0;
+  auto at = ends_.upper_bound(begin);
+  if (at != ends_.begin()) begin = std::max(begin, std::prev(at)->second);
+  for (; at != ends_.end() && at->first < end; ++at) {
+    gap = std::max(gap, at->first - std::min(begin, at->first));
+    begin = std::max(begin, at->second);
+  }
+  return std::max(gap, end - std::min(begin, end));
+}
+
 bool Ranges::holds(uint64_t begin, uint64_t end) const {
   if (begin >= end) return true;
   const auto at = ends_.upper_bound(begin);
@@ -280,14 +291,20 @@ void CheckingRecorder::count() {
   if (++dispatches_ > kMaxDispatches) throw Enough();
 }
 
+// Parts of scratch memory begin at multiples of so many bytes, behind the end of the one before.
+constexpr uint64_t kScratchAlignment = 256;
+
+// Kernels that read matrices between which there are others: reach_gemm.cpp checks them.
+bool has_gaps(std::string_view kernel) { return kernel.starts_with("gemm_"); }
+
 // Checks a byte range of an operand of a dispatch or copy.
 void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffer, uint64_t offset, uint64_t bytes,
                                    tuff::Access access) {
   const auto what = [&] { return fmt::format("{}, operand {},", place.kernel, place.operand); };
   const Memory& memory = memory_of(buffer);
   const uint64_t begin = buffer.offset + offset, end = begin + bytes;
-  // A range that is read from scratch memory may have gaps and may end after the used part. At least its beginning must
-  // have been written.
+  // A range that is read from scratch memory may end after the used part. At least its beginning must have been
+  // written.
   const uint64_t some = std::min<uint64_t>(bytes, 16);
   if (begin < buffer.offset || end < begin || begin < memory.begin || end > memory.end) {
     violated("{} {} bytes {} to {} of {}, which has {}", what(), name_of(access), begin - memory.begin,
@@ -296,6 +313,12 @@ void CheckingRecorder::check_range(const Place& place, const tuff::Buffer& buffe
   if (access != tuff::Access::read && !memory.output) violated("{} {} {}", what(), name_of(access), memory.name);
   if (memory.scratch && access == tuff::Access::read && !memory.written.holds(begin, begin + some)) {
     violated("{} reads bytes {} to {} of {}, which are not written", what(), begin, end, memory.name);
+  }
+  if (memory.scratch && access == tuff::Access::read && !has_gaps(place.kernel)) {
+    const uint64_t gap = memory.written.longest_gap(begin, end);
+    if (gap >= kScratchAlignment) {
+      violated("{} reads bytes {} to {} of {}, {} of which are not written", what(), begin, end, memory.name, gap);
+    }
   }
   if (place.narrow != 0 && !memory.scratch && bytes / std::max(memory.element, place.narrow) > uint64_t{1} << 31) {
     violated("{} {} {} bytes of {} with 32-bit indices", what(), name_of(access), bytes, memory.name);
