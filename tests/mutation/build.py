@@ -36,6 +36,8 @@ CHECKS_OF = ("kernels/*/*.cpp",)
 CHECK = re.compile(r"^check_")
 # Compiled with the rewritten headers, although they are not rewritten themselves.
 USERS = ("capi/*.cpp", "kernels/attention/native/attention_backward_wgmma.cpp")
+# What lies beyond the end of an array is noticed, as by the tests under the sanitizers.
+CHECKED = ("-D_GLIBCXX_ASSERTIONS", "-fsanitize=bounds", "-fsanitize-undefined-trap-on-error")
 # Tests of inline functions: compiled with the rewritten headers too.
 HEADER_TESTS = ("conv_slices_test.cpp", "planner_values_test.cpp", "kernel_request_test.cpp", "tuning_table_test.cpp")
 
@@ -123,7 +125,7 @@ def compile_all(root: Path, binary: Path, out: Path, rewriter: Rewriter, command
         words = commands.get(str(root / name), model)
         at = next(i for i, word in enumerate(words) if word.startswith("-I"))
         words = words[:at] + [f"-I{out}/source"] + words[at:]
-        words += ["-w", "-O1", "-fmax-errors=50", "-include", str(HERE / "mutants.hpp")]
+        words += ["-w", "-O1", "-fmax-errors=50", "-include", str(HERE / "mutants.hpp"), *CHECKED]
         words += ["-o", str(target), "-c", str(units[name])]
         done = subprocess.run(words, cwd=binary, capture_output=True, text=True)
         print(f"  compiled {name}", end="\x1b[K\r", flush=True)

@@ -142,7 +142,7 @@ class Call {
   }
   std::string accepted(const char* what, const Memory& memory, bool should);
 
-  static constexpr uint64_t kSmall = 2048, kSmallBytes = 1u << 16;
+  static constexpr uint64_t kSmall = 1024, kSmallBytes = 1u << 16;
   uint64_t draw_size();
 
   bool tells_, large_;

@@ -20,11 +20,6 @@
 #include "shaders/scan_columns.hpp"
 #include "shaders/scan_rows.hpp"
 #include "shaders/softmax_rows.hpp"
-#include "shaders/sparse_blocks.hpp"
-#include "shaders/sparse_fold.hpp"
-#include "shaders/sparse_merge.hpp"
-#include "shaders/sparse_runs.hpp"
-#include "shaders/sparse_total.hpp"
 
 namespace tuff_test::reach {
 namespace {
@@ -118,6 +113,35 @@ void moves_sequences(Reached& x) {
                                                      [&](const auto& push) { x.covers(push.items, x.invocations()); });
 }
 
+void turns_pairs(Reached& x) {
+  const auto push = x.push<tuff::shaders::Rope::Push>();
+  uint64_t heads_each = 1;
+  for (uint32_t i = 0; i < x.kernel.constant_count(); ++i) {
+    if (x.kernel.constants()[i].id == 1) heads_each = x.kernel.constants()[i].value;
+  }
+  const uint64_t of_batch = uint64_t{push.head_groups} * push.seq * push.blocks;
+  x.covers(push.items, x.invocations());
+  x.holds(of_batch != 0 && push.items % of_batch == 0, "each batch element has all blocks");
+  x.holds(push.head_groups == ceil_div(uint64_t{push.heads}, heads_each), "groups have all heads");
+  if (!x.wrong.empty()) return;
+  const uint64_t batch = push.items / of_batch, size = size_of(x.define("TUFF_TYPE"));
+  const uint64_t rest = push.head_dim - 2 * uint64_t{push.pairs}, pair_blocks = ceil_div(uint64_t{push.pairs}, 4);
+  x.holds(push.pair_blocks == pair_blocks, "blocks have all pairs");
+  x.holds(push.blocks == pair_blocks || push.blocks == pair_blocks + ceil_div(rest, 4), "blocks have all elements");
+  const auto tensor = [&](uint32_t i, const uint32_t(&strides)[3]) {
+    const uint64_t elements =
+        span({{batch, strides[0]}, {push.heads, strides[1]}, {push.seq, strides[2]}}, push.head_dim);
+    x.operand(i, elements * size);
+    const bool fours = strides[0] % 4 == 0 && strides[1] % 4 == 0 && strides[2] % 4 == 0;
+    x.holds(x.define("TUFF_SINGLE") != 0 || fours, "rows begin at fours of elements");
+  };
+  tensor(0, push.input_strides);
+  tensor(1, push.output_strides);
+  x.holds(x.define("TUFF_SINGLE") != 0 || (push.pairs % 4 == 0 && rest % 4 == 0), "rows have fours of pairs");
+  x.holds(x.define("TUFF_SINGLE") == 0 || x.define("TUFF_VECTOR") == 0, "fours are vectors");
+  if (x.define("TUFF_POSITIONS") != 0) x.operand(2, span({{batch, push.positions_stride}}, push.seq) * 4);
+}
+
 constexpr Kernel kItemKernels[] = {
     {"conv_depthwise", has_items<tuff::shaders::ConvDepthwise, &tuff::shaders::ConvDepthwise::Push::items>},
     {"conv_interleave", has_items<tuff::shaders::ConvInterleave, &tuff::shaders::ConvInterleave::Push::items>},
@@ -135,15 +159,10 @@ constexpr Kernel kItemKernels[] = {
     {"rnn_gates", computes_gates},
     {"rnn_pack", has_items<tuff::shaders::RnnPack, &tuff::shaders::RnnPack::Push::items>},
     {"rnn_sequences", moves_sequences},
-    {"rope", has_items<tuff::shaders::Rope, &tuff::shaders::Rope::Push::items>},
+    {"rope", turns_pairs},
     {"scan_columns", has_items<tuff::shaders::ScanColumns, &tuff::shaders::ScanColumns::Push::lanes>},
     {"scan_rows", has_rows<tuff::shaders::ScanRows, &tuff::shaders::ScanRows::Push::pieces>},
     {"softmax_rows", has_rows<tuff::shaders::SoftmaxRows, &tuff::shaders::SoftmaxRows::Push::rows>},
-    {"sparse_blocks", has_items<tuff::shaders::SparseBlocks, &tuff::shaders::SparseBlocks::Push::lanes>},
-    {"sparse_fold", has_items<tuff::shaders::SparseFold, &tuff::shaders::SparseFold::Push::lanes>},
-    {"sparse_merge", has_items<tuff::shaders::SparseMerge, &tuff::shaders::SparseMerge::Push::lanes>},
-    {"sparse_runs", has_items<tuff::shaders::SparseRuns, &tuff::shaders::SparseRuns::Push::lanes>},
-    {"sparse_total", has_items<tuff::shaders::SparseTotal, &tuff::shaders::SparseTotal::Push::sums>},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "kernels/gemm/native/gemm_narrow.hpp"
 #include "kernels/gemm/native/gemm_split.hpp"
 #include "kernels/quant/native/qgemm_blocks.hpp"
+#include "kernels/quant/native/qgemm_mma.hpp"
 #include "planners/reached.hpp"
 
 namespace tuff_test::reach {
@@ -110,11 +111,22 @@ void sums_blocks(Reached& x) {
   x.operand(3, m * n * 4);
 }
 
+// Products with quantised weights, whose scales of blocks are found by a shift.
+template <typename Kernel>
+void scales_blocks(Reached& x) {
+  const auto kernel = Kernel::read(x.kernel);
+  const auto push = x.push<typename Kernel::Push>();
+  if (kernel.scales != 2) return;
+  x.holds(push.block_shift < 32 && push.row_scales == ceil_div(uint64_t{push.k}, uint64_t{1} << push.block_shift),
+          "blocks of a power of two are k");
+}
+
 constexpr Kernel kNativeKernels[] = {
     {"gemm_narrow", multiplies_narrow},
     {"gemm_split", multiplies},
     {"gemm_wgmma", multiplies},
     {"qgemm_blocks", sums_blocks},
+    {"qgemm_mma", scales_blocks<tuff::quant::Mma>},
 };
 
 }  // namespace

@@ -21,17 +21,6 @@
 #include "shaders/scatter_settle.hpp"
 #include "shaders/scatter_sort.hpp"
 #include "shaders/scatter_write.hpp"
-#include "shaders/sparse_assemble.hpp"
-#include "shaders/sparse_clamp.hpp"
-#include "shaders/sparse_degrees.hpp"
-#include "shaders/sparse_dense.hpp"
-#include "shaders/sparse_divide.hpp"
-#include "shaders/sparse_expand.hpp"
-#include "shaders/sparse_flags.hpp"
-#include "shaders/sparse_gate.hpp"
-#include "shaders/sparse_lengths.hpp"
-#include "shaders/sparse_pick.hpp"
-#include "shaders/sparse_terms.hpp"
 #include "shaders/strided_copy.hpp"
 #include "shaders/strided_pairs.hpp"
 #include "shaders/variates.hpp"
@@ -198,17 +187,6 @@ constexpr Kernel kStreamingKernels[] = {
     {"scatter_settle", settles},
     {"scatter_sort", sorts_indices},
     {"scatter_write", moves_rows},
-    {"sparse_assemble", walks<tuff::shaders::SparseAssemble>},
-    {"sparse_clamp", walks<tuff::shaders::SparseClamp>},
-    {"sparse_degrees", walks<tuff::shaders::SparseDegrees>},
-    {"sparse_dense", walks<tuff::shaders::SparseDense>},
-    {"sparse_divide", walks<tuff::shaders::SparseDivide>},
-    {"sparse_expand", walks<tuff::shaders::SparseExpand>},
-    {"sparse_flags", walks<tuff::shaders::SparseFlags>},
-    {"sparse_gate", walks<tuff::shaders::SparseGate>},
-    {"sparse_lengths", walks<tuff::shaders::SparseLengths>},
-    {"sparse_pick", walks<tuff::shaders::SparsePick>},
-    {"sparse_terms", walks<tuff::shaders::SparseTerms>},
     {"strided_copy", walks<tuff::shaders::StridedCopy>},
     {"strided_pairs", walks<tuff::shaders::StridedPairs>},
     {"variates", walks<tuff::shaders::Variates>},

@@ -134,6 +134,7 @@ std::span<const Kernel> item_kernels();
 std::span<const Kernel> linalg_kernels();
 std::span<const Kernel> native_kernels();
 std::span<const Kernel> row_kernels();
+std::span<const Kernel> sparse_kernels();
 std::span<const Kernel> streaming_kernels();
 
 }  // namespace tuff_test::reach

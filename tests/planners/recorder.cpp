@@ -90,6 +90,7 @@ struct BlockKernel {
   std::string_view name, define;
   uint32_t first, last;
   uint64_t bytes;
+  uint64_t elements = 0;  // of an operand of the call: so many, up to 16 bytes
 };
 constexpr BlockKernel kBlockKernels[] = {
     {"unary", "TUFF_VECTOR", 0, 1, 16},
@@ -147,6 +148,34 @@ constexpr BlockKernel kBlockKernels[] = {
     {"sparse_block_rows", "TUFF_VECTOR_A", 2, 2, 8},
     {"sparse_block_rows", "TUFF_VECTOR_B", 4, 4, 8},
     {"gemm_dmma", "VECTOR", 2, 2, 16},
+    {"binary_broadcast", "TUFF_VECTOR", 2, 2, 16},
+    {"conv_depthwise", "VEC", 0, 0, 8},
+    {"conv_patches", "VEC_CHANNELS", 0, 0, 8},
+    {"copy", "VECTORS", 0, 1, 16},
+    {"cross_entropy", "TUFF_VECTOR", 0, 0, 16},
+    {"cross_entropy", "TUFF_VECTOR", 5, 5, 16},
+    {"dequantize", "TUFF_VECTOR", 0, 0, 4},
+    {"dequantize", "TUFF_VECTOR", 3, 3, 16},
+    {"dequantize_blocks", "TUFF_VECTOR", 1, 1, 16},
+    {"fft_pass", "TUFF_INPUT_PAIRS", 0, 0, 4},
+    {"fft_pass", "TUFF_OUTPUT_PAIRS", 1, 1, 4},
+    {"gemm_cols", "VECTOR_L", 0, 0, 4, 4},
+    {"gemm_pack", "PAIRED", 0, 0, 8},
+    {"gemm_panels", "PAIRED_C", 2, 2, 8},
+    {"gemm_rows", "VECTOR_L", 0, 0, 4, 4},
+    {"gemm_rows", "VECTOR_S", 1, 1, 4, 4},
+    {"gemm_tiny", "VECTOR_A", 0, 0, 4, 4},
+    {"gemm_tiny", "VECTOR_B", 1, 1, 4, 4},
+    {"permute_lanes", "TUFF_VEC4S", 0, 1, 4},
+    {"permute_tile", "TUFF_PAIRS", 0, 1, 4},
+    {"pool_windows", "TUFF_VECTOR", 0, 1, 8},
+    {"qgemm_rows", "VECTOR_A", 3, 3, 8},
+    {"qgemm_tile", "VECTOR_A", 3, 3, 8},
+    {"quantize", "TUFF_VECTOR", 0, 0, 16},
+    {"quantize", "TUFF_VECTOR", 3, 3, 4},
+    {"resize", "TUFF_VECTOR", 1, 1, 8},
+    {"rope", "TUFF_VECTOR", 0, 1, 8},
+    {"softmax_backward", "TUFF_VECTOR", 0, 2, 16},
 };
 
 // Operands of kernels with units that have indices or counters instead. The bytes of one are the least of them.
@@ -183,7 +212,6 @@ bool reads_integers(const tuff::KernelRequest& kernel) {
 // a planner that is wrong about it.
 uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint64_t element) {
   const std::string_view name = kernel.source().name;
-  if (const uint64_t unit = unit_of(kernel, operand); unit != 0) return unit;
   if (name == "cast" && define_of(kernel, "TUFF_VECTOR") != 0) {  // four elements
     const auto bytes = define_of(kernel, operand == 0 ? "TUFF_SOURCE_BYTES" : "TUFF_TARGET_BYTES");
     return static_cast<uint64_t>(std::min<int64_t>(4 * bytes, 16));
@@ -194,10 +222,11 @@ uint64_t alignment_of(const tuff::KernelRequest& kernel, uint32_t operand, uint6
     if (stored >= TUFF_QUANT_Q4_0) return 2;
     if (stored != 0) return name == "attention_split" ? 8 : define_of(kernel, "VEC") != 0 ? 4 : 1;
   }
-  uint64_t result = element;
+  const uint64_t unit = unit_of(kernel, operand);
+  uint64_t result = unit != 0 ? unit : element;
   for (const BlockKernel& row : kBlockKernels) {
     if (row.name == name && operand >= row.first && operand <= row.last && define_of(kernel, row.define) != 0) {
-      result = std::max(result, row.bytes);
+      result = std::max({result, row.bytes, std::min<uint64_t>(row.elements * element, 16)});
     }
   }
   return result;

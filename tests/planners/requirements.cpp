@@ -1,5 +1,7 @@
 #include "planners/requirements.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstring>
 #include <optional>
@@ -111,6 +113,141 @@ constexpr Requirement kRequirements[] = {
     {"binary", "TUFF_UNROLL divides TUFF_RUN", unroll_divides},
 };
 
+// Operands that a kernel has if a define is set, and not otherwise.
+struct OptionalOperand {
+  std::string_view kernel, define;
+  uint32_t operand;
+};
+constexpr OptionalOperand kOptionalOperands[] = {
+    {"attention_backward_pairs", "BIAS", 5},
+    {"attention_backward_pairs", "BIASED", 9},
+    {"attention_backward_pairs", "MASK", 6},
+    {"attention_backward_pairs", "SLOPES", 1},
+    {"attention_backward_tile", "BIAS", 6},
+    {"attention_backward_tile", "FIRST", 8},
+    {"attention_backward_tile", "MASK", 7},
+    {"attention_backward_tile", "SECOND", 9},
+    {"batch_norm", "TUFF_BIAS", 4},
+    {"batch_norm", "TUFF_WEIGHT", 3},
+    {"conv_depthwise", "BIAS", 3},
+    {"conv_depthwise", "RESIDUAL", 4},
+    {"conv_subgroup", "BIAS", 3},
+    {"conv_subgroup", "RESIDUAL", 4},
+    {"conv_tile", "BIAS", 3},
+    {"conv_tile", "RESIDUAL", 4},
+    {"conv_winograd_output", "BIAS", 3},
+    {"conv_winograd_output", "RESIDUAL", 4},
+    {"cross_entropy", "TUFF_FACTOR", 2},
+    {"cross_entropy", "TUFF_GRADIENT", 5},
+    {"cross_entropy", "TUFF_LOSS", 4},
+    {"cross_entropy", "TUFF_ROWS_GIVEN", 3},
+    {"dequantize", "TUFF_ZEROS", 2},
+    {"dropout", "TUFF_MASK", 2},
+    {"gemm_cols", "BIAS_AXIS", 3},
+    {"gemm_cols", "RESIDUAL", 4},
+    {"gemm_finish", "BIAS_AXIS", 2},
+    {"gemm_finish", "RESIDUAL", 3},
+    {"gemm_matrix", "BIAS_AXIS", 3},
+    {"gemm_matrix", "RESIDUAL", 4},
+    {"gemm_rows", "BIAS_AXIS", 3},
+    {"gemm_rows", "RESIDUAL", 4},
+    {"gemm_tiny", "BIAS_AXIS", 3},
+    {"gemm_tiny", "RESIDUAL", 4},
+    {"gradient_norm_end", "TUFF_FACTOR", 3},
+    {"gradient_norm_end", "TUFF_FACTOR_IN", 1},
+    {"gradient_norm_end", "TUFF_FOUND", 4},
+    {"gradient_norm_end", "TUFF_NORM", 2},
+    {"linalg_cholesky", "TUFF_INFO", 1},
+    {"linalg_determinant", "TUFF_DETERMINANT", 2},
+    {"linalg_determinant", "TUFF_LOG", 4},
+    {"linalg_determinant", "TUFF_SIGN", 3},
+    {"linalg_francis", "TUFF_VECTORS", 1},
+    {"linalg_hessenberg", "TUFF_VECTORS", 1},
+    {"linalg_large_cholesky", "TUFF_INFO", 1},
+    {"linalg_lu", "TUFF_INFO", 2},
+    {"linalg_panel", "TUFF_INFO", 2},
+    {"linalg_qr", "TUFF_VECTORS", 1},
+    {"linalg_schur_values", "TUFF_INFO", 4},
+    {"norm_apply", "TUFF_BIAS", 3},
+    {"norm_apply", "TUFF_WEIGHT", 2},
+    {"norm_backward_rows", "TUFF_INPUT", 3},
+    {"norm_backward_rows", "TUFF_SUMS", 4},
+    {"norm_backward_rows", "TUFF_WEIGHT", 2},
+    {"norm_finish", "TUFF_MEANS", 2},
+    {"norm_finish", "TUFF_OF_BIAS", 4},
+    {"norm_finish", "TUFF_OF_WEIGHT", 3},
+    {"norm_finish", "TUFF_WEIGHT", 1},
+    {"norm_line_sums", "TUFF_WEIGHT", 2},
+    {"norm_merge", "TUFF_FOLLOW", 4},
+    {"norm_merge", "TUFF_FOLLOW", 5},
+    {"norm_rows", "TUFF_BIAS", 3},
+    {"norm_rows", "TUFF_RESIDUAL", 1},
+    {"norm_rows", "TUFF_SUM", 5},
+    {"norm_rows", "TUFF_WEIGHT", 2},
+    {"norm_split_rows", "TUFF_BIAS", 3},
+    {"norm_split_rows", "TUFF_RESIDUAL", 1},
+    {"norm_split_rows", "TUFF_WEIGHT", 2},
+    {"optimizer_state", "TUFF_GRADIENT_FACTOR", 2},
+    {"optimizer_state", "TUFF_RATE_FACTOR", 1},
+    {"optimizer_state", "TUFF_SKIP", 3},
+    {"optimizer_state", "TUFF_STEPS", 0},
+    {"optimizer_step", "TUFF_MASTER", 4},
+    {"places", "TUFF_CLAIM", 3},
+    {"pool", "TUFF_INDICES", 2},
+    {"pool_backward", "TUFF_MAXIMUM", 2},
+    {"qgemm_rows", "BIAS_AXIS", 5},
+    {"qgemm_rows", "RESIDUAL", 6},
+    {"qgemm_rows", "TUFF_ZEROS", 2},
+    {"qgemm_scale", "A_ZEROS", 4},
+    {"qgemm_scale", "BIAS_AXIS", 9},
+    {"qgemm_scale", "RESIDUAL", 10},
+    {"qgemm_scale", "W_ZEROS", 2},
+    {"qgemm_tile", "BIAS_AXIS", 5},
+    {"qgemm_tile", "RESIDUAL", 6},
+    {"quantize", "TUFF_ZEROS", 2},
+    {"radix_move", "TUFF_CARRY", 4},
+    {"radix_move", "TUFF_VALUES", 3},
+    {"rnn_backward", "TUFF_LENGTHS", 1},
+    {"rnn_bias", "TUFF_R", 1},
+    {"rnn_bias", "TUFF_W", 0},
+    {"rnn_gates", "TUFF_BIAS", 3},
+    {"rnn_gates", "TUFF_LENGTHS", 5},
+    {"rnn_gates", "TUFF_OUTPUT", 6},
+    {"rnn_gates", "TUFF_PEEPHOLES", 4},
+    {"rnn_sequences", "TUFF_LENGTHS", 1},
+    {"rope", "TUFF_POSITIONS", 2},
+    {"scatter_fold", "TUFF_LEAF", 1},
+    {"softmax_columns", "TUFF_MASK", 3},
+    {"softmax_rows", "TUFF_MASK", 2},
+    {"softmax_split_rows", "TUFF_MASK", 3},
+    {"sort_rows", "TUFF_CANDIDATES", 1},
+    {"sort_rows", "TUFF_VALUES", 2},
+    {"sparse_assemble", "TUFF_SOME", 0},
+    {"sparse_assemble", "TUFF_SOME", 1},
+    {"sparse_assemble", "TUFF_SOME", 2},
+    {"sparse_assemble", "TUFF_SOME", 3},
+    {"sparse_assemble", "TUFF_SOME", 4},
+    {"sparse_block_rows", "TUFF_PERMUTED", 3},
+    {"sparse_blocks", "TUFF_PERMUTED", 3},
+    {"sparse_dense", "TUFF_SOME", 0},
+    {"sparse_dense", "TUFF_SOME", 1},
+    {"sparse_dense", "TUFF_SOME", 2},
+    {"sparse_flags", "TUFF_DENSE", 3},
+    {"sparse_levels", "TUFF_PERMUTED", 1},
+    {"sparse_merge", "TUFF_PERMUTED", 3},
+    {"sparse_rows", "TUFF_PERMUTED", 3},
+    {"sparse_sampled", "TUFF_SCALED", 4},
+    {"sparse_sampled", "TUFF_SOME", 1},
+    {"sparse_sampled", "TUFF_SOME", 2},
+    {"sparse_sampled", "TUFF_SOME", 3},
+    {"sparse_take", "TUFF_COUNT", 9},
+    {"sparse_take", "TUFF_MAJOR", 5},
+    {"sparse_take", "TUFF_ROOM", 6},
+    {"sparse_take", "TUFF_SOME", 4},
+    {"sparse_tiles", "TUFF_PERMUTED", 3},
+    {"sparse_triangular", "TUFF_PERMUTED", 3},
+};
+
 // common/lanes.glsl: a power of two up to the subgroup's size, or the whole workgroup.
 bool lanes_hold(const Defines& d, uint32_t subgroup) {
   if (!d.find("TUFF_LANES").has_value() || !d.find("TUFF_SHARED").has_value()) return true;
@@ -126,6 +263,15 @@ std::string broken_requirement(const tuff::KernelRequest& kernel, const tuff::Di
   const std::string_view name = kernel.source().name;
   for (const Requirement& row : kRequirements) {
     if (row.kernel == name && !row.holds(defines)) return row.text;
+  }
+  for (const OptionalOperand& row : kOptionalOperands) {
+    if (row.kernel != name) continue;
+    const tuff::Dispatch::Operand* const operand =
+        row.operand < dispatch.operand_count() ? dispatch.operands() + row.operand : nullptr;
+    const bool is = operand != nullptr && (operand->buffer != nullptr || operand->each != nullptr);
+    if (is != (defines(row.define) != 0)) {
+      return fmt::format("operand {} is there if {} is set, and only then", row.operand, row.define);
+    }
   }
   if (!lanes_hold(defines, subgroup)) return "TUFF_LANES is a power of two up to the subgroup's size, or the workgroup";
   if (name == "gemm_panels" && defines("PAIRED_C") != 0) {
