@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -206,6 +207,39 @@ TEST_F(NativePlanner, QuantisedProductsThatCannotBeLoaded) {
   EXPECT_TRUE(is_native(args));
   args = quantised(TUFF_QUANT_Q4_0, 300, 512, 1024), args.weights = &shifted;
   EXPECT_FALSE(is_native(args));
+  traits_.hopper = false;
+  EXPECT_FALSE(is_native(good));
+}
+
+TEST_F(NativePlanner, QuantisedProductsOfFewRowsThatCannotBeLoaded) {
+  const auto is_native = [&](const QgemmArgs& args) { return planned(args) == Kernels{"qgemm_mma"}; };
+  const QgemmArgs good = quantised(TUFF_QUANT_U4, 4, 512, 1024);
+  const auto changed = [&](const std::function<void(QgemmArgs&)>& change) {
+    QgemmArgs args = good;
+    change(args);
+    return is_native(args);
+  };
+  EXPECT_TRUE(is_native(good));
+  // A thread's 32 integers have one scale, which a shift finds.
+  for (const uint64_t block : {uint64_t{32}, uint64_t{64}, uint64_t{1024}}) {
+    EXPECT_TRUE(changed([&](QgemmArgs& args) { args.block_size = block; })) << block;
+  }
+  for (const uint64_t block : {8, 16, 31, 33, 48, 96}) {
+    EXPECT_FALSE(changed([&](QgemmArgs& args) { args.block_size = block; })) << block;
+  }
+  EXPECT_TRUE(changed([](QgemmArgs& args) { args.k = args.lda = 1056; }));
+  EXPECT_FALSE(changed([](QgemmArgs& args) { args.k = args.lda = 1040; })) << "half of what a thread loads";
+  EXPECT_TRUE(changed([](QgemmArgs& args) { args.lda = 1032; }));
+  EXPECT_FALSE(changed([](QgemmArgs& args) { args.lda = 1028; })) << "rows of A between pieces of 16 bytes";
+  EXPECT_TRUE(changed([](QgemmArgs& args) { args.m = 1, args.lda = 1028; })) << "a single row";
+  EXPECT_FALSE(changed([](QgemmArgs& args) { args.a_type = TUFF_F32; }));
+  Buffer shifted = buffer_;
+  shifted.offset = 8;
+  for (const Buffer* QgemmArgs::*const operand : {&QgemmArgs::a, &QgemmArgs::weights}) {
+    EXPECT_FALSE(changed([&](QgemmArgs& args) { args.*operand = &shifted; }));
+  }
+  traits_.max_groups[0] = 31;  // of 16 rows of weights
+  EXPECT_EQ(is_native(good), 512 / 32 >= traits_.cores);
   traits_.hopper = false;
   EXPECT_FALSE(is_native(good));
 }

@@ -61,6 +61,7 @@ void multiplies_tiles(Reached& x) {
     const Stored b{trans_b ? n : k, push.ldb, trans_b ? k : n, batch, push.stride_b};
     const Stored c{m, push.ldc, n, batch * slices, push.stride_c};
     x.operand(2, c.elements() * size_of(x.define("SUM_TYPE")));
+    x.updates(2, push.beta != 0);
     x.holds(x.define("VECTOR_A") == 0 || a.in_fours(), "A has fours of elements with VECTOR_A");
     x.holds(x.define("VECTOR_B") == 0 || b.in_fours(), "B has fours of elements with VECTOR_B");
     x.holds(x.define("VECTOR_C") == 0 || c.in_fours(), "C has fours of elements with VECTOR_C");
@@ -87,6 +88,7 @@ void multiplies_by_subgroups(Reached& x) {
     const bool trans_c = x.define("TRANS_C") != 0;
     const Stored c{trans_c ? n : m, push.ldc, trans_c ? m : n, count, push.stride_c};
     x.operand(2, c.elements() * size_of(x.define("SUM_TYPE")));
+    x.updates(2, push.beta != 0);
     x.holds(x.define("TAIL") != 0 || (k % 4 == 0 && (push.slices == 1 || push.k_slice % 4 == 0)),
             "k has fours without TAIL");
     x.holds(x.define("BETA") != 0 || push.beta == 0, "beta is 0 without BETA");
@@ -117,6 +119,7 @@ void finishes(Reached& x, const Push& push) {
   x.operand(0, elements * slices * size_of(x.define("SUM_TYPE")));
   const Stored c{m, push.ldc, n, batch, push.stride_c};
   x.operand(1, dense ? elements * c_size : c.elements() * c_size);
+  x.updates(1, push.beta != 0);
   x.holds(!dense || ((!in_rows || m == 1 || push.ldc == n) && (batch == 1 || push.stride_c == matrix)),
           "C is dense with DENSE");
   if (axis != 0) x.operand(2, span({{batch, push.stride_bias}}, axis == TUFF_BIAS_ROWS ? m : n) * c_size);

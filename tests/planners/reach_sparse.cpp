@@ -14,6 +14,7 @@
 #include "shaders/sparse_merge.hpp"
 #include "shaders/sparse_pick.hpp"
 #include "shaders/sparse_runs.hpp"
+#include "shaders/sparse_sampled.hpp"
 #include "shaders/sparse_terms.hpp"
 #include "shaders/sparse_total.hpp"
 
@@ -129,6 +130,11 @@ void totals(Reached& x) {
 
 // --- products: each part of the path leaves two keys, and sums for each column of the list ---
 
+// Whether the numbers of C that there are count: beta is two words.
+template <typename Push>
+void updates(Reached& x, uint32_t operand, const Push& push) {
+  x.updates(operand, (push.beta[0] | push.beta[1]) != 0);
+}
 template <typename Shader>
 void follows_path(Reached& x, uint64_t columns_of_lane) {
   const auto push = x.push<typename Shader::Push>();
@@ -137,6 +143,7 @@ void follows_path(Reached& x, uint64_t columns_of_lane) {
   if (!x.wrong.empty()) return;
   const uint64_t parts = push.lanes / push.blocks;
   x.covers(push.lanes, x.invocations());
+  updates(x, 5, push);
   words(x, {6}, 2 * parts);
   x.operand(7, 2 * parts * push.blocks * columns_of_lane * value_of(x));
 }
@@ -167,7 +174,16 @@ void adds_runs(Reached& x) {
   x.operand(2, 2 * uint64_t{push.parts} * push.columns * value_of(x));
 }
 
+void samples(Reached& x) {
+  const auto push = x.push<tuff::shaders::SparseSampled::Push>();
+  updates(x, 5, push);
+  x.holds(push.per_matrix != 0 && push.groups % push.per_matrix == 0, "matrices have all their groups");
+  x.covers(push.groups, 1);
+}
+
 constexpr Kernel kSparseKernels[] = {
+    {"sparse_sampled", samples},
+
     {"sparse_assemble", assembles_blocks},
     {"sparse_blocks", merges_blocks},
     {"sparse_clamp", clamps},

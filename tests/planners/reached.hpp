@@ -87,6 +87,12 @@ class Reached {
     if (bound.buffer == nullptr || bound.bytes == bytes || bound.bytes == padded) return;
     wrong = fmt::format("operand {} has {} bytes, and parameters reach {}", i, bound.bytes, bytes);
   }
+  // An operand is read if its old numbers count.
+  void updates(uint32_t i, bool counts) {
+    const tuff::Dispatch::Operand& bound = dispatch.operands()[i];
+    const bool there = bound.buffer != nullptr || bound.each != nullptr;
+    holds(!there || (bound.access == tuff::Access::read_write) == counts, "what is updated is read and written");
+  }
   // There is a workgroup for each of so many items, if one has `each` of them.
   void covers(uint64_t items, uint64_t each) {
     if (groups() * each >= items || !wrong.empty()) return;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "planning/element_type.hpp"
 #include "shaders/gemm_pack.hpp"
 #include "shaders/gemm_panels.hpp"
 
@@ -107,6 +108,13 @@ constexpr Requirement kRequirements[] = {
      [](const Defines& d) { return implies(d("TUFF_VEC4S") != 0, d("TUFF_UNIT") != 8); }},
     {"reduce_rows", "TUFF_RUN is 1 with TUFF_SHARED",
      [](const Defines& d) { return implies(d("TUFF_SHARED") != 0, d("TUFF_RUN") == 1); }},
+    {"attention_split", "what is not stored in eights of bytes beside what is has 16 bits",
+     [](const Defines& d) {
+       return implies((d("KEY_FORMAT") != 0) != (d("VALUE_FORMAT") != 0),
+                      tuff::dtype_size(static_cast<int32_t>(d("TYPE"))) == 2);
+     }},
+    {"sort_rows", "TUFF_ITEMS excludes TUFF_LANES and TUFF_CANDIDATES",
+     [](const Defines& d) { return implies(d("TUFF_ITEMS") != 0, d("TUFF_LANES") == 0 && d("TUFF_CANDIDATES") == 0); }},
     {"strided_copy", "TUFF_UNROLL divides TUFF_RUN", unroll_divides},
     {"cast", "TUFF_UNROLL divides TUFF_RUN", unroll_divides},
     {"unary", "TUFF_UNROLL divides TUFF_RUN", unroll_divides},
