@@ -65,7 +65,10 @@ def cases(ctx: tuff.Context, n: int):
     yield "take, int32", lambda m, a, i: m.take(a, i, axis=0), (x, places.astype(np.int32)), 0
     yield "nonzero", lambda m, a: m.nonzero(a), (x > 0,), 0
     yield "nonzero, 2 axes", lambda m, a: m.nonzero(a), (image > 0,), 0
+    yield "argwhere", lambda m, a: m.argwhere(a), (image > 0,), 0
     yield "a[mask]", lambda m, a, b: a[b], (x, x > 0), 0
+    yield "compress", lambda m, a, b: m.compress(b, a), (x, x > 0), 0
+    yield "unique, f32", lambda m, a: m.unique(a), (x,), 0
     yield "pad", lambda m, a: m.pad(a, 10), (image,), 0
     yield "pad, reflect", lambda m, a: m.pad(a, 10, mode="reflect"), (image,), 0
     yield "meshgrid", lambda m, a: m.meshgrid(a, a), (along,), 0

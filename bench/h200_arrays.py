@@ -85,6 +85,7 @@ class Bench(Beside):
         self.row("sort topk 100 of 2^26", a.nbytes, lambda: tuff.topk(a, 100)[0], lambda: torch.topk(b, 100)[0])
         a, b = self.pair(self.rng.integers(0, 1 << 20, 1 << 24).astype(np.int32))
         self.row("sort unique int32 2^24", a.nbytes, lambda: tuff.unique_values(a), lambda: torch.unique(b))
+        self.row("sort unique int32 2^24 counts", a.nbytes, lambda: tuff.unique_counts(a).counts, lambda: torch.unique(b, return_counts=True)[1])
 
     def indexing(self) -> None:
         torch, tuff = self.torch, self.tuff
@@ -94,6 +95,8 @@ class Bench(Beside):
         self.row("index take rows", 2 * named * columns * 4, lambda: tuff.take(a, i, axis=0), lambda: b[j])
         mask, other = self.pair(self.rng.random((rows, columns)) < 0.5)
         self.row("index by a mask", 2.5 * a.nbytes, lambda: a[mask], lambda: b[other])
+        flat, flattened = mask.ravel(), other.reshape(-1)
+        self.row("index nonzero", 5 * flat.nbytes, lambda: tuff.flatnonzero(flat), lambda: torch.nonzero(flattened).view(-1))
         self.row("index copy of a transposed view", 2 * a.nbytes, lambda: a.T.copy(), lambda: b.T.contiguous())
         self.row("index every second column", a.nbytes, lambda: a[:, ::2].copy(), lambda: b[:, ::2].contiguous())
         self.row("index pad", 2 * a.nbytes, lambda: tuff.pad(a, ((1, 1), (1, 1))), lambda: torch.nn.functional.pad(b, (1, 1, 1, 1)))

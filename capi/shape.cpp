@@ -8,6 +8,7 @@
 #include "capi/objects.hpp"
 #include "capi/structures.hpp"
 #include "kernels/indexing/scatter.hpp"
+#include "kernels/indexing/select.hpp"
 #include "kernels/shape/shape.hpp"
 #include "planning/status.hpp"
 
@@ -75,6 +76,17 @@ void scatter(tuff_stream stream, const tuff_scatter_desc& desc) {
        output,
        {desc.index_type, indices, desc.shape, desc.rank, desc.axis, desc.count,
         desc.elementwise != 0 ? desc.index_shape : nullptr, desc.coordinates, desc.negative != 0}}));
+}
+
+void select(tuff_stream stream, const tuff_select_desc& desc) {
+  tuff::require_flag(desc.equal_nan, "desc->equal_nan");
+  const auto target = acquire_stream(stream);
+  const Operand input(target, desc.input, "input"), mask(target, desc.mask, "mask"),
+      output(target, desc.output, "output"), indices(target, desc.indices, "indices"),
+      count(target, desc.count, "count");
+  target->run(tuff::operations::select({desc.dtype, desc.op, desc.mask_type != 0 ? desc.mask_type : desc.dtype,
+                                        desc.index_type != 0 ? desc.index_type : TUFF_I32, desc.equal_nan != 0, input,
+                                        mask, output, indices, count, desc.n, desc.capacity}));
 }
 
 void pad(tuff_stream stream, const tuff_pad_desc& desc) {
@@ -201,6 +213,10 @@ tuff_status tuff_gather_ex(tuff_stream stream, const tuff_gather_desc* desc) {
 
 tuff_status tuff_scatter(tuff_stream stream, const tuff_scatter_desc* desc) {
   return guarded("tuff_scatter", [&] { scatter(stream, read_structure(desc, "desc")); });
+}
+
+tuff_status tuff_select(tuff_stream stream, const tuff_select_desc* desc) {
+  return guarded("tuff_select", [&] { select(stream, read_structure(desc, "desc")); });
 }
 
 tuff_status tuff_pad(tuff_stream stream, const tuff_pad_desc* desc) {

@@ -176,6 +176,10 @@ struct Released<tuff_scatter_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {208};  // 0.4.0
 };
 template <>
+struct Released<tuff_select_desc> {
+  static constexpr std::array<uint32_t, 1> sizes = {80};  // 0.9.0
+};
+template <>
 struct Released<tuff_pad_desc> {
   static constexpr std::array<uint32_t, 1> sizes = {240};  // 0.4.0
 };

@@ -17,6 +17,7 @@
 #include "kernels/gemm/native/gemm_split.hpp"
 #include "kernels/gemm/native/gemm_wgmma.hpp"
 #include "kernels/indexing/scatter.hpp"
+#include "kernels/indexing/select.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/norm/norm.hpp"
 #include "kernels/norm/norm_backward.hpp"
@@ -97,6 +98,7 @@ const OperationInfo* const kOperations[] = {
     &operations::eig.info(),
     &operations::svd.info(),
     &operations::scatter.info(),
+    &operations::select.info(),
     &operations::pad.info(),
     &operations::copy_strided.info(),
     &operations::fft.info(),

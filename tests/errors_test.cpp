@@ -103,6 +103,7 @@ bool may_be_null(std::string_view function, std::string_view buffer) {
   if (function == "tuff_spgemm") return buffer == "count" || buffer == "terms";
   if (function == "tuff_sparse_triangular_solve") return buffer == "levels";
   if (function == "tuff_sort") return buffer == "values" || buffer == "indices";
+  if (function == "tuff_select") return buffer == "output" || buffer == "indices" || buffer == "count";
   return (function == "tuff_scatter" && buffer == "input") || buffer == "info";
 }
 

@@ -394,6 +394,9 @@ TEST_P(StructuresOfOperations, Shapes) {
   scatter.rank = 2, scatter.index_type = TUFF_U32, scatter.op = TUFF_SCATTER_ADD, scatter.shape[1] = 5;
   expect_taken(NAMED(tuff_scatter), scatter);
   expect_reserved_refused(NAMED(tuff_scatter), scatter);
+  auto select = operation(tuff_select_desc{});
+  select.op = TUFF_SELECT_UNIQUE, select.capacity = 5;
+  expect_taken(NAMED(tuff_select), select);
   auto pad = operation(tuff_pad_desc{});
   pad.rank = 2, pad.shape[1] = 5;
   expect_taken(NAMED(tuff_pad), pad);

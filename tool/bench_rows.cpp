@@ -291,6 +291,30 @@ Row scatter_row(uint64_t values, bool set) {
   return result;
 }
 
+// Half of the elements, by a mask.
+Row select_row(uint64_t n) {
+  Row result = memory_row("select", "select", fmt::format("{} values, half of them", format_count(n)),
+                          n + 4 * n + 2 * n, {}, {});
+  result.prepare = [=](const tuff::Context& context) {
+    std::vector<uint8_t> mask(n);
+    for (uint64_t i = 0; i < n; ++i) mask[i] = static_cast<uint8_t>(i * 2654435761u >> 16 & 1);
+    auto buffers = std::make_shared<Buffers>();
+    buffers->push_back(context.upload(mask));
+    buffers->push_back(context.alloc<float>(n));
+    buffers->push_back(context.alloc<float>(n));
+    buffers->push_back(context.alloc<uint64_t>(1));
+    return [=, &context] {
+      const Buffers& b = *buffers;
+      tuff_select_desc desc{};
+      desc.dtype = TUFF_F32, desc.op = TUFF_SELECT_NONZERO, desc.mask_type = TUFF_BOOL;
+      desc.mask = b[0].handle(), desc.input = b[1].handle(), desc.output = b[2].handle(), desc.count = b[3].handle();
+      desc.n = desc.capacity = n;
+      context.select(desc);
+    };
+  };
+  return result;
+}
+
 Row matrix_row(const MatrixRow& row, uint64_t rows, uint64_t columns) {
   MatrixCall made = row.make(rows, columns);
   std::vector<uint64_t> counts = made.inputs;
@@ -311,6 +335,7 @@ void add_moving_rows(std::vector<Row>& all, uint64_t rows, uint64_t columns) {
   all.push_back(gather_row(rows, columns));
   all.push_back(scatter_row(n, true));
   all.push_back(scatter_row(n, false));
+  all.push_back(select_row(n));
   all.push_back(memory_row("pad", "pad", fmt::format("{} x {}, 2 on each side", rows, columns), 8 * n,
                            {n, (rows + 4) * (columns + 4)}, [=](const tuff::Context& context, Buffers& b) {
                              tuff_pad_desc desc{};

@@ -163,6 +163,22 @@ void add_moving_cases(std::vector<Case>& cases) {
           context.scatter(desc);
         });
   }
+  for (const bool unique : {false, true}) {
+    add(cases, "select", unique ? "runs of 9000" : "9000 by a mask", 9'000, 9'000,
+        [unique](const tuff::Context& context, const Buffers& in, const auto& out) {
+          // Integers from -300 to 300, of which some are 0 and some are equal to their neighbours.
+          const tuff::Buffer whole = context.alloc_bytes(4 * 9'000);
+          context.cast(DType::f32, DType::i32, in[0], whole, 9'000);
+          context.fill<float>(out, 0.0f, 9'000);
+          tuff_select_desc desc{};
+          desc.dtype = unique ? TUFF_I32 : TUFF_F32, desc.mask_type = TUFF_I32;
+          desc.op = unique ? TUFF_SELECT_UNIQUE : TUFF_SELECT_NONZERO;
+          desc.input = unique ? whole.handle() : in[0].handle(), desc.mask = unique ? TUFF_NULL_HANDLE : whole.handle();
+          (unique ? desc.indices : desc.output) = out.handle();
+          desc.n = desc.capacity = 9'000;
+          context.select(desc);
+        });
+  }
   add(cases, "pad", "90x100 by 7 and 9, reflected", 9'000, 12'296,
       [](const tuff::Context& context, const Buffers& in, const auto& out) {
         tuff_pad_desc desc{};

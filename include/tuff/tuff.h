@@ -2035,6 +2035,44 @@ typedef struct tuff_scatter_desc {
  * output must not overlap indices or updates. */
 TUFF_API tuff_status tuff_scatter(tuff_stream stream, const tuff_scatter_desc* desc);
 
+/* Which elements tuff_select() takes. Since 0.9.0. */
+typedef int32_t tuff_select_op;
+enum {
+  TUFF_SELECT_INVALID = -1,
+  TUFF_SELECT_NONZERO = 1, /* those whose mask is not 0. NaN is not 0; -0 is. A complex number is 0 if both parts are */
+  TUFF_SELECT_UNIQUE = 2   /* those that differ from the element before them, and the first: of each run of equal ones,
+                              the first. -0 and +0 are equal, and so are all TUFF_BOOL bytes other than 0 */
+};
+
+/* Options of tuff_select(). Since 0.9.0. */
+typedef struct tuff_select_desc {
+  uint32_t struct_size;
+  int32_t dtype;       /* of input and output: any type */
+  int32_t op;          /* TUFF_SELECT_... */
+  int32_t mask_type;   /* of the mask: any type; 0: dtype */
+  int32_t index_type;  /* TUFF_I32, TUFF_U32, TUFF_I64 or TUFF_U64; 0: TUFF_I32 */
+  int32_t equal_nan;   /* TUFF_SELECT_UNIQUE: 1: NaNs are equal to one another; 0: a NaN differs from every element. A
+                          complex number is NaN if either part is. Ignored for TUFF_SELECT_NONZERO */
+  tuff_buffer input;   /* n elements; TUFF_SELECT_NONZERO reads them for output only */
+  tuff_buffer mask;    /* n elements; TUFF_NULL_HANDLE for TUFF_SELECT_UNIQUE */
+  tuff_buffer output;  /* capacity elements: those that are selected; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer indices; /* capacity numbers of index_type: their places in the input; TUFF_NULL_HANDLE: not wanted */
+  tuff_buffer count;   /* TUFF_U64, one: how many are selected; TUFF_NULL_HANDLE: not wanted */
+  uint64_t n;          /* elements of input and mask */
+  uint64_t capacity;   /* elements for which output and indices have room */
+} tuff_select_desc;
+
+/* Selects elements and keeps their order (stream compaction; ONNX Compress, NonZero and Unique; CUB's DeviceSelect).
+ * How many there are is known on the device only: count receives the number of all that are selected, also if it is 0
+ * or exceeds capacity. Those beyond capacity are not written, and what is left of output and indices keeps its contents.
+ * A capacity of n is always enough. Elements are moved with their bits unchanged; results are the same on every device.
+ * The lengths of runs are the differences of neighbouring indices.
+ * Outputs must not overlap each other, input or mask; mask and input may be the same.
+ * Errors: INVALID_ARGUMENT if neither output nor indices nor count is wanted, if index_type does not hold the places, and
+ * for a mask with TUFF_SELECT_UNIQUE. UNSUPPORTED for elements or masks of a width that the device cannot store, and on
+ * a device without 64-bit integers for an n of 2^31 or more. Since 0.9.0. */
+TUFF_API tuff_status tuff_select(tuff_stream stream, const tuff_select_desc* desc);
+
 /* What tuff_pad() puts beyond the edges of the input, for an axis of the elements a b c d. */
 typedef int32_t tuff_pad_mode;
 enum {

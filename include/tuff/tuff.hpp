@@ -1131,6 +1131,7 @@ class Operations {
   Outcome concat(tuff_concat_desc desc) const { return with_size(tuff_concat_ex, desc); }
   Outcome gather(tuff_gather_desc desc) const { return with_size(tuff_gather_ex, desc); }
   Outcome scatter(tuff_scatter_desc desc) const { return with_size(tuff_scatter, desc); }
+  Outcome select(tuff_select_desc desc) const { return with_size(tuff_select, desc); }
   Outcome pad(tuff_pad_desc desc) const { return with_size(tuff_pad, desc); }
   Outcome copy_strided(tuff_copy_strided_desc desc) const { return with_size(tuff_copy_strided, desc); }
   Outcome max_pool(tuff_pool_desc desc) const { return with_size(tuff_max_pool, desc); }

@@ -12,6 +12,7 @@
 #include <bit>
 
 #include "kernels/common/check.hpp"
+#include "kernels/common/float_bits.hpp"
 #include "kernels/common/loop_limit.hpp"
 #include "kernels/common/stream_device.hpp"
 #include "kernels/scan/scan.hpp"
@@ -46,12 +47,12 @@ struct KeyForm {
 };
 KeyForm key_form(int32_t dtype) {
   switch (dtype) {
-    case TUFF_F32: return {2, 0x7f800000};
-    case TUFF_F16: return {2, 0x7c00};
-    case TUFF_BF16: return {2, 0x7f80};
-    case TUFF_F64: return {2, 0x7ff00000};
-    case TUFF_F8_E4M3: return {2, 0x7e};
-    case TUFF_F8_E5M2: return {2, 0x7c};
+    case TUFF_F32:
+    case TUFF_F16:
+    case TUFF_BF16:
+    case TUFF_F64:
+    case TUFF_F8_E4M3:
+    case TUFF_F8_E5M2: return {2, largest_magnitude(dtype)};
     case TUFF_I8:
     case TUFF_I16:
     case TUFF_I32:

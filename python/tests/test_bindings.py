@@ -235,6 +235,10 @@ def test_no_function_accepts_an_invalid_constant(api, ctx):
         "tuff_resize_mode": (raw.RESIZE_LINEAR, resize),
         "tuff_pad_mode": (raw.PAD_EDGE, pad),
         "tuff_scatter_op": (raw.SCATTER_ADD, scatter),
+        "tuff_select_op": (
+            raw.SELECT_UNIQUE,
+            lambda x: raw.tuff_select(h, raw.SelectDesc(dtype=raw.F32, op=x, input=a, output=b, n=4, capacity=4)),
+        ),
         "tuff_triangle": (raw.TRIANGLE_UPPER, lambda x: triangular_solve(triangle=x)),
         "tuff_side": (raw.SIDE_RIGHT, lambda x: triangular_solve(side=x)),
         "tuff_log_level": (raw.LOG_OFF, lambda x: raw.tuff_set_log(raw.LogCallback(), None, x)),

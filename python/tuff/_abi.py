@@ -344,6 +344,11 @@ SCATTER_MUL = 3
 SCATTER_MAX = 4
 SCATTER_MIN = 5
 
+# tuff_select_op
+SELECT_INVALID = -1
+SELECT_NONZERO = 1
+SELECT_UNIQUE = 2
+
 # tuff_pad_mode
 PAD_INVALID = -1
 PAD_CONSTANT = 0
@@ -1328,6 +1333,26 @@ class ScatterDesc(Structure):
         ("elementwise", c_int32),
         ("negative", c_int32),
         ("reserved", c_int32),
+    ]
+
+
+class SelectDesc(Structure):
+    """tuff_select_desc"""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("dtype", c_int32),
+        ("op", c_int32),
+        ("mask_type", c_int32),
+        ("index_type", c_int32),
+        ("equal_nan", c_int32),
+        ("input", c_uint64),
+        ("mask", c_uint64),
+        ("output", c_uint64),
+        ("indices", c_uint64),
+        ("count", c_uint64),
+        ("n", c_uint64),
+        ("capacity", c_uint64),
     ]
 
 
@@ -2509,6 +2534,7 @@ FUNCTIONS = {
     ),
     "tuff_gather_ex": (c_int32, [c_uint64, POINTER(GatherDesc)]),
     "tuff_scatter": (c_int32, [c_uint64, POINTER(ScatterDesc)]),
+    "tuff_select": (c_int32, [c_uint64, POINTER(SelectDesc)]),
     "tuff_pad": (c_int32, [c_uint64, POINTER(PadDesc)]),
     "tuff_copy_strided": (c_int32, [c_uint64, POINTER(CopyStridedDesc)]),
     # Pooling

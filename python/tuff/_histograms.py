@@ -240,7 +240,7 @@ def _number_of_bins(x: Array, rule: str, limits: Tuple[float, float], cut: bool)
         inside = expr("x >= a", dtype=np.bool_, x=x, a=lower[0][0]) if lower[0].size else x.context.full(x.shape, True, np.bool_)
         if upper[0].size:
             inside = elementwise.logical_and(inside, expr("x <= a", dtype=np.bool_, x=x, a=upper[0][0]))
-        x = shapes.take(x, searching.true_places(inside), 0)
+        x = searching.elements_where(x, inside)
     if x.size == 0:
         return 1
     low, high = (float(one) for one in protocol.stack([x.min(), x.max()]).numpy())

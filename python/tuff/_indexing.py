@@ -217,6 +217,8 @@ def get(x: Array, key: object) -> Array:
     keys = key if isinstance(key, tuple) else (key,)
     if not any(_is_indices(one) for one in keys):
         return basic(x, _expanded(keys, x.ndim))
+    if len(keys) == 1 and isinstance(keys[0], Storage) and keys[0].dtype == BOOL and keys[0].shape == x.shape:
+        return searching.elements_where(x.ravel(), keys[0].ravel())
     chosen = _select(x, keys)
     result = x.context.empty(chosen.result, x.dtype)
     view, indices = chosen.view, chosen.indices

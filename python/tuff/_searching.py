@@ -15,8 +15,9 @@ from . import raw
 from ._checked import choice, is_whole, whole
 from ._error import check
 from ._expression import expr
-from ._operands import require_array, same_context, whole_axis
+from ._operands import dtype_of, require_array, same_context, whole_axis
 from ._storage import DTYPES
+from ._tracing import is_traced
 from ._types import is_complex
 
 if TYPE_CHECKING:
@@ -49,22 +50,69 @@ UniqueInverse = NamedTuple("UniqueInverse", [("values", "Array"), ("inverse_indi
 # Elements that are not zero. How many there are is read from the device, because it is the result's size.
 
 
+#: Bytes of results for which there is room at once. If all elements take more, they are counted first.
+_AT_ONCE = 2**28
+
+
+def selected(
+    judged: Array, op: int, values: Optional[Array], kind: Optional[np.dtype], equal_nan: bool = False
+) -> Tuple[Optional[Array], Optional[Array]]:
+    """tuff_select() of a 1-d array: the elements of `values` that are selected, and their places as integers of a type; None
+    for what is not wanted. It waits for their number."""
+    context, size = judged.context, judged.size
+    types = [values.dtype if values is not None else None, kind]
+    count = context.empty(1, np.uint64)
+    desc = raw.SelectDesc(op=op, dtype=dtype_of(values if values is not None else judged), equal_nan=equal_nan, n=size)
+    if op == raw.SELECT_NONZERO:
+        desc.mask, desc.mask_type = judged.buffer.handle, dtype_of(judged)
+    if values is not None or op == raw.SELECT_UNIQUE:
+        desc.input = (values if values is not None else judged).buffer.handle
+    desc.count = count.buffer.handle
+
+    def found() -> int:
+        check(raw.tuff_select(context.stream_handle, desc))
+        return int(count.numpy()[0])
+
+    # One call for all, in memory for as many elements as there may be, or two for what would take much of it.
+    room = size if size * sum(one.itemsize for one in types if one is not None) <= _AT_ONCE else found()
+    results = [context.empty(room, one) if one is not None else None for one in types]
+    desc.capacity = room
+    for name, one in zip(("output", "indices"), results):
+        if one is not None:
+            setattr(desc, name, one.buffer.handle)
+    if kind is not None:
+        desc.index_type = DTYPES[kind]
+    number = found()
+    return tuple(one if one is None else _first(one, number) for one in results)
+
+
+def _first(x: Array, number: int) -> Array:
+    """The first elements of an array that nothing else refers to. Few of them do not keep its memory."""
+    if number == x.size:
+        return x
+    return x[:number] if 4 * number >= x.size else x[:number].copy()
+
+
 def true_places(mask: Array, kind: Optional[np.dtype] = None) -> Array:
-    """The places of the true elements of a 1-d mask, as int32 (int64 of 2**31 elements or more), or of another type of integers
-    that holds them."""
-    wide = mask.size >= 2**31
-    count = int(mask.astype(np.int64).sum() if wide else reductions.count_nonzero(mask))
-    places = mask.context.empty(count, kind if kind is not None else np.int64 if wide else np.int32)
-    if count != 0:
-        # In a stable descending order the true elements come first, and keep their order.
-        sorting.record(mask, 0, True, count, None, places)
-    return places
+    """The places of the elements of a 1-d array that are not zero, as int32 (int64 of 2**31 elements or more), or of another
+    type of integers that holds them."""
+    if kind is None:
+        kind = np.dtype(np.int64 if mask.size >= 2**31 else np.int32)
+    return selected(mask, raw.SELECT_NONZERO, None, kind)[1]
 
 
 def flat_mask(x: Array) -> Array:
+    """The elements of an array of any type, of which those that are not zero are true."""
     require_array(x, "x")
-    flat = x.ravel()
-    return flat if flat.dtype == np.bool_ else elementwise.not_equal(flat, 0)
+    return x.ravel()
+
+
+def elements_where(x: Array, mask: Array) -> Array:
+    """The elements of a 1-d array where a mask of its size is not zero."""
+    same_context(x.context, mask.context)
+    if is_traced(x):
+        return shapes.take(x, true_places(mask), 0)  # which has a gradient
+    return selected(mask, raw.SELECT_NONZERO, x, None)[0]
 
 
 def flatnonzero(x: Array) -> Array:
@@ -128,6 +176,8 @@ def compress(condition: Array, x: Array, axis: Optional[int] = None) -> Array:
     if condition.ndim != 1:
         raise ValueError(f"condition has shape {condition.shape}, needs one axis")
     x, along = (x.ravel(), 0) if axis is None else (x, whole_axis(axis, x.ndim))
+    if x.ndim == 1 and condition.size == x.size:
+        return elements_where(x, flat_mask(condition))
     places = true_places(flat_mask(condition))
     if condition.size > x.shape[along] and places.size and int(places[-1:].max()) >= x.shape[along]:
         raise IndexError(f"the condition is true beyond axis {along} of size {x.shape[along]}")
@@ -140,7 +190,7 @@ def extract(condition: Array, x: Array) -> Array:
     require_array(condition, "condition")
     if condition.size != x.size:
         raise ValueError(f"condition has shape {condition.shape}, and x {x.shape}")
-    return shapes.take(x.ravel(), true_places(flat_mask(condition)), 0)
+    return elements_where(x.ravel(), flat_mask(condition))
 
 
 # Searching in sorted elements.
@@ -313,7 +363,7 @@ def _unique_by_table(flat: Array, least: int, numbers: int, places: bool, counte
     context, dtype = flat.context, flat.dtype
     keys = table_keys(flat, least, numbers, numbers)
     counts = _counts(keys, numbers)
-    found = _unsigned(true_places(elementwise.not_equal(counts, 0)))
+    found = _unsigned(true_places(counts))
     wide = np.dtype(np.int32) if dtype.itemsize <= 2 else dtype
     values = expr("p + low", dtype=wide, p=found.astype(wide), low=wide.type(least)).astype(dtype)
     counts = shapes.take(counts, found, 0).astype(np.int64) if counted else None
@@ -406,17 +456,15 @@ def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> Uniq
         ordered = context.empty(size, flat.dtype)
         order = context.empty(size, np.int32) if places else None
         sorting.record(flat, 0, False, 0, ordered, order)
-    has_nan = elementwise.is_float(flat.dtype) or is_complex(flat.dtype)
-    formula = "a != b && !(a != a && b != b)" if equal_nan and has_nan else "a != b"
-    first = context.zeros(1, np.bool_)
-    differs = expr(formula, dtype=np.bool_, a=ordered[1:], b=ordered[:-1]) if size > 1 else context.empty(0, np.bool_)
     # The first element of each run of equal ones.
-    begins = shapes.concat([context.zeros(1, np.int32), expr("p + n", dtype=np.int32, p=true_places(differs), n=np.int32(1))], 0)
-    values = shapes.take(ordered, begins, 0)
+    kind = np.dtype(np.int32) if counted or places else None
+    values, begins = selected(ordered, raw.SELECT_UNIQUE, ordered, kind, equal_nan)
     counts = differences(begins, size) if counted else None
     if not places:
         return values, None, None, counts
     indices = shapes.take(order, begins, 0).astype(np.int64)
-    runs = reductions.cumsum(shapes.concat([first, differs], 0).astype(np.int32))
+    # An element's run is the last that begins at it or before it.
+    ones = _combined(begins, context.full(begins.shape, 1, np.int32), context.zeros(size, np.int32), raw.SCATTER_ADD)
+    runs = reductions.cumsum(ones) - 1
     back = _order(order)  # the inverse permutation
     return values, indices, shapes.take(runs, back, 0).astype(np.int64).reshape(x.shape), counts

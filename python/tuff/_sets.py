@@ -34,7 +34,7 @@ def _both(a: Values, b: Values, names: Tuple[str, str]) -> Tuple[Array, Array]:
 
 
 def _kept(x: Array, mask: Array) -> Array:
-    return shapes.take(x, searching.true_places(mask), 0)
+    return searching.elements_where(x, mask)
 
 
 def union1d(ar1: Values, ar2: Values) -> Array:

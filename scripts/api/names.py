@@ -35,6 +35,7 @@ VALUES = {
     "tuff_resize_desc.mode": "tuff_resize_mode",
     "tuff_pad_desc.mode": "tuff_pad_mode",
     "tuff_scatter_desc.op": "tuff_scatter_op",
+    "tuff_select_desc.op": "tuff_select_op",
     "tuff_random_desc.distribution": "tuff_random_distribution",
     "tuff_variates_desc.distribution": "tuff_variates_distribution",
     "tuff_fft_desc.kind": "tuff_fft_kind",
@@ -77,7 +78,7 @@ VALUES = {
     **dict.fromkeys(
         "validation prewarm asymmetric maximum logarithm elementwise exclusive reverse descending ceil_mode count_include_pad adaptive align_corners negative "
         "interleaved strided unit_diagonal levels_ready robust dedicated unified_memory supports_f16 supports_bf16 supports_f64 supports_int8 "
-        "supports_matrix_cores supports_addresses yes done".split(),
+        "supports_matrix_cores supports_addresses yes done equal_nan".split(),
         "boolean",
     ),
     **dict.fromkeys("reserved reserved2 fd binding".split(), "number"),

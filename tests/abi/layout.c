@@ -1788,3 +1788,21 @@ FIELD(tuff_qgemm_desc, reserved2, 172);
 
 FIELD(tuff_attention_backward_desc, dbias, 448);
 FIELD(tuff_attention_backward_desc, dbias_strides, 456);
+
+SIZE(tuff_select_desc, 80);
+FIELD(tuff_select_desc, struct_size, 0);
+FIELD(tuff_select_desc, dtype, 4);
+FIELD(tuff_select_desc, op, 8);
+FIELD(tuff_select_desc, mask_type, 12);
+FIELD(tuff_select_desc, index_type, 16);
+FIELD(tuff_select_desc, equal_nan, 20);
+FIELD(tuff_select_desc, input, 24);
+FIELD(tuff_select_desc, mask, 32);
+FIELD(tuff_select_desc, output, 40);
+FIELD(tuff_select_desc, indices, 48);
+FIELD(tuff_select_desc, count, 56);
+FIELD(tuff_select_desc, n, 64);
+FIELD(tuff_select_desc, capacity, 72);
+VALUE(TUFF_SELECT_INVALID, -1);
+VALUE(TUFF_SELECT_NONZERO, 1);
+VALUE(TUFF_SELECT_UNIQUE, 2);

@@ -196,6 +196,38 @@ void draw_scatter(Draft& d) {
   };
 }
 
+// What is left of the outputs keeps its contents: they are read, too.
+void draw_select(Draft& d) {
+  Draw& draw = d.shape;
+  const bool unique = draw.one_in(2);
+  const int32_t dtype = draw_any(draw), mask_type = draw.one_in(4) ? 0 : draw.one_in(2) ? TUFF_BOOL : draw_any(draw);
+  const int32_t index_type = draw.of<int32_t>({0, TUFF_I32, TUFF_U32, TUFF_I64, TUFF_U64});
+  const uint64_t n = d.extent(draw.one_in(4) ? draw.below(9000) : draw_size(draw, 300), 0, 9000);
+  const uint64_t capacity = d.loose().one_in(3) ? d.loose().below(n + 9) : n;
+  d.set("dtype", dtype), d.set("op", unique ? TUFF_SELECT_UNIQUE : TUFF_SELECT_NONZERO);
+  d.set("index_type", index_type), d.set("mask_type", mask_type), d.set("n", n), d.set("capacity", capacity);
+  if (unique) d.set("equal_nan", static_cast<int32_t>(draw.below(2)));
+  const uint64_t wanted = 1 + draw.below(7);  // a bit for each output
+  const bool values = (wanted & 1) != 0, anything = d.free.one_in(3);
+  const auto judged = [&](const char* name, int32_t type) {
+    d.input(name, type, n, anything ? Fill::anything : Fill::integers, 1);
+  };
+  if (unique) {
+    judged("input", dtype);
+  } else {
+    judged("mask", mask_type != 0 ? mask_type : dtype);
+    if (values) d.input("input", dtype, n, Fill::anything);
+  }
+  const auto output = [&](const char* name, int32_t type) {
+    Operand& result = d.output(name, type, capacity);
+    result.moved = result.read = true;
+    result.fill = Fill::anything;
+  };
+  if (values) output("output", dtype);
+  if ((wanted & 2) != 0) output("indices", index_type != 0 ? index_type : TUFF_I32);
+  if ((wanted & 4) != 0) moved_output(d, TUFF_U64, 1, "count");
+}
+
 void draw_pad(Draft& d) {
   Draw& draw = d.shape;
   const int32_t dtype = draw_any(draw), mode = static_cast<int32_t>(draw.between(TUFF_PAD_CONSTANT, TUFF_PAD_WRAP));
@@ -335,6 +367,7 @@ constexpr Description kShapes[] = {
     {"tuff_gather", "shape", draw_gather},
     {"tuff_gather_ex", "shape", draw_gather},
     {"tuff_scatter", "shape", draw_scatter},
+    {"tuff_select", "shape", draw_select},
     {"tuff_pad", "shape", draw_pad},
     {"tuff_copy_strided", "shape", draw_copy_strided},
     {"tuff_sort", "sort", draw_sort},

@@ -31,6 +31,7 @@ GROUPS = {
     ("resize", "mode"): ("tuff_resize_mode",),
     ("pad", "mode"): ("tuff_pad_mode",),
     ("scatter", "op"): ("tuff_scatter_op",),
+    ("select", "op"): ("tuff_select_op",),
     ("attention", "causal"): ("tuff_causal",),
     ("attention_backward", "causal"): ("tuff_causal",),
     ("random", "distribution"): ("tuff_random_distribution",),

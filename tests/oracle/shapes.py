@@ -319,6 +319,53 @@ def scatter(draw: Draw, kind: str, form: str) -> Case:
     return Case("tuff_scatter", desc, operands, {"numpy": reference})
 
 
+@oracle("select", ["tuff_select"], ALL, ("mask", "runs"))
+def select(draw: Draw, kind: str, form: str) -> Case:
+    t, ti, n = TYPES[kind], TYPES[draw.pick(["i32", "u32", "i64", "u64"])], draw.size(9000, 0.03)
+    tm = t if form == "runs" else TYPES[draw.option(["bool", "u8", kind])]
+    few = draw.flip(0.7)
+    # Few different elements, of which some are 0.
+    judged = draw.bits(tm, n)
+    if few:
+        some = np.concatenate([draw.bits(tm, 2), np.zeros(1, tm.storage), encode(tm, np.array([np.nan if tm.float else 1.0]))])
+        judged = draw.data.choice(some, n)
+    x = judged if form == "runs" else draw.bits(t, n)
+    capacity, equal_nan = draw.pick([n, n, draw.between(0, n + 5)]), draw.flip(0.5)
+    names = draw.option([("output", "indices", "count"), ("output",), ("indices", "count"), ("count",), ("output", "count")])
+    before = {"output": draw.bits(t, capacity), "indices": draw.bits(ti, capacity), "count": draw.bits(TYPES["u64"], 1)}
+    types = {"output": t, "indices": ti, "count": TYPES["u64"]}
+    operands = {name: operand(draw, types[name], before[name], output=True, raw=True) for name in names}
+    if form == "runs" or "output" in names:
+        operands["input"] = operand(draw, t, x, raw=True)
+    if form == "mask":
+        operands["mask"] = operand(draw, tm, judged, raw=True)
+
+    def reference() -> dict:
+        numbers = decode(tm, judged)
+        if form == "mask":
+            chosen = numbers != 0
+        else:
+            chosen = np.ones(n, bool)
+            same = numbers[1:] == numbers[:-1]
+            if equal_nan and numbers.dtype.kind in "fc":
+                same |= np.isnan(numbers[1:]) & np.isnan(numbers[:-1])
+            chosen[1:] = ~same
+        places = np.flatnonzero(chosen)
+        found, room = {name: before[name].copy() for name in names}, min(capacity, places.size)
+        if "output" in names:
+            found["output"][:room] = x[places[:room]]
+        if "indices" in names:
+            found["indices"][:room] = places[:room]
+        if "count" in names:
+            found["count"][0] = places.size
+        return {name: Bits(values) for name, values in found.items()}
+
+    desc = {"dtype": t.code, "op": 2 if form == "runs" else 1, "mask_type": 0 if tm is t else tm.code, "n": n,
+            "index_type": draw.pick([0, ti.code]) if ti.name == "i32" else ti.code, "capacity": capacity,
+            "equal_nan": int(equal_nan), **{name: Handle(name) for name in operands}}  # fmt: skip
+    return Case("tuff_select", desc, operands, {"numpy": reference})
+
+
 @oracle("pad", ["tuff_pad"], ALL, tuple(PADS))
 def pad(draw: Draw, kind: str, form: str) -> Case:
     t, shape = TYPES[kind], _shape(draw)

@@ -215,6 +215,7 @@ void draw_slice(Call& call);
 void draw_concat(Call& call);
 void draw_gather(Call& call);
 void draw_scatter(Call& call);
+void draw_select(Call& call);
 void draw_pad(Call& call);
 void draw_copy_strided(Call& call);
 void draw_cast(Call& call);

@@ -804,6 +804,7 @@ constexpr DrawnOperation kOperations[] = {
     {"concat", 4, draw_concat},
     {"gather", 5, draw_gather},
     {"scatter", 6, draw_scatter},
+    {"select", 5, draw_select},
     {"pad", 4, draw_pad},
     {"copy_strided", 5, draw_copy_strided},
     {"cast", 3, draw_cast},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/indexing/scatter.hpp"
+#include "kernels/indexing/select.hpp"
 #include "kernels/shape/shape.hpp"
 #include "planners/draw.hpp"
 
@@ -173,6 +174,33 @@ void draw_scatter(Call& call) {
       call.output_or(copies ? args.input : nullptr, "output", elements, dtype_size(args.dtype), copies && updates != 0);
   if (copies && args.input == args.output) call.has_to_be(args.output, 0, 0), call.read_partly(args.input);
   set(call, tuff::operations::scatter, args);
+}
+
+void draw_select(Call& call) {
+  Numbers& n = call.numbers;
+  tuff::SelectArgs& args = call.keep(tuff::SelectArgs{});
+  args.op = n.coin() ? TUFF_SELECT_NONZERO : TUFF_SELECT_UNIQUE;
+  args.dtype = call.any_type(), args.mask_type = n.coin() ? int32_t{TUFF_BOOL} : call.any_type();
+  args.n = call.size(), args.equal_nan = n.coin();
+  args.index_type = args.n <= uint64_t{1} << 31 ? n.one_of<int32_t>({TUFF_U32, TUFF_I32, TUFF_U64, TUFF_I64})
+                                                : n.one_of<int32_t>({TUFF_U64, TUFF_I64});
+  args.capacity = n.coin() ? args.n : n.coin() ? n.below(args.n + 1) : call.size();
+  call.tell("dtype", args.dtype), call.tell("op", args.op), call.tell("mask_type", args.mask_type);
+  call.tell("index_type", args.index_type), call.tell("n", args.n), call.tell("capacity", args.capacity);
+  const uint64_t wanted = 1 + n.below(7), room = args.room();
+  const bool values = (wanted & 1) != 0;
+  if (!args.unique()) args.mask = call.input("mask", args.n, dtype_size(args.mask_type));
+  if (args.unique() || values) args.input = call.input("input", args.n, dtype_size(args.dtype));
+  if (!args.unique() && values && room == 0) call.read_partly(args.input);  // nothing is stored
+  const auto output = [&](const char* name, uint64_t element) {
+    const Buffer* result = call.output(name, args.capacity, element, args.capacity <= args.n);
+    if (args.capacity > args.n) call.has_to_be(result, 0, args.n);
+    return result;
+  };
+  if (values) args.output = output("output", dtype_size(args.dtype));
+  if ((wanted & 2) != 0) args.indices = output("indices", dtype_size(args.index_type));
+  if ((wanted & 4) != 0) args.count = call.output("count", 1, 8);
+  set(call, tuff::operations::select, args);
 }
 
 void draw_pad(Call& call) {

@@ -21,6 +21,8 @@
 #include "shaders/scatter_settle.hpp"
 #include "shaders/scatter_sort.hpp"
 #include "shaders/scatter_write.hpp"
+#include "shaders/select_count.hpp"
+#include "shaders/select_write.hpp"
 #include "shaders/strided_copy.hpp"
 #include "shaders/strided_pairs.hpp"
 #include "shaders/variates.hpp"
@@ -169,6 +171,37 @@ void folds(Reached& x) {
   x.operand(5, 2 * chunks * push.columns * value);
 }
 
+// --- selecting ---
+
+// Chunks cover the elements of a piece; the sums are those of its chunks.
+void selects(Reached& x) {
+  const auto push = x.push<tuff::shaders::select_push::Push>();
+  const bool writes = x.kernel.source().name == std::string_view("select_write");
+  const auto width = static_cast<uint64_t>(x.define("TUFF_WIDTH")),
+             lanes = static_cast<uint64_t>(x.define("TUFF_LANES"));
+  const auto index = writes ? static_cast<uint64_t>(x.define("TUFF_INDEX_BYTES")) : 0;
+  const bool values = writes && x.define("TUFF_VALUES") != 0, stores = values || index != 0;
+  x.holds(push.chunk % 16 == 0 && push.chunks == ceil_div(push.n, uint64_t{push.chunk}), "chunks cover the elements");
+  x.holds(x.define("TUFF_BLOCKS") == 0 || (x.define("TUFF_OP") == 1 && width == 1), "blocks are of bytes of a mask");
+  x.holds(push.before == 0 || x.define("TUFF_OP") == 2, "a mask has no element before a piece");
+  if (!writes || stores) x.covers(push.chunks, lanes != 0 ? lanes : 1);
+  x.operand(0, (uint64_t{push.n} + push.before) * width);
+  x.operand(2, uint64_t{push.chunks} * 4);
+  if (!writes) return;
+  const uint64_t room = joined(push.room, push.room_high);
+  x.holds(values == (x.dispatch.operands()[3].buffer != nullptr), "values are stored where they are wanted");
+  if (values) x.operand(1, push.n * static_cast<uint64_t>(x.define("TUFF_UNIT")));
+  if (values) x.operand(3, room * static_cast<uint64_t>(x.define("TUFF_UNIT")));
+  if (index != 0) x.operand(4, room * index);
+  x.holds((x.define("TUFF_LATER") != 0) == (x.dispatch.operands()[5].buffer != nullptr), "later pieces read a sum");
+  x.holds((x.define("TUFF_TOTAL") != 0) == (x.dispatch.operands()[6].buffer != nullptr), "a sum has a place");
+  x.operand(5, 8);
+  x.operand(6, 8);
+  if (lanes != 0 || !stores) return;
+  x.holds(x.define("TUFF_THREADS") == static_cast<int64_t>(x.invocations()), "TUFF_THREADS is the size of workgroups");
+  x.holds(x.define("TUFF_BLOCKS") == 0 || x.define("TUFF_ITEMS") == 16, "a block has 16 elements");
+}
+
 constexpr Kernel kStreamingKernels[] = {
     {"dequantize_blocks", dequantizes},
     {"fft_pass", transforms},
@@ -187,6 +220,8 @@ constexpr Kernel kStreamingKernels[] = {
     {"scatter_settle", settles},
     {"scatter_sort", sorts_indices},
     {"scatter_write", moves_rows},
+    {"select_count", selects},
+    {"select_write", selects},
     {"strided_copy", walks<tuff::shaders::StridedCopy>},
     {"strided_pairs", walks<tuff::shaders::StridedPairs>},
     {"variates", walks<tuff::shaders::Variates>},

@@ -176,6 +176,8 @@ constexpr BlockKernel kBlockKernels[] = {
     {"resize", "TUFF_VECTOR", 1, 1, 8},
     {"rope", "TUFF_VECTOR", 0, 1, 8},
     {"softmax_backward", "TUFF_VECTOR", 0, 2, 16},
+    {"select_count", "TUFF_BLOCKS", 0, 0, 16},
+    {"select_write", "TUFF_BLOCKS", 0, 0, 16},
 };
 
 // Operands of kernels with units that have indices or counters instead. The bytes of one are the least of them.
@@ -190,6 +192,8 @@ constexpr IndexOperand kIndexOperands[] = {{"gather", 1},     {"radix_count", 1}
 
 // The bytes of a unit of this operand; 0 if the kernel has no units.
 uint64_t unit_of(const tuff::KernelRequest& kernel, uint32_t operand) {
+  const bool moves = operand == 1 || operand == 3;
+  if (kernel.source().name == std::string_view("select_write") && !moves) return 0;  // the mask, places, sums
   const int64_t unit = define_of(kernel, "TUFF_UNIT");
   const bool index = std::any_of(std::begin(kIndexOperands), std::end(kIndexOperands), [&](const IndexOperand& row) {
     return row.name == kernel.source().name && row.operand == operand;
