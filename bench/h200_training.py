@@ -63,6 +63,19 @@ class Bench(Beside):
             name = f"attention {np.dtype(dtype).name} {'x'.join(map(str, shape))}{' causal' if causal else ''}"
             self.both(name, lambda q, k, v: tuff.attention(q, k, v, causal=causal), lambda q, k, v: f(q, k, v, is_causal=causal), [(shape, 1.0)] * 3, dtype, 5e-3 if dtype == np.float16 else 1e-5)
 
+        for shape, dtype in (((8, 12, 512, 64), half), ((4, 16, 2048, 64), half), ((4, 16, 2048, 128), half), ((4, 8, 512, 64), single)):
+            batch, heads, rows, _ = shape
+            name = f"attention {np.dtype(dtype).name} {'x'.join(map(str, shape))}"
+            tolerance, pairs = 5e-3 if dtype == np.float16 else 1e-5, (1, heads, rows, rows)
+            bias, other = self.random_pair(pairs, dtype)
+            mask, seen = self.pair(self.rng.random((batch, 1, 1, rows)) < 0.8)
+            for option, function, peer, more in (
+                ("bias", lambda q, k, v: tuff.attention(q, k, v, bias=bias), lambda q, k, v: f(q, k, v, attn_mask=other), []),
+                ("bias and its gradient", lambda q, k, v, b: tuff.attention(q, k, v, bias=b), lambda q, k, v, b: f(q, k, v, attn_mask=b), [(pairs, 1.0)]),
+                ("mask of keys", lambda q, k, v: tuff.attention(q, k, v, mask=mask), lambda q, k, v: f(q, k, v, attn_mask=seen), []),
+            ):  # fmt: skip
+                self.both(f"{name} {option}", function, peer, [(shape, 1.0)] * 3 + more, dtype, tolerance)
+
     def convolution(self) -> None:
         torch, tuff = self.torch, self.tuff
         for channels, size, filters, k, stride in ((64, 56, 64, 3, 1), (256, 56, 64, 1, 1), (128, 56, 128, 3, 2), (256, 14, 256, 3, 1)):

@@ -559,6 +559,46 @@ std::vector<Row> cases() {
         .bias_type = TUFF_F16,
         .same = Same::batches},
        {.dbias = true}},
+      // bias and mask of tiles in 16 bits: windows begin anywhere; rows of the bias that begin at multiples of 16, 4
+      // and 2 bytes
+      {{.batch = 2,
+        .heads = 4,
+        .seq_q = 300,
+        .seq_kv = 288,
+        .head_dim = 64,
+        .dtype = TUFF_F16,
+        .kv_heads = 2,
+        .bias_type = TUFF_F16,
+        .mask = true,
+        .left = 41},
+       {.dbias = true}},
+      {{.batch = 2,
+        .heads = 2,
+        .seq_q = 150,
+        .seq_kv = 132,
+        .head_dim = 128,
+        .dtype = TUFF_BF16,
+        .bias_type = TUFF_BF16,
+        .same = Same::heads,
+        .left = 9,
+        .right = 5},
+       {.dbias = true}},
+      {{.heads = 2,
+        .seq_q = 150,
+        .seq_kv = 133,
+        .head_dim = 72,
+        .causal = kTopLeft,
+        .dtype = TUFF_F16,
+        .bias_type = TUFF_F16,
+        .left = 70},
+       {.dbias = true}},
+      {{.heads = 2,
+        .seq_q = 130,
+        .seq_kv = 200,
+        .head_dim = 128,
+        .causal = kBottomRight,
+        .dtype = TUFF_F16,
+        .mask = true}},
       // more rows, or keys, than the loops of a CPU driver allow, also by the heads that share keys
       {{.seq_q = 30'001, .seq_kv = 7, .head_dim = 4, .left = 8000}},
       {{.seq_q = 5, .seq_kv = 30'001, .head_dim = 4, .causal = kBottomRight, .left = 25'000}},
@@ -785,6 +825,39 @@ TEST_P(AttentionBackwardCalls, MaskedNaNsStayHidden) {
       run(context(), s, extras, in);
     }
   }
+}
+
+// The same where a kernel has tiles in 16 bits, with a bias of -infinity too, and without weights in a row.
+TEST_P(AttentionBackwardCalls, MaskedNaNsStayHiddenInTiles) {
+  for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
+    SCOPED_TRACE(testing::Message() << "type " << dtype);
+    AttentionShape s{.seq_q = 140, .seq_kv = 208, .head_dim = 64, .dtype = dtype};
+    s.bias_type = dtype, s.mask = true;
+    AttentionExtras extras = attention_extras(s);
+    extras.mask.assign(extras.mask.size(), 1);
+    for (uint64_t row = 0; row < s.seq_q; ++row) {
+      extras.bias[row * s.seq_kv + 60] = extras.bias[row * s.seq_kv + 207] = -INFINITY;
+      extras.mask[row * s.seq_kv + 61] = extras.mask[row * s.seq_kv + 150] = 0;
+    }
+    std::fill_n(extras.mask.begin() + 100 * 208, 208, 0);
+    Inputs in = inputs_of(s, extras);
+    const auto spoil = [&](std::vector<float>& x, uint64_t row, float with) {
+      std::fill_n(x.begin() + static_cast<ptrdiff_t>(row * s.head_dim), s.head_dim, with);
+    };
+    for (const uint64_t key : {60u, 61u, 150u, 207u}) spoil(in.k, key, NAN), spoil(in.v, key, INFINITY);
+    spoil(in.q, 100, INFINITY), spoil(in.d_o, 100, NAN);
+    for (const float x : run(context(), s, extras, in, {.dbias = true})) ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
+// The lowest finite number as a bias: of a key, which then counts for nothing, and of all keys of a row.
+TEST_P(AttentionBackwardCalls, LowestBiasInTiles) {
+  AttentionShape s{.seq_q = 70, .seq_kv = 96, .head_dim = 32, .dtype = TUFF_F16};
+  s.bias_type = TUFF_F16;
+  AttentionExtras extras = attention_extras(s);
+  for (uint64_t row = 0; row < s.seq_q; ++row) extras.bias[row * s.seq_kv + 7] = -65504;
+  std::fill_n(extras.bias.begin() + 50 * 96, 96, -65504.0f);
+  for (const float x : run(context(), s, extras, inputs_of(s, extras))) ASSERT_TRUE(std::isfinite(x));
 }
 
 // A NaN in a row reaches that row's dq and the keys that it sees, and nothing else.

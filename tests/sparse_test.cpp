@@ -533,6 +533,21 @@ TEST_P(SparseOnce, WrongProducts) {
   EXPECT_TRUE(p.c.read() == before);
 }
 
+// Rows without columns are nothing to look at, however many there are.
+TEST_P(SparseOnce, AnyNumberOfRowsWithoutColumns) {
+  const TypedTensor none(context(), TUFF_F32, {}), count(context(), TUFF_I64, Bytes(8, 1));
+  tuff_sparse_convert_desc desc{};
+  desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.index_type = TUFF_I64;
+  desc.from_format = TUFF_SPARSE_DENSE, desc.to_format = TUFF_SPARSE_COO, desc.rows = (1ull << 31) - 1;
+  desc.from_values = none, desc.count = count;
+  ASSERT_OK(tuff_sparse_convert(context(), &desc));
+  EXPECT_EQ(count.read(), Bytes(8));
+  desc.rows = 1ull << 62;
+  if (GetParam() == "host") {
+    EXPECT_OK(tuff_sparse_convert(context(), &desc));
+  }
+}
+
 TEST_P(SparseOnce, WrongConversions) {
   const char* const f = "tuff_sparse_convert";
   const TypedTensor rows(context(), TUFF_I32, Bytes(16)), columns(context(), TUFF_I32, Bytes(16)),

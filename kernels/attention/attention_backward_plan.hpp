@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/attention/attention_backward.hpp"
+#include "kernels/common/scratch_parts.hpp"
 #include "planning/recorder.hpp"
 #include "shaders/attention_backward_common.hpp"
 #include "shaders/attention_backward_sums.hpp"
@@ -57,10 +58,61 @@ Work work_of(const Call& call, const Side& side);
 // What the pass over the rows writes of each row: log-sum-exp and D, or what kernels in PTX need in their place
 // (POWERS of attention_backward_sums.comp).
 struct Powers {
-  float headroom;
+  float headroom, factor;
   bool bounds;  // of slopes, which f16 could not hold otherwise
 };
 void record_sums(const Call& call, const Powers* powers = nullptr);
+
+// Invocations of a workgroup of the kernels that process elements.
+uint32_t streaming_threads(const DeviceTraits& traits);
+
+// Rows of one head of q in each group of heads that share keys, or keys.
+struct Block {
+  uint64_t first, count;
+};
+
+// The gradient by the bias, made of the slopes of pairs (attention_backward_bias_vulkan.cpp). It is the slopes
+// themselves, or what they add up to along axes that share an element: rows by a reduction of each block, batch
+// elements and heads block after block. Sums are in place if they are f32, otherwise in scratch memory first.
+class BiasGradient {
+ public:
+  explicit BiasGradient(const Call& call);
+
+  bool wanted() const { return call_.args.dbias != nullptr; }
+  const bool capped;  // slopes are those without the soft cap's factor
+  // In scratch memory, however many heads a part has.
+  uint64_t sum_bytes() const;
+  // Scratch memory for parts of so many heads, and blocks of so many keys.
+  void place(ScratchLayout& layout, uint64_t heads, uint64_t keys);
+
+  // Slopes of a block of pairs in dense f32: of `units` kv heads from `first` on among those of all batch elements,
+  // each with `sharing` heads of q, of which these are number `sharer`.
+  struct Slopes {
+    const Buffer* values;
+    uint64_t first, units, heads, sharing, sharer;
+    Block rows, keys;
+  };
+  void record_begin(const Buffer& scratch) const;
+  void record_add(const Buffer& scratch, const Slopes& slopes) const;
+  void record_end(const Buffer& scratch) const;
+  // Where there are no batch elements or heads: zeros, or nothing.
+  void record_no_pairs() const;
+
+ private:
+  struct Kernel;
+  struct Place;
+  void record(const Kernel& kernel) const;
+  void record_all(const Buffer& scratch, bool zeros, bool in_place) const;
+  Place place_of(const Buffer& scratch, bool in_place) const;
+  bool writes() const { return shared_axes_ == 0 && !shared_rows_; }
+
+  const Call& call_;
+  const int32_t type_;
+  const uint32_t shared_axes_;  // as attention_backward_bias.comp has them
+  const bool shared_rows_, in_place_;
+  uint64_t batch_ = 0, heads_ = 0, rows_ = 0;  // of the gradient
+  uint64_t at_ = 0, rows_at_ = 0;              // in scratch memory: sums; of a block's rows
+};
 
 inline constexpr std::string_view kNative = "native_128x64";
 // Records the call and returns true if kernels in PTX compute it (native/attention_backward_native_vulkan.cpp).
@@ -70,7 +122,5 @@ inline constexpr const char* kProducts = "products";
 // Records the call and returns true if it can be cut into parts of bounded memory
 // (attention_backward_products_vulkan.cpp).
 bool record_products(const Call& call);
-// The gradient by the bias where there are no batch elements or heads: zeros, or nothing.
-void record_no_pairs(const Call& call);
 
 }  // namespace tuff::attention_backward

@@ -7,21 +7,17 @@
 // further products add them to dv, dk and dq. So only one block of pairs is in memory at a time. Blocks that nothing
 // sees are left out.
 //
-// The gradient by the bias is the slopes themselves, or what they add up to along axes that share an element: rows by a
-// reduction of each block, batch elements and heads block after block.
+// The gradient by the bias is made of each block's slopes (attention_backward_bias_vulkan.cpp).
 #include <algorithm>
 #include <vector>
 
 #include "kernels/attention/attention_backward_plan.hpp"
 #include "kernels/common/check.hpp"
 #include "kernels/common/scratch_parts.hpp"
-#include "kernels/common/workgroup.hpp"
 #include "kernels/gemm/gemm.hpp"
-#include "kernels/reduce/reduce.hpp"
 #include "planning/kept_vector.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
-#include "shaders/attention_backward_bias.hpp"
 #include "shaders/attention_backward_dense.hpp"
 #include "shaders/attention_backward_pairs.hpp"
 #include "shaders/attention_backward_store.hpp"
@@ -45,31 +41,14 @@ struct Sum {
   uint64_t at = 0;  // in scratch memory, in bytes
 };
 
-// The gradient by the bias: in place if each pair has an element of its own or elements are f32, otherwise in dense f32
-// first.
-struct BiasSum {
-  const Buffer* output = nullptr;  // null: not wanted
-  int32_t type = TUFF_F32;
-  uint32_t shared_axes = 0;  // as attention_backward_bias.comp has them
-  bool shared_rows = false, in_place = true;
-  bool capped = false;                          // slopes without the cap's are kept beside those with it
-  uint64_t batch = 0, heads = 0, rows = 0;      // of the gradient
-  uint64_t at = 0, rows_at = 0, biased_at = 0;  // in scratch memory: sums; of a block's rows; slopes without the cap's
-  bool writes() const { return shared_axes == 0 && !shared_rows; }
-};
-// So that items count in 32 bits, and loops over the heads of a part are within those of a CPU driver.
-constexpr uint64_t kMaxItems = uint64_t{1} << 30, kMaxHeadsOfBias = 1 << 15;
+// So that loops over the heads of a part are within those of a CPU driver.
+constexpr uint64_t kMaxHeadsOfBias = 1 << 15;
 
 // Rows of a matrix in f32, and how far the next matrix of the batch is.
 struct Matrix {
   Buffer buffer;
   uint64_t ld, stride;
   bool transposed = false;
-};
-
-// Rows of one head of q in each group of heads that share keys, or keys.
-struct Block {
-  uint64_t first, count;
 };
 
 struct Plan {
@@ -82,11 +61,12 @@ struct Plan {
   uint32_t threads;
   bool slopes;  // dq, dk or dbias is wanted
   Sum dq, dk, dv_sum;
-  BiasSum bias;
+  BiasGradient bias;
   Buffer scratch;
   uint64_t heads = 0, bytes = 0;  // of a part
   // In scratch memory, in bytes: q and d_o, k and v; numbers of rows, marks of keys; pairs.
   uint64_t rows_at = 0, keys_at = 0, numbers_at = 0, marks_at = 0, scores_at = 0, slopes_at = 0;
+  uint64_t biased_at = 0;  // slopes without the cap's, with bias.capped
 
   // Places everything for parts of so many heads of k and v.
   void place(uint64_t heads_of_part);
@@ -105,8 +85,9 @@ Plan::Plan(const Call& on)
       d(on.forward.head_dim),
       dv(on.forward.head_dim_v),
       block(on.traits().cpu ? kBlockCpu : kBlockGpu),
-      threads(on.traits().cpu ? std::max(on.traits().subgroup_size, 1u) : std::min(256u, max_along_x(on.traits()))),
-      slopes(on.args.dq != nullptr || on.args.dk != nullptr || on.args.dbias != nullptr) {
+      threads(streaming_threads(on.traits())),
+      slopes(on.args.dq != nullptr || on.args.dk != nullptr || on.args.dbias != nullptr),
+      bias(on) {
   const AttentionBackwardArgs& args = on.args;
   const auto sum = [&](const Buffer* output, const AttentionStrides& strides, uint64_t elements, uint64_t of_heads,
                        uint64_t rows, uint64_t size) {
@@ -116,19 +97,11 @@ Plan::Plan(const Call& on)
   dq = sum(args.dq, args.dq_strides, args.dq_elements(), forward.heads, forward.seq_q, d);
   dk = sum(args.dk, args.dk_strides, args.dk_elements(), forward.kv_heads, forward.seq_kv, d);
   dv_sum = sum(args.dv, args.dv_strides, args.dv_elements(), forward.kv_heads, forward.seq_kv, dv);
-  if (args.dbias != nullptr) {
-    const AttentionStrides& of_bias = forward.bias_strides;
-    bias.output = args.dbias, bias.type = forward.bias_type;
-    bias.batch = args.bias_batch(), bias.heads = args.bias_heads(), bias.rows = args.bias_rows();
-    bias.shared_axes = (of_bias.batch == 0 ? 1 : 0) + (of_bias.head == 0 ? 2 : 0);
-    bias.shared_rows = of_bias.row == 0;
-    bias.capped = forward.softcap != 0;
-    bias.in_place = bias.writes() || bias.type == TUFF_F32;
-  }
   const uint64_t units = std::max<uint64_t>(forward.batch * forward.kv_heads, 1);
   place(1);
-  const uint64_t most = bias.output != nullptr ? std::min(units, kMaxHeadsOfBias) : units;
-  place(std::clamp<uint64_t>((on.traits().cpu ? kPartBytesCpu : kPartBytesGpu) / bytes, 1, most));
+  const uint64_t most = bias.wanted() ? std::min(units, kMaxHeadsOfBias) : units;
+  const uint64_t of_head = bytes - bias.sum_bytes();
+  place(std::clamp<uint64_t>((on.traits().cpu ? kPartBytesCpu : kPartBytesGpu) / of_head, 1, most));
 }
 
 void Plan::place(uint64_t heads_of_part) {
@@ -145,11 +118,8 @@ void Plan::place(uint64_t heads_of_part) {
     const uint64_t of_heads = sum == &dq ? heads * sharing : heads;
     if (sum->output != nullptr && !sum->in_place) sum->at = layout.add(of_heads * sum->rows * sum->size * 4);
   }
-  if (bias.output != nullptr) {
-    if (!bias.in_place) bias.at = layout.add(bias.batch * bias.heads * bias.rows * forward.seq_kv * 4);
-    if (bias.shared_rows) bias.rows_at = layout.add(heads * std::min(block, forward.seq_kv) * 4);
-    if (bias.capped) bias.biased_at = layout.add(pairs * 4);
-  }
+  bias.place(layout, heads, std::min(block, forward.seq_kv));
+  if (bias.capped) biased_at = layout.add(pairs * 4);
   bytes = layout.bytes();
 }
 
@@ -259,7 +229,7 @@ void Part::record_pairs(uint64_t sharer, const Block& rows, const Block& keys) c
   const uint64_t pairs = heads_ * rows.count * keys.count, items = heads_ * rows.count * ceil_div(keys.count, 4);
   const Buffer scores = plan_.at(plan_.scores_at, 0), slopes = plan_.at(plan_.slopes_at, 0),
                numbers = plan_.at(plan_.numbers_at, 0), marks = plan_.at(plan_.marks_at, 0),
-               biased = plan_.at(plan_.bias.biased_at, 0);
+               biased = plan_.at(plan_.biased_at, 0);
   Dispatch dispatch("attention backward pairs");
   dispatch.operand(&scores, 0, pairs * 4, Access::read_write)
       .operand(plan_.slopes ? &slopes : nullptr, 0, pairs * 4, Access::read_write)
@@ -312,139 +282,16 @@ void Part::record_store(const Sum& sum, uint64_t first, uint64_t heads) const {
   plan_.call.recorder.dispatch(kernel, dispatch);
 }
 
-// What kernels of attention_backward_bias.comp are told.
-struct BiasDispatch {
-  int64_t mode;
-  int32_t type;
-  const Buffer* slopes;
-  uint64_t slopes_count;
-  const Buffer* to;
-  AttentionStrides strides;
-  uint64_t to_count;
-  uint64_t slots, first, units, heads, sharing, sharer, shared_axes;
-  Block rows, keys;
-};
-
-void record_bias_kernel(const Plan& plan, const BiasDispatch& told) {
-  const uint64_t run = plan.call.traits().cpu ? 16 : 1;
-  KernelRequest kernel = shaders::AttentionBackwardBias::request(
-      {.mode = told.mode, .run = static_cast<int64_t>(run), .type = told.type});
-  const bool wide = plan.call.wide || needs_wide(told.to_count), reads = told.mode != 0, adds = told.mode == 2;
-  kernel.streaming().constant(0, plan.threads).wide(wide);
-  const uint64_t items = told.slots * told.rows.count * ceil_div(told.keys.count, run);
-  Dispatch dispatch("attention backward bias");
-  dispatch.operand(reads ? told.slopes : nullptr, 0, told.slopes_count * 4, Access::read)
-      .operand(told.to, 0, told.to_count * dtype_size(told.type), adds ? Access::read_write : Access::write);
-  const auto push = [&]<typename Index>(Index) {
-    shaders::AttentionBackwardBias::Push<Index> numbers;
-    numbers.batch = static_cast<Index>(told.strides.batch);
-    numbers.head = static_cast<Index>(told.strides.head);
-    numbers.row = static_cast<Index>(told.strides.row);
-    numbers.items = narrow(items);
-    numbers.first = narrow(told.first), numbers.units = narrow(told.units), numbers.heads = narrow(told.heads);
-    numbers.sharing = narrow(told.sharing), numbers.sharer = narrow(told.sharer);
-    numbers.shared_axes = narrow(told.shared_axes);
-    numbers.row0 = narrow(told.rows.first), numbers.rows = narrow(told.rows.count);
-    numbers.key0 = narrow(told.keys.first), numbers.keys = narrow(told.keys.count);
-    dispatch.push(numbers);
-  };
-  wide ? push(uint64_t{}) : push(uint32_t{});
-  dispatch.groups_linear(ceil_div(items, plan.threads), plan.call.traits())
-      .work(static_cast<double>(told.slots * told.rows.count * told.keys.count * 4 + told.slopes_count * 4), static_cast<double>(told.slopes_count));
-  plan.call.recorder.dispatch(kernel, dispatch);
-}
-
-// Where the gradient is added up.
-struct BiasPlace {
-  Buffer buffer;
-  int32_t type;
-  AttentionStrides strides;
-  uint64_t elements;
-};
-BiasPlace place_of_bias(const Plan& plan) {
-  const BiasSum& bias = plan.bias;
-  const AttentionBackwardArgs& args = plan.call.args;
-  if (bias.in_place) return {*bias.output, bias.type, args.dbias_strides, args.dbias_elements()};
-  const uint64_t keys = plan.forward.seq_kv, head = bias.rows * keys;
-  const auto unless = [](bool shared, uint64_t stride) { return shared ? 0 : stride; };
-  return {plan.at(bias.at, 0), TUFF_F32,
-          AttentionStrides{unless((bias.shared_axes & 1) != 0, bias.heads * head),
-                           unless((bias.shared_axes & 2) != 0, head), unless(bias.shared_rows, keys)},
-          bias.batch * bias.heads * head};
-}
-
-// All elements of the gradient, some heads at a time: zeros at first, and what sums in scratch memory round to at last.
-void record_whole_bias(const Plan& plan, bool first) {
-  const BiasSum& bias = plan.bias;
-  if (bias.output == nullptr || (!first && bias.in_place)) return;
-  const BiasPlace place = place_of_bias(plan);
-  const AttentionBackwardArgs& args = plan.call.args;
-  const uint64_t all = bias.batch * bias.heads, of_head = bias.rows * plan.forward.seq_kv;
-  if (of_head > kMaxItems) {
-    fail(TUFF_ERROR_UNSUPPORTED, "dbias has {} x {} elements for a head: at most 2^30 on a device", bias.rows,
-         plan.forward.seq_kv);
-  }
-  const uint64_t each = std::min(all, kMaxItems / of_head);
-  for (uint64_t at = 0; at < all; at += each) {
-    record_bias_kernel(plan, {.mode = first ? 0 : 3,
-                              .type = first ? place.type : bias.type,
-                              .slopes = &place.buffer,
-                              .slopes_count = first ? 0 : place.elements,
-                              .to = first ? &place.buffer : bias.output,
-                              .strides = first ? place.strides : args.dbias_strides,
-                              .to_count = first ? place.elements : args.dbias_elements(),
-                              .slots = std::min(each, all - at),
-                              .first = at,
-                              .units = 0,
-                              .heads = bias.heads,
-                              .sharing = 1,
-                              .sharer = 0,
-                              .shared_axes = 0,
-                              .rows = {0, bias.rows},
-                              .keys = {0, plan.forward.seq_kv}});
-  }
-}
-
-// Adds the slopes of a block.
 void Part::record_bias(uint64_t sharer, const Block& rows, const Block& keys) const {
-  const BiasSum& bias = plan_.bias;
-  Buffer slopes = plan_.at(bias.capped ? bias.biased_at : plan_.slopes_at, 0);
-  Block of_rows = rows;
-  if (bias.shared_rows) {
-    const Buffer sums = plan_.at(bias.rows_at, 0);
-    const uint64_t shape[] = {heads_, rows.count, keys.count};
-    record_reduce(plan_.call.recorder, {.dtype = TUFF_F32,
-                                        .op = TUFF_REDUCE_SUM,
-                                        .input = &slopes,
-                                        .output = &sums,
-                                        .shape = shape,
-                                        .rank = 3,
-                                        .axis = 1});
-    slopes = sums;
-    of_rows = {0, 1};
-  }
-  const uint64_t kv_heads = plan_.forward.kv_heads;
-  uint64_t slots = 1;
-  if (bias.shared_axes == 0) slots = heads_;
-  if (bias.shared_axes == 1) slots = std::min(heads_, kv_heads);
-  if (bias.shared_axes == 2) slots = (first_ + heads_ - 1) / kv_heads - first_ / kv_heads + 1;
-  const BiasPlace place = place_of_bias(plan_);
-  record_bias_kernel(plan_, {.mode = bias.writes() ? 1 : 2,
-                             .type = place.type,
-                             .slopes = &slopes,
-                             .slopes_count = heads_ * of_rows.count * keys.count,
-                             .to = &place.buffer,
-                             .strides = place.strides,
-                             .to_count = place.elements,
-                             .slots = slots,
-                             .first = first_,
-                             .units = heads_,
-                             .heads = kv_heads,
-                             .sharing = plan_.sharing,
-                             .sharer = sharer,
-                             .shared_axes = bias.shared_axes,
-                             .rows = of_rows,
-                             .keys = keys});
+  const Buffer slopes = plan_.at(plan_.bias.capped ? plan_.biased_at : plan_.slopes_at, 0);
+  plan_.bias.record_add(plan_.scratch, {.values = &slopes,
+                                        .first = first_,
+                                        .units = heads_,
+                                        .heads = plan_.forward.kv_heads,
+                                        .sharing = plan_.sharing,
+                                        .sharer = sharer,
+                                        .rows = rows,
+                                        .keys = keys});
 }
 
 void Part::record() {
@@ -472,7 +319,7 @@ void Part::record() {
         multiply(query, transposed(key), weights, rows.count, keys.count, d, forward.scale, false);
         if (plan_.slopes) multiply(slope, transposed(value), slopes, rows.count, keys.count, dv, 1, false);
         record_pairs(sharer, rows, keys);
-        if (plan_.bias.output != nullptr) record_bias(sharer, rows, keys);
+        if (plan_.bias.wanted()) record_bias(sharer, rows, keys);
         if (of_v.output != nullptr) {
           multiply(transposed(weights), slope, sum_of(of_v, first_, 0, 1, keys), keys.count, dv, rows.count, 1,
                    has_keys[b] != 0);
@@ -504,16 +351,6 @@ void Part::record() {
 
 }  // namespace
 
-void record_no_pairs(const Call& call) {
-  Plan plan(call);
-  plan.bias.in_place = true;
-  if (call.args.dbias_elements() == 0) return;
-  if (dtype_size(plan.bias.type) == 2 && !call.traits().storage16) {
-    fail(TUFF_ERROR_UNSUPPORTED, "bias_type is {}, and the device has no 16-bit storage", dtype_name(plan.bias.type));
-  }
-  record_whole_bias(plan, true);
-}
-
 bool record_products(const Call& call) {
   Plan plan(call);
   if (plan.bytes > kMaxBytes && call.args.dbias == nullptr) return false;  // no other kernel has the bias's gradient
@@ -525,11 +362,11 @@ bool record_products(const Call& call) {
       "attention_backward {} {} heads={} kv_heads={} seq_q={} seq_kv={} head_dim={} parts of {} kv_heads wide={}",
       kProducts, dtype_name(forward.dtype), forward.batch * forward.heads, units, forward.seq_q, forward.seq_kv,
       forward.head_dim, plan.heads, call.wide);
-  record_whole_bias(plan, true);
+  plan.bias.record_begin(plan.scratch);
   for (uint64_t first = 0; first < units; first += plan.heads) {
     Part(plan, first, std::min(plan.heads, units - first)).record();
   }
-  record_whole_bias(plan, false);
+  plan.bias.record_end(plan.scratch);
   return true;
 }
 

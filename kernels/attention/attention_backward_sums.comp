@@ -4,7 +4,8 @@
 // operand for all of these.
 //
 //# POWERS : 0|1 : 1: for kernels in PTX
-//   In place of the log-sum-exp x, so that a weight is 2^(score * scale * log2(e) + x) and has a factor of 2^headroom.
+//   In place of the log-sum-exp x = headroom - factor * log-sum-exp. With factor log2(e), a weight is
+//   2^(score * scale * log2(e) + x), which includes a factor of 2^headroom.
 //# BOUNDS : 0|1 : 1: with POWERS, slopes are bounded
 //   Further workgroups pass over v, and the largest squares of lengths of rows are found: of d_o, and of o and v. These
 //   bound slopes: |d_o . v - D| <= 2 |d_o| max(|v|, |o|). Rows and keys beyond a length, rows without weights, and
@@ -23,7 +24,7 @@ layout(push_constant, std430) uniform Push {
   uint groups;
   uint rows;  // batch * heads * seq_q
 #if POWERS
-  float headroom;
+  float headroom, factor;
 #endif
 #if BOUNDS
   uint row_groups, keys;  // groups that pass over rows, not over v; batch * kv_heads * seq_kv
@@ -136,7 +137,7 @@ void main() {
     float first = TUFF_AT(LogSumExp, row);
 #if POWERS
     // A row without weights has none here either.
-    first = first == -TUFF_INFINITY ? first : fma(first, -1.4426950408889634, push.headroom);
+    first = first == -TUFF_INFINITY ? first : fma(first, -push.factor, push.headroom);
 #endif
     TUFF_AT(RowSums, row) = vec2(first, sum);
   }

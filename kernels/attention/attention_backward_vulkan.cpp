@@ -329,10 +329,12 @@ void record_sums(const Call& call, const Powers* powers) {
         .push(Sums::Push<true, true>{.groups = count,
                                      .rows = rows,
                                      .headroom = powers->headroom,
+                                     .factor = powers->factor,
                                      .row_groups = static_cast<uint32_t>(row_groups),
                                      .keys = static_cast<uint32_t>(all_keys)});
   } else if (powers != nullptr) {
-    dispatch.push(Sums::Push<false, true>{.groups = count, .rows = rows, .headroom = powers->headroom});
+    dispatch.push(
+        Sums::Push<false, true>{.groups = count, .rows = rows, .headroom = powers->headroom, .factor = powers->factor});
   } else {
     dispatch.push(Sums::Push<false, false>{.groups = count, .rows = rows});
   }
@@ -351,7 +353,8 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
 void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& args, uint64_t max_state) {
   using namespace attention_backward;
   if (args.forward.batch == 0 || args.forward.heads == 0) {
-    if (args.dbias != nullptr) record_no_pairs(Call(recorder, args));
+    const Call none(recorder, args);
+    BiasGradient(none).record_no_pairs();
     return;
   }
   const auto& variable = forced_variant<"TUFF_ATTENTION_BACKWARD_VARIANT">();
@@ -361,11 +364,11 @@ void record_attention_backward(Recorder& recorder, const AttentionBackwardArgs& 
   const Side keys{.keys = true, .first = args.dk != nullptr, .second = args.dv != nullptr},
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
   call.wide = needs_wide_indices(call, 0);
-  if (args.dbias != nullptr) {
+  if ((forced.empty() || forced == kNative) && record_native(call, forced)) return;
+  if (args.dbias != nullptr) {  // no tile has it
     record_products(call);
     return;
   }
-  if ((forced.empty() || forced == kNative) && record_native(call, forced)) return;
   const bool is_long = std::min(args.forward.seq_q, args.forward.seq_kv) >= kLongGpu;
   const bool products = forced == kProducts || (forced.empty() && (recorder.traits().cpu || is_long));
   if (products && record_products(call)) return;

@@ -126,6 +126,7 @@ template <typename T>
 std::vector<Entry> entries_of(const SparseConvertArgs& args) {
   std::vector<Entry> entries;
   if (args.from_format == TUFF_SPARSE_DENSE) {
+    if (args.columns == 0) return entries;  // of any number of rows
     for (uint64_t i = 0; i < args.rows; ++i) {
       for (uint64_t j = 0; j < args.columns; ++j) {
         const double value{args.from_values->host<T>()[i * args.from_ld + j]};

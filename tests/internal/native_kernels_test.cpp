@@ -625,7 +625,21 @@ std::vector<attention::Decode> all_decode_options() {
 std::string text_of(const attention_backward::Wgmma& kernel) {
   return "type " + std::to_string(kernel.type) + " head_dim " + std::to_string(kernel.head_dim) + " " +
          std::to_string(kernel.head_dim_v) + (kernel.keys_side ? " keys" : " rows") + (kernel.first ? " first" : "") +
-         (kernel.second ? " second" : "");
+         (kernel.second ? " second" : "") + " bias " + std::to_string(kernel.bias) + (kernel.mask ? " mask" : "") +
+         " piece " + std::to_string(kernel.piece) + " slopes " + std::to_string(kernel.slopes);
+}
+
+void add_sides(std::vector<attention_backward::Wgmma>& all, attention_backward::Wgmma kernel) {
+  const auto add = [&] {
+    if (kernel.fits() && kernel.stages() >= kernel.kMinStages) all.push_back(kernel);
+  };
+  kernel.first = true;
+  for (kernel.slopes = 0; kernel.slopes <= (kernel.bias != 0 ? 2u : 0u); ++kernel.slopes) add();
+  kernel.slopes = 0, kernel.keys_side = true;
+  for (uint32_t wanted = 1; wanted < 4; ++wanted) {
+    kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
+    add();
+  }
 }
 
 std::vector<attention_backward::Wgmma> all_backward_options() {
@@ -633,13 +647,17 @@ std::vector<attention_backward::Wgmma> all_backward_options() {
   for (const int32_t type : {TUFF_F16, TUFF_BF16}) {
     for (uint32_t head_dim = 8; head_dim <= attention_backward::Wgmma::kMaxHeadDim; head_dim += 8) {
       for (const uint32_t head_dim_v : std::set<uint32_t>{head_dim, 8, 64, 96, 128}) {
-        attention_backward::Wgmma kernel{.type = type, .head_dim = head_dim, .head_dim_v = head_dim_v};
-        kernel.first = true;
-        all.push_back(kernel);
-        kernel.keys_side = true;
-        for (uint32_t wanted = 1; wanted < 4; ++wanted) {
-          kernel.first = (wanted & 1) != 0, kernel.second = (wanted & 2) != 0;
-          if (kernel.fits()) all.push_back(kernel);
+        for (const int32_t bias : std::set<int32_t>{0, TUFF_F16, TUFF_BF16}) {
+          for (const bool mask : {false, true}) {
+            for (const uint32_t piece : bias != 0 || mask ? std::vector<uint32_t>{16, 4} : std::vector<uint32_t>{16}) {
+              add_sides(all, {.type = type,
+                              .head_dim = head_dim,
+                              .head_dim_v = head_dim_v,
+                              .bias = bias,
+                              .mask = mask,
+                              .piece = piece});
+            }
+          }
         }
       }
     }

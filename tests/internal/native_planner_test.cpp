@@ -695,8 +695,13 @@ TEST_F(NativePlanner, GradientsOfAttention) {
   using Change = void (*)(AttentionBackwardArgs&, const Buffer&);
   const Change changes[] = {
       [](AttentionBackwardArgs& a, const Buffer&) { a.forward.softcap = 30; },
-      [](AttentionBackwardArgs& a, const Buffer& buffer) { a.forward.bias = &buffer; },
-      [](AttentionBackwardArgs& a, const Buffer& buffer) { a.forward.mask = &buffer; },
+      [](AttentionBackwardArgs& a, const Buffer& buffer) { a.forward.bias = &buffer, a.forward.bias_type = TUFF_F32; },
+      [](AttentionBackwardArgs& a, const Buffer& buffer) {
+        a.forward.bias = &buffer, a.forward.bias_type = TUFF_F16, a.forward.bias_strides.row = 4097;
+      },
+      [](AttentionBackwardArgs& a, const Buffer& buffer) {
+        a.forward.mask = &buffer, a.forward.mask_strides.row = 4098;
+      },
       [](AttentionBackwardArgs& a, const Buffer&) { a.forward.scale = 1e-26; },
       [](AttentionBackwardArgs& a, const Buffer&) { a.forward.scale = 1e26; },
       [](AttentionBackwardArgs& a, const Buffer&) { a.forward.k_strides.row = uint64_t{1} << 31; },
@@ -712,6 +717,66 @@ TEST_F(NativePlanner, GradientsOfAttention) {
   traits_.hopper = false;
   start(TUFF_F16, 4096, 4096, 64);
   EXPECT_FALSE(is_native());
+}
+
+TEST_F(NativePlanner, GradientsOfAttentionWithBiasAndMask) {
+  const std::string sums = "attention_backward_sums", native = "attention_backward_wgmma",
+                    bias = "attention_backward_bias";
+  traits_.storage8 = true;
+  AttentionBackwardArgs args{};
+  const auto start = [&](uint64_t heads, uint64_t seq_q, uint64_t seq_kv, uint64_t dim) {
+    args = {};
+    args.forward = attention(TUFF_BF16, seq_q, seq_kv, dim);
+    args.forward.batch = 1, args.forward.heads = args.forward.kv_heads = heads;
+    args.forward.lse = args.d_o = args.dq = args.dk = args.dv = &buffer_;
+  };
+  const auto with_bias = [&](int32_t type) {
+    args.forward.bias = &buffer_, args.forward.bias_type = type;
+    args.forward.bias_strides = {args.forward.heads * args.forward.seq_q * args.forward.seq_kv,
+                                 args.forward.seq_q * args.forward.seq_kv, args.forward.seq_kv};
+  };
+  const auto with_mask = [&] {
+    args.forward.mask = &buffer_;
+    args.forward.mask_strides = {0, 0, args.forward.seq_kv};
+  };
+  const auto planned = [&] {
+    AttentionBackwardArgs completed = args;
+    complete_attention_backward(completed);
+    FakeRecorder recorder(traits_);
+    record_attention_backward(recorder, completed);
+    return recorder.kernels;
+  };
+  for (const uint64_t keys : {64, 100, 4096}) {
+    start(4, 4096, keys, 64);
+    with_bias(TUFF_F16);
+    EXPECT_EQ(planned(), (Kernels{sums, native, native})) << keys;
+    with_mask();
+    EXPECT_EQ(planned(), (Kernels{sums, native, native})) << keys;
+    start(4, 4096, keys, 128);
+    with_mask();
+    EXPECT_EQ(planned(), (Kernels{sums, native, native, native})) << keys << ": too many registers for dk and dv";
+    with_bias(TUFF_BF16);
+    EXPECT_NE(planned().back(), native) << keys << ": too much shared memory";
+  }
+  // Slopes of some heads at a time: 2^30 bytes are those of 16 heads.
+  start(40, 4096, 4096, 64);
+  with_bias(TUFF_BF16);
+  args.dbias = &buffer_, args.dbias_strides = args.forward.bias_strides;
+  EXPECT_EQ(planned(), (Kernels{sums, native, bias, native, bias, native, bias, native, bias}))
+      << "zeros first, and the slopes of 16, 16 and 8 heads";
+  args.forward.causal = TUFF_CAUSAL_TOP_LEFT;
+  EXPECT_EQ(planned(), (Kernels{sums, native, bias, "fill", native, bias, "fill", native, bias, "fill", native, bias}));
+  args.forward.causal = TUFF_CAUSAL_NONE;
+  args.forward.bias_strides.batch = args.forward.bias_strides.head = 0;
+  args.dbias_strides = args.forward.bias_strides;
+  EXPECT_EQ(planned(), (Kernels{sums, native, bias, native, bias, native, bias, native, bias, bias}))
+      << "sums of bf16 are f32 first";
+  args.dq = nullptr;
+  EXPECT_NE(planned()[1], native) << "the kernel for dq has the slopes";
+  start(1, 16384, 16512, 64);
+  with_bias(TUFF_BF16);
+  args.dbias = &buffer_, args.dbias_strides = args.forward.bias_strides;
+  EXPECT_NE(planned()[1], native) << "the slopes of a head are more than 2^30 bytes";
 }
 
 TEST_F(NativePlanner, AttentionOfOneRow) {

@@ -1,5 +1,5 @@
 // Plans the gradients of attention for NVIDIA's Hopper GPUs: after the pass over the rows, a kernel in PTX
-// (attention_backward_wgmma.cpp) for dk and dv, and one for dq.
+// (attention_backward_wgmma.cpp) for dk and dv, and one for dq and the slopes that the gradient by the bias is made of.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -8,6 +8,7 @@
 #include "kernels/attention/attention_plan.hpp"
 #include "kernels/attention/native/attention_backward_wgmma.hpp"
 #include "kernels/common/check.hpp"
+#include "kernels/memory/memory.hpp"
 #include "kernels/native/refusals.hpp"
 #include "planning/log.hpp"
 #include "planning/status.hpp"
@@ -18,30 +19,19 @@ namespace {
 Refusals refusals;                     // of the kernels that own keys, and rows
 constexpr uint64_t kMinSequence = 32;  // with fewer rows or keys, most of a tile is wasted
 
-bool computes(const Call& call) {
-  const AttentionBackwardArgs& args = call.args;
-  const AttentionArgs& forward = call.forward;
-  const uint64_t size = 2, piece = Wgmma::kPiece;
-  const auto in_pieces = [&](const Buffer* buffer, const AttentionStrides& strides) {
-    return buffer == nullptr ||
-           (buffer->offset % (piece * size) == 0 && strides.batch % piece == 0 && strides.head % piece == 0 &&
-            strides.row % piece == 0 && strides.row * size <= UINT32_MAX);
-  };
-  return (forward.dtype == TUFF_F16 || forward.dtype == TUFF_BF16) && forward.bias == nullptr &&
-         forward.mask == nullptr && forward.softcap == 0 && forward.head_dim % piece == 0 &&
-         forward.head_dim_v % piece == 0 && forward.head_dim <= Wgmma::kMaxHeadDim &&
-         forward.head_dim_v <= Wgmma::kMaxHeadDim && attention::has_usual_scale(forward) &&
-         in_pieces(forward.q, forward.q_strides) && in_pieces(forward.k, forward.k_strides) &&
-         in_pieces(forward.v, forward.v_strides) && in_pieces(args.d_o, args.d_o_strides) &&
-         in_pieces(args.dq, args.dq_strides) && in_pieces(args.dk, args.dk_strides) &&
-         in_pieces(args.dv, args.dv_strides);
-}
-
-uint64_t own_tiles(const AttentionArgs& forward, const Side& side) {
-  return ceil_div(side.keys ? forward.seq_kv : forward.seq_q, Wgmma::kOwn);
-}
-uint64_t all_tiles(const AttentionArgs& forward, const Side& side) {
-  return own_tiles(forward, side) * forward.batch * (side.keys ? forward.kv_heads : forward.heads);
+// Bytes by which bias and mask can be copied; 0: neither 16 nor 4.
+uint32_t piece_of_options(const AttentionArgs& forward) {
+  for (const uint32_t piece : {16u, 4u}) {
+    const auto in_pieces = [&](const Buffer* buffer, const AttentionStrides& strides, uint64_t size) {
+      return buffer == nullptr ||
+             (buffer->offset % piece == 0 && strides.batch * size % piece == 0 && strides.head * size % piece == 0 &&
+              strides.row * size % piece == 0 && strides.row * size <= UINT32_MAX);
+    };
+    if (in_pieces(forward.bias, forward.bias_strides, 2) && in_pieces(forward.mask, forward.mask_strides, 1)) {
+      return piece;
+    }
+  }
+  return 0;
 }
 
 Wgmma kernel_of(const AttentionArgs& forward, const Side& side) {
@@ -51,21 +41,64 @@ Wgmma kernel_of(const AttentionArgs& forward, const Side& side) {
   kernel.head_dim_v = static_cast<uint32_t>(forward.head_dim_v);
   kernel.keys_side = side.keys;
   kernel.first = side.first, kernel.second = side.second;
+  kernel.bias = forward.bias != nullptr ? forward.bias_type : 0;
+  kernel.mask = forward.mask != nullptr;
+  if (kernel.has_options()) kernel.piece = piece_of_options(forward);
   return kernel;
 }
 
+bool computes_options(const AttentionArgs& forward) {
+  if (forward.bias == nullptr && forward.mask == nullptr) return true;
+  const bool half = forward.bias == nullptr || forward.bias_type == TUFF_F16 || forward.bias_type == TUFF_BF16;
+  return half && piece_of_options(forward) != 0 &&
+         kernel_of(forward, {.keys = false, .first = true, .second = false}).stages() >= Wgmma::kMinStages;
+}
+
+bool computes(const Call& call) {
+  const AttentionBackwardArgs& args = call.args;
+  const AttentionArgs& forward = call.forward;
+  const uint64_t size = 2, piece = Wgmma::kPiece;
+  const auto in_pieces = [&](const Buffer* buffer, const AttentionStrides& strides) {
+    return buffer == nullptr ||
+           (buffer->offset % (piece * size) == 0 && strides.batch % piece == 0 && strides.head % piece == 0 &&
+            strides.row % piece == 0 && strides.row * size <= UINT32_MAX);
+  };
+  return (forward.dtype == TUFF_F16 || forward.dtype == TUFF_BF16) && forward.softcap == 0 &&
+         forward.head_dim % piece == 0 && forward.head_dim_v % piece == 0 && forward.head_dim <= Wgmma::kMaxHeadDim &&
+         forward.head_dim_v <= Wgmma::kMaxHeadDim && attention::has_usual_scale(forward) &&
+         in_pieces(forward.q, forward.q_strides) && in_pieces(forward.k, forward.k_strides) &&
+         in_pieces(forward.v, forward.v_strides) && in_pieces(args.d_o, args.d_o_strides) &&
+         in_pieces(args.dq, args.dq_strides) && in_pieces(args.dk, args.dk_strides) &&
+         in_pieces(args.dv, args.dv_strides) && computes_options(forward);
+}
+
+uint64_t own_tiles(const AttentionArgs& forward, const Side& side) {
+  return ceil_div(side.keys ? forward.seq_kv : forward.seq_q, Wgmma::kOwn);
+}
+uint64_t all_tiles(const AttentionArgs& forward, const Side& side) {
+  return own_tiles(forward, side) * forward.batch * (side.keys ? forward.kv_heads : forward.heads);
+}
+
+// Slopes that are wanted, for the gradient by the bias: of these heads, counted over all batch elements.
+struct Slopes {
+  Buffer values;
+  uint64_t first, units;
+};
+
 // Returns whether the driver takes the kernel.
-bool record_side(const Call& call, const Side& side) {
+bool record_side(const Call& call, const Side& side, const Slopes* slopes = nullptr) {
   const AttentionBackwardArgs& args = call.args;
   const AttentionArgs& forward = call.forward;
   const DeviceTraits& traits = call.traits();
-  const Wgmma kernel = kernel_of(forward, side);
-  const uint64_t tiles = all_tiles(forward, side), cores = traits.cores != 0 ? traits.cores : 16;
+  Wgmma kernel = kernel_of(forward, side);
+  if (slopes != nullptr) kernel.slopes = forward.seq_kv % 2 == 0 ? 2 : 1;
+  const uint64_t tiles = slopes != nullptr ? own_tiles(forward, side) * slopes->units : all_tiles(forward, side),
+                 cores = traits.cores != 0 ? traits.cores : 16;
   Wgmma::Push push{};
   push.lengths = forward.rows() * 8, push.bounds = call.bounds_at();
   push.own_tiles = static_cast<uint32_t>(own_tiles(forward, side));
   push.tiles = static_cast<uint32_t>(tiles);
-  push.scale_log2 = static_cast<float>(forward.scale * std::numbers::log2e);
+  push.scale = static_cast<float>(forward.bias != nullptr ? forward.scale : forward.scale * std::numbers::log2e);
   push.first_factor = static_cast<float>(forward.scale);
   push.second_factor = std::exp2(-kernel.headroom());
 
@@ -77,10 +110,19 @@ bool record_side(const Call& call, const Side& side) {
       .operand(args.d_o, 0, args.d_o_elements() * size, Access::read)
       .operand(&call.sums, 0, call.sums_bytes(), Access::read);
   call.shape(dispatch, true);
+  if (forward.bias != nullptr) dispatch.operand(forward.bias, 0, forward.bias_elements() * size, Access::read);
+  if (forward.mask != nullptr) dispatch.operand(forward.mask, 0, forward.mask_elements(), Access::read);
   if (side.first && side.keys) dispatch.operand(args.dk, 0, args.dk_elements() * size, Access::write);
   if (side.first && !side.keys) dispatch.operand(args.dq, 0, args.dq_elements() * size, Access::write);
   if (side.second) dispatch.operand(args.dv, 0, args.dv_elements() * size, Access::write);
-  const Work work = work_of(call, side);
+  Work work = work_of(call, side);
+  if (slopes != nullptr) {
+    push.first_unit = static_cast<uint32_t>(slopes->first);
+    const uint64_t bytes = slopes->units * forward.seq_q * forward.seq_kv * 4;
+    dispatch.operand(&slopes->values, 0, bytes, Access::write);
+    const double part = static_cast<double>(tiles) / static_cast<double>(all_tiles(forward, side));
+    work = {work.bytes * part + static_cast<double>(bytes), work.operations * part};
+  }
   dispatch.push(push)
       .groups(static_cast<uint32_t>(std::min(tiles, cores)))
       .work(work.bytes, work.operations)
@@ -91,6 +133,56 @@ bool record_side(const Call& call, const Side& side) {
   // Addresses have 64 bits.
   return refusals.dispatch(call.recorder, kernel.request().wide(true), dispatch, "attention_backward",
                            side.keys ? 0 : 1);
+}
+
+// The gradient by the bias is made of slopes, which the kernel that owns rows stores besides dq.
+struct Biases {
+  explicit Biases(const Call& call) : gradient(call) {}
+  BiasGradient gradient;
+  Buffer scratch;
+  uint64_t units = 0, slopes_at = 0, sums_at = 0;
+};
+constexpr uint64_t kSlopesBytes = uint64_t{1} << 30;  // of the heads whose slopes are in memory at a time
+
+// Returns whether there is memory for the slopes of a head.
+bool place(Call& call, Biases& biases) {
+  const AttentionArgs& forward = call.forward;
+  const uint64_t of_unit = forward.seq_q * forward.seq_kv * 4;
+  if (of_unit > kSlopesBytes) return false;
+  biases.units = std::min(kSlopesBytes / of_unit, forward.batch * forward.heads);
+  ScratchLayout layout;
+  biases.sums_at = layout.add(call.sums_bytes());
+  biases.slopes_at = layout.add(biases.units * of_unit);
+  biases.gradient.place(layout, biases.units, forward.seq_kv);
+  // Reductions of rows have scratch memory of their own.
+  biases.scratch = call.recorder.scratch(layout.bytes(), Scratch::outer);
+  call.sums = part_of(biases.scratch, biases.sums_at, call.sums_bytes());
+  return true;
+}
+
+bool record_rows_with_bias(const Call& call, const Biases& biases) {
+  const AttentionArgs& forward = call.forward;
+  const uint64_t of_unit = forward.seq_q * forward.seq_kv * 4, all = forward.batch * forward.heads;
+  // Steps that nothing sees are left out.
+  const bool partial = forward.causal != TUFF_CAUSAL_NONE || forward.window_left != 0 || forward.window_right != 0 ||
+                       forward.q_lengths != nullptr || forward.kv_lengths != nullptr;
+  biases.gradient.record_begin(biases.scratch);
+  for (uint64_t first = 0; first < all; first += biases.units) {
+    const uint64_t units = std::min(biases.units, all - first);
+    const Slopes slopes{part_of(biases.scratch, biases.slopes_at, units * of_unit), first, units};
+    if (partial) record_fill(call.recorder, slopes.values, 0, units * of_unit, {});
+    if (!record_side(call, {.keys = false, .first = true, .second = false}, &slopes)) return false;
+    biases.gradient.record_add(biases.scratch, {.values = &slopes.values,
+                                                .first = first,
+                                                .units = units,
+                                                .heads = forward.heads,
+                                                .sharing = 1,
+                                                .sharer = 0,
+                                                .rows = {0, forward.seq_q},
+                                                .keys = {0, forward.seq_kv}});
+  }
+  biases.gradient.record_end(biases.scratch);
+  return true;
 }
 
 }  // namespace
@@ -110,9 +202,16 @@ bool record_native(Call& call, std::string_view forced) {
       rows{.keys = false, .first = args.dq != nullptr, .second = false};
   if (std::max(all_tiles(forward, keys), all_tiles(forward, rows)) > attention::kMaxGroups) return false;
 
-  call.sums = call.recorder.scratch(call.sums_bytes());
+  Biases biases(call);
+  if (!biases.gradient.wanted()) {
+    call.sums = call.recorder.scratch(call.sums_bytes());
+  } else if (args.dq == nullptr || !place(call, biases)) {
+    return false;
+  }
   const Wgmma any = kernel_of(forward, keys);
-  const Powers powers{any.headroom(), any.bounded()};
+  // With a bias, what is an exponent of e is added up first: as one of two, the lowest f32 would overflow.
+  const bool bias = forward.bias != nullptr;
+  const Powers powers{bias ? 0 : any.headroom(), bias ? 1 : std::numbers::log2e_v<float>, any.bounded()};
   record_sums(call, &powers);
   // If the driver refuses a kernel, everything is computed by others, and what was recorded so far does no harm.
   if (any.fits()) {
@@ -121,6 +220,7 @@ bool record_native(Call& call, std::string_view forced) {
              !record_side(call, {.keys = true, .first = false, .second = true})) {
     return false;
   }
+  if (biases.gradient.wanted()) return record_rows_with_bias(call, biases);
   return !rows.first || record_side(call, rows);
 }
 

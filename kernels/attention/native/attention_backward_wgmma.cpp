@@ -31,10 +31,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numbers>
 #include <string>
 #include <vector>
 
 #include "kernels/attention/attention_backward_plan.hpp"
+#include "kernels/attention/native/online_softmax.hpp"
 #include "kernels/attention/native/wgmma_rows.hpp"
 #include "kernels/native/elements.hpp"
 #include "kernels/native/hopper.hpp"
@@ -67,7 +69,7 @@ using Numbers = Shape<uint64_t>;
 
 constexpr uint32_t kOwn = Wgmma::kOwn, kOther = Wgmma::kOther, kGroupRows = 64;
 constexpr uint32_t kLoaders = kGroup, kComputing = 2 * kGroup;
-constexpr uint32_t kMaxStages = 4, kMinStages = 3;
+constexpr uint32_t kMaxStages = 4;
 constexpr uint32_t kRowNumbers = 2 * 4 * kOther;  // x and D of a step's rows
 constexpr uint32_t kControlBytes = kMaxStages * (kRowNumbers + 2 * ptx::kBarrierBytes) + 2 * ptx::kBarrierBytes;
 constexpr uint32_t kLoaderRegisters = 24, kComputingRegisters = 240;
@@ -81,8 +83,11 @@ class Kernel {
     for (Tensor* x : {&q_, &k_, &v_, &d_o_}) x->base = w_.pointer(x->name);
     numbers_ = w_.pointer("numbers");
     shape_ = w_.pointer("shape");
+    if (o_.bias != 0) bias_.base = w_.pointer(bias_.name);
+    if (o_.mask) mask_.base = w_.pointer(mask_.name);
     if (o_.first) first_.base = w_.pointer("first");
     if (o_.second) second_.base = w_.pointer("second");
+    if (o_.slopes != 0) slopes_at_ = w_.pointer("slopes");
     w_.block("push", sizeof(Wgmma::Push));
     thread_ = w_.special("%tid.x");
     memory_ = ptx::aligned_memory(w_);
@@ -120,10 +125,14 @@ class Kernel {
     w_.emit("ld.global.u32 {}, [{}+{}];", made.text, shape_.text, at);
     return made;
   }
-  U64 stride(size_t at) {  // in bytes
-    const U64 made = w_.make<Type::u64>(), bytes = w_.make<Type::u64>();
+  U64 elements(size_t at) {
+    const U64 made = w_.make<Type::u64>();
     w_.emit("ld.global.u64 {}, [{}+{}];", made.text, shape_.text, at);
-    w_.emit("shl.b64 {}, {}, 1;", bytes.text, made.text);
+    return made;
+  }
+  U64 stride(size_t at) {  // in bytes, of elements of 16 bits
+    const U64 bytes = w_.make<Type::u64>();
+    w_.emit("shl.b64 {}, {}, 1;", bytes.text, elements(at).text);
     return bytes;
   }
   U32 row_stride(const Tensor& x) {
@@ -159,8 +168,10 @@ class Kernel {
 
   Tile locate(const U32& number) {
     Tile tile;
-    const U32 own_tiles = w_.parameter("push", offsetof(Wgmma::Push, own_tiles)), unit = number / own_tiles;
-    const U32 place = number - unit * own_tiles;
+    const U32 own_tiles = w_.parameter("push", offsetof(Wgmma::Push, own_tiles)), tile_unit = number / own_tiles;
+    const U32 place = number - tile_unit * own_tiles;
+    U32 unit = tile_unit;
+    if (o_.slopes != 0) unit = unit + w_.parameter("push", offsetof(Wgmma::Push, first_unit));
     // With a causal mask the last rows see the most keys, and the first keys are seen by the most rows: these start
     // first.
     tile.own = (o_.keys_side ? place : own_tiles - 1 - place) * kOwn;
@@ -195,6 +206,8 @@ class Kernel {
     }
     const U32 last = min(tile.own + (kOwn - 1), ptx::max(tile.own_here, w_.constant(1)) - 1);
     tile.begin = first_other(tile, tile.own);
+    // Bias and mask are copied in pieces of up to 16 keys.
+    if (o_.has_options() && !o_.keys_side) tile.begin = tile.begin & 0xfffffff0u;
     tile.end = select(tile.own < tile.own_here, others_end(tile, last), w_.constant(0));
     find_common(tile, tile.own, kOwn);
     return tile;
@@ -263,6 +276,9 @@ class Kernel {
         if (o_.keys_side) row_numbers = w_.variable(row_numbers_of(tile, seq_q));
         const U32 other = w_.variable(tile.begin), left = w_.variable(steps_of(tile));
         const U32 own_loaded = w_.variable(w_.constant(0));
+        U64 from_bias, from_mask;
+        if (o_.bias != 0) from_bias = w_.variable(pairs_of(bias_, tile));
+        if (o_.mask) from_mask = w_.variable(pairs_of(mask_, tile));
         w_.repeat([&] { return left != 0u; },
                   [&] {
                     const U32 stage = stages_ + ring.stage * w_.constant(o_.stage_bytes());
@@ -271,6 +287,8 @@ class Kernel {
                     load_rows(from2, row_stride(other2()), other, tile.others_here, kOther, o_.head_dim_v,
                               stage + o_.first_bytes());
                     if (o_.keys_side) load_row_numbers(row_numbers, ring.stage, other, tile.others_here);
+                    if (o_.bias != 0) load_pairs(bias_, from_bias, tile, other, stage + o_.others_bytes());
+                    if (o_.mask) load_pairs(mask_, from_mask, tile, other, stage + mask_place());
                     // The own rows arrive together with the first others.
                     w_.when(own_loaded == 0u, [&] {
                       w_.assign(own_loaded, w_.constant(1));
@@ -287,13 +305,18 @@ class Kernel {
                     w_.when(issued != 0u, [&] { arrived(last, last_hides); });
                     w_.assign(issued, w_.constant(1));
                     w_.assign(last, ring.stage);
-                    w_.assign(last_hides, select(hides(tile, other), w_.constant(1), w_.constant(0)));
+                    // A bias or mask may hide any pair.
+                    w_.assign(last_hides, o_.has_options()
+                                              ? w_.constant(1)
+                                              : select(hides(tile, other), w_.constant(1), w_.constant(0)));
                     ptx::advance(ring, o_.stages());
                     w_.assign(left, left - 1);
                     advance_other(other, tile, [&] {
                       w_.assign(from1, from1 + stride(other1().head_at));
                       w_.assign(from2, from2 + stride(other2().head_at));
                       if (o_.keys_side) w_.assign(row_numbers, row_numbers + ptx::multiply_wide(seq_q, w_.constant(8)));
+                      if (o_.bias != 0) w_.assign(from_bias, from_bias + stride(bias_.head_at));
+                      if (o_.mask) w_.assign(from_mask, from_mask + elements(mask_.head_at));
                     });
                   });
         // The computing groups leave the own rows only after the last step, so nothing may be held back.
@@ -302,6 +325,88 @@ class Kernel {
         w_.assign(issued, w_.constant(0));
       });
     });
+  }
+
+  // --- bias and mask ------------------------------------------------------------------------------------------------
+
+  struct Pairs {
+    const char* name;
+    size_t batch_at, head_at, row_at;
+    uint32_t size;  // bytes of an element
+    U64 base;
+  };
+  uint32_t mask_place() const { return o_.others_bytes() + o_.bias_bytes(); }
+  U64 pair_stride(const Pairs& x, size_t at) { return x.size == 1 ? elements(at) : stride(at); }
+  // Those of the tile's (first) head, with keys_side from the first own key on.
+  U64 pairs_of(const Pairs& x, const Tile& tile) {
+    const U64 head =
+        x.base + widen(tile.batch) * pair_stride(x, x.batch_at) + widen(tile.head) * pair_stride(x, x.head_at);
+    return o_.keys_side ? multiply_add(tile.own, x.size, head) : head;
+  }
+
+  // Starts loading the pairs of a step. What does not exist becomes zero, and is not seen anyway.
+  void load_pairs(const Pairs& x, const U64& from, const Tile& tile, const U32& other, const U32& place) {
+    const uint32_t row_bytes = x.size == 1 ? o_.mask_row() : o_.bias_row(), pieces = o_.keys() * x.size / o_.piece,
+                   at_once = kLoaders / pieces;
+    const U32 row = thread_ / w_.constant(pieces), piece = thread_ & (pieces - 1);
+    const U32 first_key = o_.keys_side ? tile.own : other;
+    const U32 keys_end = o_.keys_side ? tile.own_here : tile.others_here,
+              rows_end = o_.keys_side ? tile.others_here : tile.own_here;
+    const U32 left = (keys_end - first_key) * x.size - piece * o_.piece;
+    const U32 bytes = min_signed(max_signed(left, w_.constant(0)), w_.constant(o_.piece));
+    const U32 stride_of_row = w_.make<Type::u32>(), own = w_.variable((o_.keys_side ? other : tile.own) + row);
+    w_.emit("cvt.u32.u64 {}, {};", stride_of_row.text, pair_stride(x, x.row_at).text);
+    U64 begin = multiply_add(piece, o_.piece, from);
+    if (!o_.keys_side) begin = multiply_add(other, x.size, begin);
+    const U64 at = w_.variable(multiply_add(own, stride_of_row, begin));
+    const U64 step = ptx::multiply_wide(stride_of_row, w_.constant(at_once));
+    const U32 to = place + row * row_bytes + piece * o_.piece;
+    for (uint32_t pass = 0; pass < o_.query_rows() / at_once; ++pass) {
+      const U32 size = select(own + pass * at_once < rows_end, bytes, w_.constant(0));
+      w_.emit("cp.async.{}.shared.global [{}+{}], [{}], {}, {};", o_.piece == 16 ? "cg" : "ca", to.text,
+              pass * at_once * row_bytes, at.text, o_.piece, size.text);
+      w_.assign(at, at + step);
+    }
+  }
+
+  // The thread's first pair of a step.
+  U32 first_pair(const Pairs& x, const U32& place) {
+    const U32 own = group_ * kGroupRows + (((thread_ >> 5) & 3) << 4) + (lane_ >> 2), other = quad_ << 1;
+    const U32& row = o_.keys_side ? other : own;
+    const U32& key = o_.keys_side ? own : other;
+    return place + row * (x.size == 1 ? o_.mask_row() : o_.bias_row()) + key * x.size;
+  }
+  // Where its others are: of the second row or key, 8 further, and of another step's eight.
+  uint32_t pair_offset(const Pairs& x, uint32_t eight, uint32_t half, uint32_t i) const {
+    const uint32_t row = x.size == 1 ? o_.mask_row() : o_.bias_row();
+    return o_.keys_side ? (eight * 8 + i) * row + half * 8 * x.size : half * 8 * row + (eight * 8 + i) * x.size;
+  }
+  // The two pairs of others eight * 8 + i. Of a mask, words that are zero where a pair is hidden.
+  std::array<F32, 2> biases_of(const U32& at, uint32_t eight, uint32_t half) {
+    if (o_.keys_side) {
+      std::array<F32, 2> two;
+      for (uint32_t i = 0; i < 2; ++i) {
+        const ptx::B16 bits = w_.make<Type::b16>();
+        w_.emit("ld.shared.b16 {}, [{}+{}];", bits.text, at.text, pair_offset(bias_, eight, half, i));
+        two[i] = ptx::float_of(o_.bias, bits);
+      }
+      return two;
+    }
+    const U32 word = w_.make<Type::u32>();
+    w_.emit("ld.shared.b32 {}, [{}+{}];", word.text, at.text, pair_offset(bias_, eight, half, 0));
+    const std::array<ptx::B16, 2> bits = ptx::halves_of(word);
+    return {ptx::float_of(o_.bias, bits[0]), ptx::float_of(o_.bias, bits[1])};
+  }
+  std::array<U32, 2> masks_of(const U32& at, uint32_t eight, uint32_t half) {
+    std::array<U32, 2> two{w_.make<Type::u32>(), w_.make<Type::u32>()};
+    if (o_.keys_side) {
+      for (uint32_t i = 0; i < 2; ++i) {
+        w_.emit("ld.shared.u8 {}, [{}+{}];", two[i].text, at.text, pair_offset(mask_, eight, half, i));
+      }
+      return two;
+    }
+    w_.emit("ld.shared.u16 {}, [{}+{}];", two[0].text, at.text, pair_offset(mask_, eight, half, 0));
+    return {two[0] & 0xff, two[0] & 0xff00};
   }
 
   static constexpr uint32_t own_block_bytes() { return kOwn * kRowBytes; }
@@ -393,8 +498,12 @@ class Kernel {
     quad_ = lane_ & 3;
     never_ = ptx::truth(w_, false), always_ = ptx::truth(w_, true);
     high_ = w_.variable(w_.constant(ptx::kMatrixHigh));
-    scale_ = w_.parameter_float("push", offsetof(Wgmma::Push, scale_log2));
-    if (o_.bounded()) slope_factor_ = power_of_2(w_.constant(127) - exponent());
+    scale_ = w_.parameter_float("push", offsetof(Wgmma::Push, scale));
+    if (o_.bounded()) {
+      const U32 bound = exponent();
+      slope_factor_ = power_of_2(w_.constant(127) - bound);
+      if (o_.slopes != 0) slope_unit_ = power_of_2(bound + (127 - 15));
+    }
     const auto floats = [&](uint32_t count, bool wanted) {
       std::vector<F32> made;
       for (uint32_t i = 0; wanted && i < count; ++i) made.push_back(w_.make<Type::f32>());
@@ -528,13 +637,20 @@ class Kernel {
     const U32 place = stages_ + stage * w_.constant(o_.stage_bytes());
     const U32 numbers = row_numbers_at(stage) + (quad_ << 3);
     const Pred hiding = hides(tile, other);
-    twice(hiding, [&](bool hides) { weigh(other, numbers, hides); });
+    twice(hiding, [&](bool hides) {
+      o_.has_options() ? weigh_with_options(other, numbers, place, hides) : weigh(other, numbers, hides);
+    });
     pack(weights_, scores_);
     if (o_.first) w_.emit("wgmma.wait_group.sync.aligned 0;");
     if (last) ptx::arrive_at(own_empty_, if_true(elected_));
     if (o_.second) multiply_others(second_sums_, weights_, place + o_.first_bytes(), o_.head_dim_v);
     if (!o_.first) return;
-    twice(hiding, [&](bool hides) { slope(other, numbers, hides); });
+    if (o_.has_options()) {
+      slope(other, numbers, false);
+    } else {
+      twice(hiding, [&](bool hides) { slope(other, numbers, hides); });
+    }
+    if (o_.slopes != 0) store_slopes(tile, other);
     if (shares_pairs()) w_.emit("wgmma.wait_group.sync.aligned 0;");
     pack(slope_pairs_, slopes_);
     multiply_others(first_sums_, slope_pairs_, place, o_.head_dim);
@@ -593,6 +709,51 @@ class Kernel {
     }
   }
 
+  // Weights of hidden pairs become -0, which tells slope().
+  void weigh_with_options(const U32& other, const U32& numbers, const U32& place, bool hides) {
+    const F32 most = number(w_, o_.headroom()), hidden = number(w_, -0.0f), none = number(w_, -attention::kInfinity);
+    U32 bias, mask;
+    if (o_.bias != 0) bias = first_pair(bias_, place + o_.others_bytes());
+    if (o_.mask) mask = first_pair(mask_, place + mask_place());
+    for (uint32_t eight = 0; eight < kOther / 8; ++eight) {
+      const std::array<F32, 2> x = row_numbers(numbers, eight * 32);
+      std::array<std::array<F32, 2>, 2> biases;
+      std::array<std::array<U32, 2>, 2> masks;
+      for (uint32_t half = 0; half < 2; ++half) {
+        if (o_.bias != 0) biases[half] = biases_of(bias, eight, half);
+        if (o_.mask) masks[half] = masks_of(mask, eight, half);
+      }
+      each_pair(eight, other, hides, [&](uint32_t half, uint32_t pair, uint32_t i, const Pred& sees) {
+        const F32 start = o_.keys_side ? x[i] : rows_[half].x + x[i];
+        F32 exponent;
+        if (o_.bias != 0) {
+          F32 score = multiply_add(scores_[pair], scale_, biases[half][i]);
+          // The lowest finite numbers may be those of all keys of a row.
+          if (o_.bias == TUFF_BF16)
+            score = w_.result<Type::f32>("max.NaN.f32", score, number(w_, -attention::kLargest));
+          exponent = multiply_add(score + start, number(w_, std::numbers::log2e_v<float>), most);
+        } else {
+          exponent = multiply_add(scores_[pair], scale_, start);
+        }
+        Pred seen = sees;
+        if (o_.bias != 0) seen = also(seen, "neu", "f32", biases[half][i].text, none.text);
+        if (o_.mask) seen = also(seen, "ne", "u32", masks[half][i].text, "0");
+        const F32 power = w_.result<Type::f32>("min.NaN.f32", exponent, most);
+        w_.assign(scores_[pair], select(seen, ptx::power_of_2(power), hidden));
+      });
+    }
+  }
+  // Whether both hold; without a first condition, the second.
+  Pred also(const Pred& first, const char* compare, const char* type, const std::string& a, const std::string& b) {
+    const Pred made = w_.make<Type::pred>();
+    if (first.writer == nullptr) {
+      w_.emit("setp.{}.{} {}, {}, {};", compare, type, made.text, a, b);
+    } else {
+      w_.emit("setp.{}.and.{} {}, {}, {}, {};", compare, type, made.text, a, b, first.text);
+    }
+    return made;
+  }
+
   // What is added to slopes that are multiplied by slope_factor_.
   F32 scaled_d(const F32& d) {
     const F32 minus = number(w_, 0) - d;
@@ -610,8 +771,45 @@ class Kernel {
         const F32& minus_d = o_.keys_side ? d[i] : rows_[half].d;
         const F32 difference =
             o_.bounded() ? multiply_add(slopes_[pair], slope_factor_, minus_d) : slopes_[pair] + minus_d;
+        if (o_.has_options()) {
+          const U32 bits = w_.make<Type::u32>();
+          w_.emit("mov.b32 {}, {};", bits.text, scores_[pair].text);
+          w_.assign(slopes_[pair], if_seen(also({}, "ge", "s32", bits.text, "0"), scores_[pair] * difference));
+          return;
+        }
         w_.assign(slopes_[pair], if_seen(sees, scores_[pair] * difference));
       });
+    }
+  }
+
+  // The slopes of a step, as rows of seq_kv elements.
+  void store_slopes(const Tile& tile, const U32& other) {
+    const U32 seq_kv = number_of_shape(offsetof(Numbers, seq_kv)), heads = number_of_shape(offsetof(Numbers, heads));
+    const U32 unit = tile.batch * heads + tile.head - w_.parameter("push", offsetof(Wgmma::Push, first_unit));
+    const U32 own = tile.own + group_ * kGroupRows + (((thread_ >> 5) & 3) << 4) + (lane_ >> 2);
+    const U32 key = other + (quad_ << 1), left = seq_kv - key;
+    for (uint32_t half = 0; half < 2; ++half) {
+      const U32 row = own + half * 8;
+      const U64 first = widen(unit) * widen(tile.own_rows) + widen(row);
+      const U64 at = multiply_add(key, 4, slopes_at_) + first * widen(seq_kv) * uint64_t{4};
+      const Pred exists = row < tile.own_rows;
+      for (uint32_t eight = 0; eight < kOther / 8; ++eight) {
+        std::array<F32, 2> two;
+        for (uint32_t i = 0; i < 2; ++i) {
+          const F32& one = slopes_[eight * 4 + half * 2 + i];
+          two[i] = o_.bounded() ? one * slope_unit_ : one;
+        }
+        const auto in = [&](uint32_t i) {
+          return if_true(also(exists, "gt", "s32", left.text, std::to_string(eight * 8 + i)));
+        };
+        if (o_.slopes == 2) {
+          w_.emit(in(0), "st.global.v2.f32 [{}+{}], {{{}, {}}};", at.text, eight * 32, two[0].text, two[1].text);
+        } else {
+          for (uint32_t i = 0; i < 2; ++i) {
+            w_.emit(in(i), "st.global.f32 [{}+{}], {};", at.text, eight * 32 + i * 4, two[i].text);
+          }
+        }
+      }
     }
   }
 
@@ -646,9 +844,10 @@ class Kernel {
   Tensor q_{"q", TUFF_STRIDES(q), {}}, k_{"k", TUFF_STRIDES(k), {}}, v_{"v", TUFF_STRIDES(v), {}},
       d_o_{"d_o", TUFF_STRIDES(d_o), {}}, second_{"dv", TUFF_STRIDES(dv), {}};
   Tensor first_ = o_.keys_side ? Tensor{"dk", TUFF_STRIDES(dk), {}} : Tensor{"dq", TUFF_STRIDES(dq), {}};
+  Pairs bias_{"bias", TUFF_STRIDES(bias), 2, {}}, mask_{"mask", TUFF_STRIDES(mask), 1, {}};
 #undef TUFF_STRIDES
-  U64 numbers_, shape_;
-  F32 scale_, slope_factor_;
+  U64 numbers_, shape_, slopes_at_;
+  F32 scale_, slope_factor_, slope_unit_;  // slopes * slope_unit_ are those of the call
   U32 thread_, lane_, group_, quad_, high_;
   Pred elected_, never_, always_;
   U32 memory_, stages_, row_numbers_;  // own rows, then the stages, then x and D of each stage
@@ -665,8 +864,10 @@ NativeKernel write_wgmma(const KernelRequest& request) {
 }
 
 constexpr auto kDims = ptx::multiples<Wgmma::kPiece, Wgmma::kMaxHeadDim>();
-constexpr DefineInfo kDefines[] = {{"FIRST", kFlag},     {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
-                                   {"KEYS_SIDE", kFlag}, {"SECOND", kFlag},   {"TYPE", kHalves}};
+constexpr LegalRange kBiases[] = {{0, 0}, {TUFF_F16, TUFF_BF16}}, kPieces[] = {{4, 4}, {16, 16}}, kSlopes[] = {{0, 2}};
+constexpr DefineInfo kDefines[] = {{"BIAS", kBiases},    {"FIRST", kFlag}, {"HEAD_DIM", kDims}, {"HEAD_DIM_V", kDims},
+                                   {"KEYS_SIDE", kFlag}, {"MASK", kFlag},  {"PIECE", kPieces},  {"SECOND", kFlag},
+                                   {"SLOPES", kSlopes},  {"TYPE", kHalves}};
 
 }  // namespace
 
@@ -684,8 +885,9 @@ uint32_t Wgmma::shared_bytes() const {
 
 KernelRequest Wgmma::request() const {
   KernelRequest made(wgmma_source);
-  made.define("FIRST", first).define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v);
-  made.define("KEYS_SIDE", keys_side).define("SECOND", second).define("TYPE", type);
+  made.define("BIAS", bias).define("FIRST", first).define("HEAD_DIM", head_dim).define("HEAD_DIM_V", head_dim_v);
+  made.define("KEYS_SIDE", keys_side).define("MASK", mask).define("PIECE", piece).define("SECOND", second);
+  made.define("SLOPES", slopes).define("TYPE", type);
   return made;
 }
 
@@ -697,16 +899,21 @@ Wgmma Wgmma::read(const KernelRequest& request) {
   options.keys_side = request.value_of("KEYS_SIDE") != 0;
   options.first = request.value_of("FIRST") != 0;
   options.second = request.value_of("SECOND") != 0;
-  if (options.keys_side ? !options.first && !options.second : !options.first || options.second) {
-    fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: first={} second={} keys_side={}", options.first,
-         options.second, options.keys_side);
+  options.bias = static_cast<int32_t>(request.value_of("BIAS"));
+  options.mask = request.value_of("MASK") != 0;
+  options.piece = static_cast<uint32_t>(request.value_of("PIECE"));
+  options.slopes = static_cast<uint32_t>(request.value_of("SLOPES"));
+  if (options.keys_side ? (!options.first && !options.second) || options.slopes != 0
+                        : !options.first || options.second) {
+    fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: first={} second={} keys_side={} slopes={}", options.first,
+         options.second, options.keys_side, options.slopes);
   }
   if (!options.fits()) {
     fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: dk and dv together for head_dim {} and {}", options.head_dim,
          options.head_dim_v);
   }
-  static_assert(kMinStages <= kMaxStages);
-  if (options.stages() < kMinStages) {
+  static_assert(Wgmma::kMinStages <= kMaxStages);
+  if (options.stages() < Wgmma::kMinStages) {
     fail(TUFF_ERROR_INTERNAL, "attention_backward_wgmma: {} stages for head_dim {} and {}", options.stages(),
          options.head_dim, options.head_dim_v);
   }
