@@ -23,11 +23,11 @@ namespace {
 
 uint64_t number_of(Reached& x) { return size_of(x.define("TUFF_TYPE")); }
 // Of a sum.
-uint64_t value_of(Reached& x) { return x.define("TUFF_TYPE") == TUFF_F64 ? 8 : 4; }
+uint64_t bytes_of_sum(Reached& x) { return x.define("TUFF_TYPE") == TUFF_F64 ? 8 : 4; }
 
 // A lane has some of n numbers in turn.
 template <typename Shader>
-auto walks(Reached& x) {
+auto sparse_walks(Reached& x) {
   const auto push = x.push<typename Shader::Push>();
   x.loop(push.n, push.run);
   return push;
@@ -40,17 +40,17 @@ void words(Reached& x, std::initializer_list<uint32_t> operands, uint64_t count)
 // --- lists ---
 
 void clamps(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseClamp>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseClamp>(x);
   x.operand(0, push.n * static_cast<uint64_t>(x.define("TUFF_INDEX_BYTES")));
   words(x, {1}, push.n);
 }
 void counts_degrees(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseDegrees>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseDegrees>(x);
   words(x, {0, 1}, push.n);
   words(x, {2}, push.rows);
 }
 void fills_dense(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseDense>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseDense>(x);
   x.holds(push.columns != 0 && push.n % push.columns == 0, "there are whole rows");
   if (!x.wrong.empty()) return;
   const uint64_t rows = push.n / push.columns;
@@ -58,7 +58,7 @@ void fills_dense(Reached& x) {
   x.operand(3, span({{rows, joined(push.ld, push.ld_high)}}, push.columns) * number_of(x));
 }
 void divides_places(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseDivide>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseDivide>(x);
   x.holds(push.block_rows != 0 && push.block_columns != 0, "blocks have elements");
   words(x, {0, 1}, push.n);
 }
@@ -73,12 +73,12 @@ uint64_t blocks_of(Reached& x, const Push& push) {
   return x.wrong.empty() ? push.n / elements : 0;
 }
 void expands_blocks(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseExpand>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseExpand>(x);
   words(x, {0, 1}, blocks_of(x, push));
   words(x, {2, 3}, push.n);
 }
 void assembles_blocks(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseAssemble>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseAssemble>(x);
   const uint64_t blocks = blocks_of(x, push);
   x.operand(5, push.n * number_of(x));
   if (x.define("TUFF_SOME") == 0 || !x.wrong.empty()) return;
@@ -88,7 +88,7 @@ void assembles_blocks(Reached& x) {
   x.operand(4, entries * number_of(x));
 }
 void flags_beginnings(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseFlags>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseFlags>(x);
   words(x, {4}, push.n);
   if (x.define("TUFF_DENSE") == 0) return;
   x.holds(push.minors != 0 && push.n % push.minors == 0, "there are whole lines");
@@ -98,27 +98,27 @@ void flags_beginnings(Reached& x) {
   x.operand(3, span({{push.n / push.minors, major}, {push.minors, minor}}, 1) * number_of(x));
 }
 void gates(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseGate>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseGate>(x);
   x.operand(0, 8);
   words(x, {1}, push.n);
 }
 void finds_lengths(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseLengths>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseLengths>(x);
   words(x, {0}, 2 * uint64_t{push.n});
   words(x, {1}, uint64_t{push.rows} + 1);
   words(x, {2}, push.n);
 }
 void picks(Reached& x) {
-  const auto push = walks<tuff::shaders::SparsePick>(x);
+  const auto push = sparse_walks<tuff::shaders::SparsePick>(x);
   words(x, {1, 2}, push.n);
 }
 void lists_terms(Reached& x) {
-  const auto push = walks<tuff::shaders::SparseTerms>(x);
+  const auto push = sparse_walks<tuff::shaders::SparseTerms>(x);
   words(x, {0, 2}, push.entries);
   words(x, {1}, 2 * uint64_t{push.entries});
   words(x, {3}, uint64_t{push.inner} + 1);
   words(x, {8, 9}, push.n);
-  x.operand(10, push.n * value_of(x));
+  x.operand(10, push.n * bytes_of_sum(x));
 }
 void totals(Reached& x) {
   const auto push = x.push<tuff::shaders::SparseTotal::Push>();
@@ -145,13 +145,13 @@ void follows_path(Reached& x, uint64_t columns_of_lane) {
   x.covers(push.lanes, x.invocations());
   updates(x, 5, push);
   words(x, {6}, 2 * parts);
-  x.operand(7, 2 * parts * push.blocks * columns_of_lane * value_of(x));
+  x.operand(7, 2 * parts * push.blocks * columns_of_lane * bytes_of_sum(x));
 }
 void merges(Reached& x) { follows_path<tuff::shaders::SparseMerge>(x, static_cast<uint64_t>(x.define("TUFF_WIDTH"))); }
 void merges_blocks(Reached& x) {
   follows_path<tuff::shaders::SparseBlocks>(x, static_cast<uint64_t>(x.define("TUFF_WIDTH") * x.define("TUFF_TALL")));
 }
-void folds(Reached& x) {
+void sparse_folds(Reached& x) {
   const auto push = x.push<tuff::shaders::SparseFold::Push>();
   x.holds(push.chunk != 0 && push.columns != 0, "chunks have entries, and the list columns");
   if (!x.wrong.empty()) return;
@@ -161,17 +161,17 @@ void folds(Reached& x) {
   x.holds(last == (chunks == 1), "one chunk is the last");
   x.covers(push.lanes, x.invocations());
   words(x, {0}, push.entries);
-  x.operand(1, push.entries * columns * value_of(x));
+  x.operand(1, push.entries * columns * bytes_of_sum(x));
   if (last) return;
   words(x, {3}, 2 * chunks);
-  x.operand(4, 2 * chunks * columns * value_of(x));
+  x.operand(4, 2 * chunks * columns * bytes_of_sum(x));
 }
 void adds_runs(Reached& x) {
   const auto push = x.push<tuff::shaders::SparseRuns::Push>();
   x.holds(push.lanes == uint64_t{push.parts} * push.columns, "a lane has a column of a part");
   x.covers(push.lanes, x.invocations());
   words(x, {1}, 2 * uint64_t{push.parts});
-  x.operand(2, 2 * uint64_t{push.parts} * push.columns * value_of(x));
+  x.operand(2, 2 * uint64_t{push.parts} * push.columns * bytes_of_sum(x));
 }
 
 void samples(Reached& x) {
@@ -192,7 +192,7 @@ constexpr Kernel kSparseKernels[] = {
     {"sparse_divide", divides_places},
     {"sparse_expand", expands_blocks},
     {"sparse_flags", flags_beginnings},
-    {"sparse_fold", folds},
+    {"sparse_fold", sparse_folds},
     {"sparse_gate", gates},
     {"sparse_lengths", finds_lengths},
     {"sparse_merge", merges},
