@@ -362,6 +362,14 @@ TEST_F(NativePlanner, GradientsOfConvolutions) {
   EXPECT_EQ(by_input(described(128, 128, 56, 3, 2)), (Kernels{wgmma, wgmma, wgmma, wgmma, "conv_interleave"}));
   EXPECT_EQ(by_input(described(64, 96, 56, 3, 1)), (Kernels{order, wgmma})) << "a step of k belongs to two taps";
   EXPECT_EQ(by_input(described(60, 64, 56, 3, 1)), (Kernels{order, wgmma})) << "rows of 120 bytes";
+  // Of four taps, which are 480 bytes.
+  const auto of_four_taps = [&](uint64_t channels) {
+    ConvBackwardArgs args = described(channels, 64, 56, 2, 1);
+    args.conv.padding_end = {};
+    return by_input(args);
+  };
+  EXPECT_EQ(of_four_taps(64), Kernels{wgmma});
+  EXPECT_EQ(of_four_taps(60), (Kernels{order, wgmma})) << "taps of 120 bytes";
 }
 
 TEST_F(NativePlanner, GemmOfF64) {

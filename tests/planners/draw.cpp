@@ -135,7 +135,8 @@ const tuff::Buffer* Call::operand(const char* name, uint64_t elements, uint64_t 
   const auto memory = std::make_shared<Memory>();
   tuff::Buffer& buffer = buffers_.emplace_back();
   uint64_t offset = 0;
-  if (numbers.coin()) offset = numbers.below(34) * element;
+  if (buffers_.size() == 1) aligned_ = numbers.coin(3);
+  if (!aligned_ && numbers.coin()) offset = numbers.below(34) * element;
   if (numbers.coin(3)) offset += 16 * numbers.below(5);
   if (numbers.coin(32)) offset += uint64_t{1} << numbers.one_of({31, 32, 33});
   const uint64_t wanted = times(elements, element), bytes = std::min(wanted, kMaxOperandBytes);

@@ -146,6 +146,7 @@ class Call {
   uint64_t draw_size();
 
   bool tells_, large_;
+  bool aligned_ = false;  // all operands begin at multiples of 16 bytes, as kernels in PTX need them
   uint64_t largest_ = 0;
   std::deque<tuff::Buffer> buffers_;
   std::vector<std::shared_ptr<void>> kept_;

@@ -79,6 +79,13 @@ void draw_quant(Call& call, bool dequantize) {
 void draw_quantize(Call& call) { draw_quant(call, false); }
 void draw_dequantize(Call& call) { draw_quant(call, true); }
 
+// Sizes that kernels in PTX take.
+void draw_whole_qgemm(Numbers& n, tuff::QgemmArgs& args) {
+  args.m = n.coin() ? 1 + n.below(40) : 32 * (1 + n.below(20));
+  args.n = 32 * (1 + n.below(40)), args.k = 128 * (1 + n.below(12));
+  if (args.quantised()) args.a_type = TUFF_I8;
+}
+
 void draw_qgemm(Call& call) {
   Numbers& n = call.numbers;
   tuff::QgemmArgs& args = call.keep(tuff::QgemmArgs{});
@@ -91,14 +98,17 @@ void draw_qgemm(Call& call) {
   args.activation = static_cast<int32_t>(n.below(6)), args.alpha = 1;
   args.m = n.coin() ? 1 + n.below(5) : call.size(), args.n = call.size(), args.k = call.size();
   if (!format.integers()) args.k = times(args.k, format.block);
+  const bool whole = n.coin(3);
+  if (whole) draw_whole_qgemm(n, args);
   uint64_t scales = 1;
   if (format.integers()) args.granularity = static_cast<int32_t>(n.below(3));
   if (args.granularity == TUFF_QUANT_PER_AXIS) scales = args.n;
   if (args.granularity == TUFF_QUANT_PER_BLOCK) {
-    args.block_size = draw_quant_block(n, call);
+    args.block_size = whole && n.coin() ? uint64_t{32} << n.below(4) : draw_quant_block(n, call);
     scales = times(args.n, args.k / args.block_size + (args.k % args.block_size != 0 ? 1 : 0));
   }
-  args.lda = plus(args.k, n.coin() ? 0 : n.below(9)), args.ldc = plus(args.n, n.coin() ? 0 : n.below(9));
+  args.lda = plus(args.k, n.coin() ? 0 : n.below(9) * (whole ? 16 : 1));
+  args.ldc = plus(args.n, n.coin() ? 0 : n.below(9));
   args.ld_residual = args.ldc;
   call.tell("format", args.format), call.tell("a_type", args.a_type), call.tell("c_type", args.c_type);
   call.tell("m", args.m), call.tell("n", args.n), call.tell("k", args.k);
