@@ -1,7 +1,9 @@
 // What the GEMM planner selects or rejects on devices unlike the one that runs the test.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "internal/fake_recorder.hpp"
@@ -194,6 +196,28 @@ TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
   batch.batch_count = 1 << 20;
   batch.stride_a = batch.stride_b = batch.stride_c = 128 * 128;
   EXPECT_GT(planned(a_gpu(), batch).size(), 16u);
+}
+
+// What is left out of C depends on a tile's row and column in all of C, so pieces of rows or columns are complete.
+TEST_F(GemmPlanner, PiecesOfTriangles) {
+  DeviceTraits traits = a_gpu();
+  traits.max_range = ~uint64_t{0} >> 1;
+  const auto parts_of = [&](const DeviceTraits& device, uint64_t m, uint64_t n, uint64_t k) {
+    GemmArgs args = product(buffer_, TUFF_F32, TUFF_F32, m, n, k);
+    args.c_part = GemmPart::lower;
+    FakeRecorder recorder(device);
+    std::set<int64_t> parts;
+    recorder.seen = [&](const KernelRequest& kernel, const Dispatch&) {
+      if (std::string_view(kernel.source().name) == "gemm_tile") parts.insert(kernel.value_of("PART"));
+    };
+    record_gemm(recorder, args);
+    return parts;
+  };
+  constexpr uint64_t kMost = uint64_t{1} << 30;  // rows or columns of a piece
+  const std::set<int64_t> whole = {0}, part = {1};
+  EXPECT_EQ(parts_of(traits, 4096, 4096, 64), part);
+  EXPECT_EQ(parts_of(traits, kMost + 64, 64, 64), whole);
+  EXPECT_EQ(parts_of(traits, 64, kMost + 64, 64), whole);
 }
 
 // Tuned choices apply if they can run here, to GEMMs of about the same size and the same form only.

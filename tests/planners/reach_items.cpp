@@ -1,8 +1,12 @@
 // Kernels whose invocations, or lanes together, have one item each.
+#include <algorithm>
+
+#include "kernels/common/loop_limit.hpp"
 #include "planners/reached.hpp"
 #include "shaders/conv_depthwise.hpp"
 #include "shaders/conv_interleave.hpp"
 #include "shaders/conv_rows.hpp"
+#include "shaders/conv_tile.hpp"
 #include "shaders/conv_transpose_filter.hpp"
 #include "shaders/conv_winograd_filter.hpp"
 #include "shaders/conv_winograd_input.hpp"
@@ -50,6 +54,32 @@ void convolves_rows(Reached& x) {
   x.operand(1, uint64_t{push.filters} * push.S * size);
   x.operand(2, images * push.filters * push.Q * size);
 }
+// Implicit GEMM: a workgroup, or a subgroup, has some filters and columns, and one part of the taps.
+template <typename Push>
+void convolves(Reached& x, const Push& push) {
+  uint64_t depth = 1, outputs = 1, deep_taps = 1;
+  if constexpr (requires { push.T; }) {
+    if (x.define("DEPTH") != 0) depth = push.D, outputs = push.O, deep_taps = push.T;
+  }
+  const uint64_t size = size_of(x.define("TYPE")), taps = deep_taps * push.R * push.S;
+  const uint64_t image = outputs * push.P * push.Q;
+  x.holds(push.groups != 0 && push.slices != 0, "there are groups and parts of the taps");
+  x.holds(image != 0 && push.columns % image == 0, "columns are those of whole images");
+  if (!x.wrong.empty()) return;
+  const uint64_t images = push.columns / image, all_taps = push.channels * taps;
+  x.operand(0, images * push.groups * push.channels * depth * push.H * push.W * size);
+  x.operand(1, uint64_t{push.groups} * push.filters * all_taps * size);
+  // An invocation of a CPU device has four taps at a time: drivers cut longer loops.
+  const uint64_t of_part = std::min<uint64_t>(push.slice_taps, all_taps);
+  const bool subgroup = x.kernel.source().name == std::string_view("conv_subgroup");
+  x.holds(!x.device.cpu || !subgroup || ceil_div(of_part, 4) <= tuff::kMaxLoopIterationsCpu,
+          "loops over taps are short");
+}
+void convolves_tiles(Reached& x) {
+  x.define("SPACED") != 0 ? convolves(x, x.push<tuff::shaders::ConvTile::Push<false, true>>())
+                          : convolves(x, x.push<tuff::shaders::ConvTile::Push<false, false>>());
+}
+
 // Winograd's transforms: matrices of [channels][pitch of tiles], or with channels last [tiles][channels].
 uint64_t winograd_bytes(Reached& x, uint64_t channels, uint64_t count, uint64_t pitch) {
   const auto span = static_cast<uint64_t>(x.define("TILE") + 2);
@@ -106,6 +136,12 @@ void computes_gates(Reached& x) {
   with_push<tuff::shaders::rnn_gates_push::Push>(x, [&](const auto& push) {
     const bool projected = x.define("TUFF_PROJECTED") != 0 && x.define("TUFF_PART") == 2;
     x.covers(push.rows * ceil_div(projected ? push.width : push.hidden, 4), x.invocations());
+    x.holds(push.batch != 0 && push.rows % push.batch == 0 && push.rows / push.batch <= 2, "directions have sequences");
+    if (!x.wrong.empty() || x.define("TUFF_OUTPUT") == 0) return;
+    const uint64_t y = x.dispatch.operands()[6].bytes / size_of(x.define("TUFF_TYPE"));
+    for (uint64_t d = 0; d < push.rows / push.batch; ++d) {
+      x.holds(push.y_at[d] + span({{push.batch, push.y_batch}}, push.width) <= y, "a step of y is there");
+    }
   });
 }
 void moves_sequences(Reached& x) {
@@ -146,6 +182,8 @@ constexpr Kernel kItemKernels[] = {
     {"conv_depthwise", has_items<tuff::shaders::ConvDepthwise, &tuff::shaders::ConvDepthwise::Push::items>},
     {"conv_interleave", has_items<tuff::shaders::ConvInterleave, &tuff::shaders::ConvInterleave::Push::items>},
     {"conv_rows", convolves_rows},
+    {"conv_subgroup", convolves_tiles},
+    {"conv_tile", convolves_tiles},
     {"conv_transpose_filter", transposes_filter},
     {"conv_winograd_filter", makes_windows},
     {"conv_winograd_input", makes_tiles},

@@ -23,12 +23,14 @@ inline uint64_t joined(uint32_t low, uint32_t high) { return uint64_t{high} << 3
 
 class Reached {
  public:
-  Reached(const tuff::KernelRequest& request, const tuff::Dispatch& dispatched, std::span<const std::byte> told)
-      : kernel(request), dispatch(dispatched), parameters(told) {}
+  Reached(const tuff::KernelRequest& request, const tuff::Dispatch& dispatched, std::span<const std::byte> told,
+          const tuff::DeviceTraits& traits)
+      : kernel(request), dispatch(dispatched), parameters(told), device(traits) {}
 
   const tuff::KernelRequest& kernel;
   const tuff::Dispatch& dispatch;
   const std::span<const std::byte> parameters;
+  const tuff::DeviceTraits& device;
   std::string wrong;  // what is wrong first
 
   template <typename Push>

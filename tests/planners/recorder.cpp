@@ -392,7 +392,7 @@ void CheckingRecorder::check_kernel(const tuff::KernelRequest& kernel, const tuf
   if (const std::string broken = broken_requirement(kernel, dispatch, t.subgroup_size); !broken.empty()) {
     violated("{} is requested, which requires: {}", name, broken);
   }
-  if (const std::string wrong = wrong_reach(kernel, dispatch, parameters_data_); !wrong.empty()) {
+  if (const std::string wrong = wrong_reach(kernel, dispatch, parameters_data_, t); !wrong.empty()) {
     violated("{} {}", name, wrong);
   }
   std::array<uint32_t, 3> workgroup = {0, 1, 1};
