@@ -269,3 +269,42 @@ def test_unique_of_integers_beyond_a_table(ctx):
     just[-1] = n  # one more number than elements
     _checked_unique(ctx, just)
     _checked_unique(ctx, np.arange(8000, dtype=np.int64).reshape(2, 50, 80) % 4099 - 7)
+
+
+@pytest.mark.parametrize("dtype", TYPES + [np.bool_, np.complex64])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_elements_by_masks_of_any_type(ctx, dtype, at_once, monkeypatch):
+    """All in one call, and counted first, as where there would be little memory."""
+    if not at_once:
+        monkeypatch.setattr(tuff._searching, "_AT_ONCE", 0)
+    rng = np.random.default_rng(4)
+    for size in (1, 100, 5000):
+        for share in (0.0, 0.1, 0.9, 1.0):
+            mask = rng.random(size) < share
+            x = rng.integers(0, 2, size).astype(dtype) if dtype in (np.bool_, np.complex64) else _few(dtype, size)
+            array, on_device = ctx.array(x, dtype=x.dtype), ctx.array(mask)
+            for got in (array[on_device], tuff.compress(on_device, array), tuff.extract(on_device, array)):
+                assert got.dtype == x.dtype
+                np.testing.assert_array_equal(got.numpy(), x[mask])
+            np.testing.assert_array_equal(tuff.flatnonzero(array).numpy(), np.flatnonzero(x))
+            np.testing.assert_array_equal(array[1:][on_device[1:]].numpy(), x[1:][mask[1:]])  # at any offset
+
+
+def test_few_selected_elements_do_not_keep_the_memory_of_all(ctx):
+    n = 1 << 20
+    mask = np.zeros(n, np.bool_)
+    mask[::1000] = True
+    x, on_device = ctx.zeros(n), ctx.array(mask)
+    kept = [x[on_device]]
+    assert kept[0].size == 1049
+    before = ctx.stats()["bytes_in_use"]
+    kept += [x[on_device] for _ in range(8)]
+    assert ctx.stats()["bytes_in_use"] - before < 8 * n
+
+
+def test_selected_elements_have_gradients(ctx):
+    grad = pytest.importorskip("tuff.grad")
+    x, mask = ctx.array([1.0, 2.0, 3.0, 4.0]), ctx.array(np.array([True, False, True, False]))
+    for pick in (lambda x: x[mask], lambda x: tuff.extract(mask, x), lambda x: tuff.compress(mask, x)):
+        _, slope = grad.value_and_grad(lambda x: (pick(x) ** 2).sum())(x)
+        assert slope.numpy().tolist() == [2, 0, 6, 0]

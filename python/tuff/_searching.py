@@ -463,8 +463,10 @@ def unique_parts(x: Array, places: bool, counted: bool, equal_nan: bool) -> Uniq
     if not places:
         return values, None, None, counts
     indices = shapes.take(order, begins, 0).astype(np.int64)
-    # An element's run is the last that begins at it or before it.
-    ones = _combined(begins, context.full(begins.shape, 1, np.int32), context.zeros(size, np.int32), raw.SCATTER_ADD)
-    runs = reductions.cumsum(ones) - 1
-    back = _order(order)  # the inverse permutation
-    return values, indices, shapes.take(runs, back, 0).astype(np.int64).reshape(x.shape), counts
+    # An element's run is the last that begins at it or before it. Each element of the sorted order has a place of its own.
+    runs = context.zeros(size, np.int32)
+    if begins.size > 1:
+        _combined(begins[1:], context.full(begins.size - 1, 1, np.int32), runs, raw.SCATTER_ADD)
+        reductions.cumsum(runs, out=runs)
+    inverse = _combined(order, runs, context.zeros(size, np.int32), raw.SCATTER_ADD)
+    return values, indices, inverse.astype(np.int64).reshape(x.shape), counts
