@@ -100,7 +100,8 @@ TEST_P(LinearAlgebraMisuse, TriangularSolve) {
   good.dtype = TUFF_F32, good.m = 8, good.n = 4, good.a = buffers_[0], good.b = buffers_[1], good.batch_count = 1;
   using D = tuff_triangular_solve_desc;
   expect<D>("tuff_triangular_solve", tuff_triangular_solve, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_U8; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_U8; }},
              {"side", kArgument, [](D& d) { d.side = 2; }},
              {"triangle", kArgument, [](D& d) { d.triangle = 7; }},
              {"unit_diagonal", kArgument, [](D& d) { d.unit_diagonal = 2; }},
@@ -123,7 +124,8 @@ TEST_P(LinearAlgebraMisuse, LuSolve) {
   good.pivots = buffers_[2], good.batch_count = 1;
   using D = tuff_lu_solve_desc;
   expect<D>("tuff_lu_solve", tuff_lu_solve, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_I8; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_I8; }},
              {"transpose", kArgument, [](D& d) { d.transpose = -1; }},
              {"reserved", kArgument, [](D& d) { d.reserved = -1; }},
              {"lda", kArgument, [](D& d) { d.lda = 7; }},
@@ -142,7 +144,8 @@ TEST_P(LinearAlgebraMisuse, LuDeterminant) {
   good.determinant = buffers_[2], good.batch_count = 1;
   using D = tuff_lu_determinant_desc;
   expect<D>("tuff_lu_determinant", tuff_lu_determinant, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_F16; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_F16; }},
              {"lda", kArgument, [](D& d) { d.lda = 2; }},
              {"a", kHandle, [](D& d) { d.a = 0; }},
              {"pivots", kHandle, [](D& d) { d.pivots = 0; }},
@@ -159,7 +162,8 @@ TEST_P(LinearAlgebraMisuse, Qr) {
   const OwnBuffer small = view(2, 0, 124), odd = view(2, 2, 300), inside = view(0, 124, 128);
   using D = tuff_qr_desc;
   expect<D>("tuff_qr", tuff_qr, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_F16; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_F16; }},
              {"lda", kArgument, [](D& d) { d.lda = 3; }},
              {"ldq", kArgument, [](D& d) { d.ldq = 3; }},
              {"ldq", kArgument, [](D& d) { d.columns_q = 8, d.ldq = 4; }},
@@ -187,7 +191,8 @@ TEST_P(LinearAlgebraMisuse, Eigh) {
   const OwnBuffer small = view(3, 0, 28), odd = view(3, 2, 300);
   using D = tuff_eigh_desc;
   expect<D>("tuff_eigh", tuff_eigh, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
              {"triangle", kArgument, [](D& d) { d.triangle = 2; }},
              {"reserved", kArgument, [](D& d) { d.reserved = 1; }},
              {"lda", kArgument, [](D& d) { d.lda = 7; }},
@@ -214,7 +219,8 @@ TEST_P(LinearAlgebraMisuse, Eig) {
   const OwnBuffer small = view(3, 0, 24), odd = view(3, 4, 200), few = view(3, 0, 120);
   using D = tuff_eig_desc;
   expect<D>("tuff_eig", tuff_eig, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_BF16; }},
              {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_C64; }},
              {"lda", kArgument, [](D& d) { d.lda = 3; }},
              {"ld_vectors", kArgument, [](D& d) { d.ld_vectors = 3; }},
@@ -242,7 +248,8 @@ TEST_P(LinearAlgebraMisuse, Svd) {
   const OwnBuffer small = view(3, 0, 60), inside = view(2, 64, 64);
   using D = tuff_svd_desc;
   expect<D>("tuff_svd", tuff_svd, good,
-            {{"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_I32; }},
+            {{"dtype", kArgument, [](D& d) { d.dtype = 99; }},
+             {"dtype", kUnsupported, [](D& d) { d.dtype = TUFF_I32; }},
              {"lda", kArgument, [](D& d) { d.lda = 3; }},
              {"ldu", kArgument, [](D& d) { d.ldu = 3; }},
              {"ldvt", kArgument, [](D& d) { d.ldvt = 3; }},

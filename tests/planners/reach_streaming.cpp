@@ -57,6 +57,7 @@ class FftTable {
   // What a lane adds for each number of its column: in the input, and in the output.
   uint64_t input_step() const { return pair(0); }
   uint64_t output_step() const { return pair(2); }
+  uint64_t output_stride() const { return pair(6); }
   void divides(uint64_t lanes) {
     uint64_t all = 1;
     for (uint32_t i = 0; i < rank_; ++i) {
@@ -96,9 +97,15 @@ void transforms(Reached& x) {
   const auto load = x.define("TUFF_LOAD"), store = x.define("TUFF_STORE");
   const uint64_t of_input = size_of(x.define("TUFF_INPUT")), of_output = size_of(x.define("TUFF_OUTPUT"));
   // Where the numbers are at their columns' places, and none is left out.
-  const bool plain = x.define("TUFF_CHIRP") == 0 && load <= 1;
-  if (plain) x.operand(0, table.reach(false, (radix - 1) * table.input_step()) * (load == 0 ? 2 : 1) * of_input);
-  if (plain && store == 0) x.operand(1, table.reach(true, (radix - 1) * table.output_step()) * 2 * of_output);
+  if (x.define("TUFF_CHIRP") != 0) return;
+  if (load <= 1) {
+    x.operand(0, table.reach(false, (radix - 1) * table.input_step()) * (load == 0 ? 2 : 1) * of_input);
+  }
+  if (load == 7) return;
+  const uint64_t written = table.reach(true, (radix - 1) * table.output_step());
+  if (store == 0) x.operand(1, written * 2 * of_output);
+  if (store == 2) x.operand(1, written * of_output);
+  if (store == 3) x.operand(1, (written + table.output_stride()) * of_output);  // pairs of real numbers
 }
 void reduces_rows(Reached& x) {
   const auto push = x.push<tuff::shaders::ReduceRows::Push>();
