@@ -196,6 +196,17 @@ TEST_F(GemmPlanner, LargeProductsAreMadeInPieces) {
   batch.batch_count = 1 << 20;
   batch.stride_a = batch.stride_b = batch.stride_c = 128 * 128;
   EXPECT_GT(planned(a_gpu(), batch).size(), 16u);
+  // Copies of one operand, which is much larger than the other and C.
+  for (const bool tall : {true, false}) {
+    const uint64_t m = tall ? 2048 : 16, n = tall ? 16 : 2048, k = 1024;
+    GemmArgs copied = product(buffer_, TUFF_BF16, TUFF_F16, m, n, k);
+    copied.batch_count = 1 << 14;
+    copied.stride_a = m * k, copied.stride_b = n * k, copied.stride_c = m * n;
+    EXPECT_GT(planned(a_gpu(), copied).size(), 4u);
+    constexpr uint64_t kFew = 512, kMany = 1 << 18, kLong = 1 << 14;
+    const GemmArgs one = product(buffer_, TUFF_BF16, TUFF_F16, tall ? kMany : kFew, tall ? kFew : kMany, kLong);
+    EXPECT_GT(planned(a_gpu(), one).size(), 4u);
+  }
 }
 
 // What is left out of C depends on a tile's row and column in all of C, so pieces of rows or columns are complete.

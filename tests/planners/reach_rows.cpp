@@ -5,6 +5,7 @@
 #include "planners/reached.hpp"
 #include "shaders/concat.hpp"
 #include "shaders/dropout.hpp"
+#include "shaders/norm_split_rows.hpp"
 #include "shaders/radix_count.hpp"
 #include "shaders/radix_move.hpp"
 #include "shaders/random.hpp"
@@ -197,6 +198,19 @@ void weighs_columns(Reached& x) {
   masks(x, push, push.mask_rows * slab);
 }
 
+// --- norms of long rows ---
+
+void norms_segments(Reached& x) {
+  const auto push = x.push<tuff::shaders::NormSplitRows::Push>();
+  const uint64_t rows = push.rows, whole = uint64_t{push.total_segments - 1} * push.segment;
+  x.holds(push.segment != 0 && push.segments == ceil_div(push.extent, push.segment), "segments have all elements");
+  x.holds(push.segments <= push.total_segments, "segments are some of the row's");
+  x.holds(push.last != 0 && push.last <= push.segment, "the last segment is no longer than the others");
+  x.holds(push.segments != push.total_segments || whole + push.last == push.extent, "segments are the row");
+  x.covers(rows * push.segments, 1);
+  x.operand(0, rows * push.extent * size_of(x.define("TUFF_TYPE")));
+}
+
 // --- gradients of recurrent layers ---
 
 void steps_back(Reached& x) {
@@ -248,6 +262,7 @@ void steps_back(Reached& x) {
 constexpr Kernel kRowKernels[] = {
     {"concat", joins},
     {"dropout", drops},
+    {"norm_split_rows", norms_segments},
     {"radix_count", counts_digits},
     {"radix_move", moves_digits},
     {"random", draws_numbers},

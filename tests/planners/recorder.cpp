@@ -500,6 +500,10 @@ void CheckingRecorder::dispatch(const tuff::KernelRequest& kernel, const tuff::D
       }
     }
   }
+  if (dispatch.each() != 0 && (!t.addresses || dispatch.each_count() > tuff::Dispatch::kMaxEach)) {
+    violated("{} has {} buffers for an operand, which are bound by address, at most {}", name, dispatch.each_count(),
+             tuff::Dispatch::kMaxEach);
+  }
   // As in DeviceRecorder::dispatch.
   if (addresses && !t.addresses) {
     tuff::fail(TUFF_ERROR_LIMIT_EXCEEDED, "{}: an operand is beyond a descriptor's range, and there are no addresses",
