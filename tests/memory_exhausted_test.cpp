@@ -460,6 +460,14 @@ std::vector<LongCall> calls_of_many_elements() {
              desc.output = x[0], desc.indices = x[1], desc.updates = x[2];
              return tuff_scatter(stream, &desc);
            }},
+          {"select",
+           {varied(n), varied(n), varied(n)},
+           [](tuff_stream stream, const tuff_buffer* x) {
+             auto desc = described<tuff_select_desc>();
+             desc.op = TUFF_SELECT_UNIQUE, desc.n = desc.capacity = n;
+             desc.input = x[0], desc.output = x[1], desc.indices = x[2];
+             return tuff_select(stream, &desc);
+           }},
           {"fill", {varied(1000)}, [](tuff_stream stream, const tuff_buffer* x) {
              return tuff_fill(stream, x[0], 5, 3001, "a", 1);  // parts of words at both ends
            }}};

@@ -1,4 +1,4 @@
-"""permute, slice, concat, gather, scatter, pad and strided copies against NumPy's transpose, slicing, concatenate, take,
+"""permute, slice, concat, gather, scatter, select, pad and strided copies against NumPy's transpose, slicing, concatenate, take,
 ufunc.at, pad and as_strided, and PyTorch's. Where nothing is computed results are compared bit for bit, so elements are
 random bit patterns."""
 
