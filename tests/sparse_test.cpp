@@ -572,6 +572,7 @@ TEST_P(SparseOnce, WrongConversions) {
   EXPECT_FAILS(with([](Desc& d) { d.capacity = 500; }), kArgument, f, "to_columns");
   EXPECT_FAILS(with([](Desc& d) { d.rows = 400; }), kArgument, f, "to_rows");
   EXPECT_FAILS(with([](Desc& d) { d.rows = (1ull << 31) + 1; }), kArgument, f, "rows");
+  EXPECT_FAILS(with([](Desc& d) { d.columns = (1ull << 31) + 1; }), kArgument, f, "columns");
   EXPECT_FAILS(with([](Desc& d) { d.to_rows = d.from_rows; }), kArgument, f, "to_rows");
   EXPECT_FAILS(with([](Desc& d) { d.to_columns = d.to_rows; }), kArgument, f, "to_columns");
   EXPECT_FAILS(with([](Desc& d) { d.count = d.to_values; }), kArgument, f, "count");

@@ -138,6 +138,12 @@ TEST_F(PlannerRefusals, SizesAndStridesOfRope) {
   };
   with([](RopeArgs& args) -> uint64_t& { return args.seq; });
   with([](RopeArgs& args) -> uint64_t& { return args.positions_stride; });
+  // Blocks of one batch element: of eight heads each.
+  expect_limit((1 << 15) - 1, [&](Recorder& recorder, uint64_t seq) {
+    RopeArgs args = call();
+    args.heads = 8 << 16, args.seq = seq;
+    record_rope(recorder, args);
+  });
   for (const size_t i : {1, 2}) {
     with([i](RopeArgs& args) -> uint64_t& { return args.input_strides[i]; });
     with([i](RopeArgs& args) -> uint64_t& { return args.output_strides[i]; });
