@@ -13,6 +13,7 @@
 #include "kernels/fft/dct.hpp"
 #include "kernels/fft/fft.hpp"
 #include "kernels/indexing/scatter.hpp"
+#include "kernels/indexing/select.hpp"
 #include "kernels/linalg/linalg.hpp"
 #include "kernels/random/random.hpp"
 #include "kernels/softmax/softmax.hpp"
@@ -494,6 +495,27 @@ TEST_F(PlannerExtents, WinnersOfScatter) {
 
 // Sums, maxima and minima of 32-bit integers are atomics: 2^28 indices at a time, and a table in shared memory for up to
 // 2048 places. On a CPU only for rows of up to 8 elements.
+// A dispatch has up to 2^30 - 64 elements; the next one begins with the sum of those before it.
+TEST_F(PlannerExtents, PiecesOfSelect) {
+  constexpr uint64_t kPiece = (uint64_t{1} << 30) - 64;
+  const auto pieces = [&](uint64_t n, int32_t op) {
+    SelectArgs args{};
+    args.dtype = args.mask_type = TUFF_U8, args.op = op, args.index_type = TUFF_I64;
+    args.input = &buffers_[1], args.mask = op == TUFF_SELECT_UNIQUE ? nullptr : &buffers_[2];
+    args.output = &buffers_[3], args.n = args.capacity = n;
+    FakeRecorder recorder(traits_);
+    record_select(recorder, args);
+    return std::count(recorder.kernels.begin(), recorder.kernels.end(), "select_write");
+  };
+  for (const int32_t op : {TUFF_SELECT_NONZERO, TUFF_SELECT_UNIQUE}) {
+    EXPECT_EQ(pieces(0, op), 0);
+    EXPECT_EQ(pieces(1, op), 1);
+    EXPECT_EQ(pieces(kPiece, op), 1);
+    EXPECT_EQ(pieces(kPiece + 1, op), 2);
+    EXPECT_EQ(pieces(5 * kPiece, op), 5);
+  }
+}
+
 TEST_F(PlannerExtents, AtomicsOfScatter) {
   const auto scattered = [&](bool cpu, uint64_t places, uint64_t inner, uint64_t count, int32_t op, int32_t dtype) {
     DeviceTraits traits = traits_;
