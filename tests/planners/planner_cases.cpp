@@ -171,6 +171,7 @@ bool explains(std::string_view refusal) {
   constexpr std::string_view kReasons[] = {
       "this version takes at most five of them",  // more options of attention than can be pushed
       "rows and columns on a device",             // of a block of a sparse matrix
+      "_VARIANT=",                                // a variant that is forced
   };
   return std::any_of(std::begin(kReasons), std::end(kReasons),
                      [&](std::string_view reason) { return refusal.find(reason) != std::string_view::npos; });
