@@ -371,7 +371,7 @@ class Kernel {
 
   // The thread's first pair of a step.
   U32 first_pair(const Pairs& x, const U32& place) {
-    const U32 own = group_ * kGroupRows + (((thread_ >> 5) & 3) << 4) + (lane_ >> 2), other = quad_ << 1;
+    const U32 own = warp_row() + (lane_ >> 2), other = quad_ << 1;
     const U32& row = o_.keys_side ? other : own;
     const U32& key = o_.keys_side ? own : other;
     return place + row * (x.size == 1 ? o_.mask_row() : o_.bias_row()) + key * x.size;
@@ -489,6 +489,9 @@ class Kernel {
     F32 x, d;
   };
 
+  // The warp's first own row in a tile.
+  U32 warp_row() { return group_ * kGroupRows + (((thread_ >> 5) & 3) << 4); }
+
   // Slopes take the registers of weights, once these are added up: the sums leave no others.
   bool shares_pairs() const { return o_.first && o_.second && o_.head_dim + o_.head_dim_v > 192; }
 
@@ -523,9 +526,7 @@ class Kernel {
     }
 
     const Ring ring = ptx::make_ring(w_, 0);
-    const auto own_row_of = [&](const Tile& tile) {  // the warp's first
-      return tile.own + group_ * kGroupRows + (((thread >> 5) & 3) << 4);
-    };
+    const auto own_row_of = [&](const Tile& tile) { return tile.own + warp_row(); };
     each_tile([&](Tile tile, const U32& tile_number) {
       if (o_.keys_side) find_common(tile, tile.own + group_ * kGroupRows, kGroupRows);
       start_rows(tile, own_row_of(tile));
@@ -786,7 +787,7 @@ class Kernel {
   void store_slopes(const Tile& tile, const U32& other) {
     const U32 seq_kv = number_of_shape(offsetof(Numbers, seq_kv)), heads = number_of_shape(offsetof(Numbers, heads));
     const U32 unit = tile.batch * heads + tile.head - w_.parameter("push", offsetof(Wgmma::Push, first_unit));
-    const U32 own = tile.own + group_ * kGroupRows + (((thread_ >> 5) & 3) << 4) + (lane_ >> 2);
+    const U32 own = tile.own + warp_row() + (lane_ >> 2);
     const U32 key = other + (quad_ << 1), left = seq_kv - key;
     for (uint32_t half = 0; half < 2; ++half) {
       const U32 row = own + half * 8;
