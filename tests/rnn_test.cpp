@@ -546,6 +546,19 @@ void expect_same_in_a_graph(tuff_context stream, const RnnCase& s) {
   EXPECT_EQ(captured.c0.read(), eager.c0.read());
   EXPECT_OK(tuff_graph_destroy(graph));
 }
+// Without sequences no parameter is looked at, and sizes and strides may be any number.
+TEST_P(RnnOnce, NoSequences) {
+  const Tensor parameters(context(), std::vector<float>(8, 1));
+  tuff_rnn_desc desc{};
+  desc.struct_size = sizeof desc, desc.dtype = TUFF_F32, desc.cell = TUFF_RNN_CELL_GRU;
+  desc.direction = TUFF_RNN_DIRECTION_BOTH, desc.steps = 1, desc.input_size = 5, desc.hidden_size = 9;
+  desc.w = desc.r = desc.bias_w = desc.bias_r = parameters;
+  desc.bias_stride = (1ull << 62) + 1;
+  EXPECT_OK(tuff_rnn(context(), &desc));
+  desc.hidden_size = ~0ull / 3, desc.bias_stride = 39;
+  EXPECT_OK(tuff_rnn(context(), &desc));
+}
+
 TEST_P(RnnOnce, InAGraph) {
   expect_same_in_a_graph(context(), {.batch = 2, .steps = 5, .in_place = true});
   expect_same_in_a_graph(context(), {.batch = 9, .steps = 6, .hidden = 48, .dtype = TUFF_F16, .in_place = true});

@@ -37,7 +37,7 @@ const T* elements_of(const Buffer* buffer, uint64_t first) {
 template <typename T>
 Vector loaded(const Buffer* buffer, uint64_t first, uint64_t count) {
   Vector values(count, 0);
-  const T* const from = elements_of<T>(buffer, first);
+  const T* const from = count == 0 ? nullptr : elements_of<T>(buffer, first);
   for (uint64_t i = 0; i < count && from != nullptr; ++i) values[i] = static_cast<double>(from[i]);
   return values;
 }
@@ -60,12 +60,12 @@ class Direction {
         width_(layer_.state_size()),
         runs_(layer_.steps != 0 && layer_.batch != 0),
         places_(rnn::gate_places(layer_)),
-        w_(elements_of<T>(layer_.w, direction * layer_.gate_rows() * layer_.input_size)),
-        r_(elements_of<T>(layer_.r, direction * layer_.gate_rows() * width_)),
-        bias_w_(elements_of<T>(layer_.bias_w, direction * layer_.bias_stride)),
-        bias_r_(elements_of<T>(layer_.bias_r, direction * layer_.bias_stride)),
-        peepholes_(elements_of<T>(layer_.peepholes, direction * 3 * hidden_)),
-        projection_(elements_of<T>(layer_.projection, direction * width_ * hidden_)) {
+        w_(parameter(layer_.w, direction * layer_.gate_rows() * layer_.input_size)),
+        r_(parameter(layer_.r, direction * layer_.gate_rows() * width_)),
+        bias_w_(parameter(layer_.bias_w, direction * layer_.bias_stride)),
+        bias_r_(parameter(layer_.bias_r, direction * layer_.bias_stride)),
+        peepholes_(parameter(layer_.peepholes, direction * 3 * hidden_)),
+        projection_(parameter(layer_.projection, direction * width_ * hidden_)) {
     const uint64_t rows = layer_.gate_rows();
     // Without steps nothing has a gradient, and sizes may be any number.
     const auto zeros = [&](const Buffer* wanted, uint64_t count) {
@@ -116,6 +116,9 @@ class Direction {
   }
 
  private:
+  const T* parameter(const Buffer* buffer, uint64_t first) const {
+    return runs_ ? elements_of<T>(buffer, first) : nullptr;
+  }
   const T* x_of(uint64_t t, uint64_t sequence) const {
     return elements_of<T>(layer_.x, t * layer_.x_strides[0] + sequence * layer_.x_strides[1]);
   }

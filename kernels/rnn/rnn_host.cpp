@@ -26,12 +26,12 @@ class Layer {
         hidden_(args.hidden_size),
         width_(args.state_size()),
         places_(rnn::gate_places(args)),
-        w_(at(args.w, direction * args.gate_rows() * args.input_size)),
-        r_(at(args.r, direction * args.gate_rows() * width_)),
-        bias_w_(at(args.bias_w, direction * args.bias_stride)),
-        bias_r_(at(args.bias_r, direction * args.bias_stride)),
-        peepholes_(at(args.peepholes, direction * 3 * hidden_)),
-        projection_(at(args.projection, direction * width_ * hidden_)) {}
+        w_(parameter(args.w, direction * args.gate_rows() * args.input_size)),
+        r_(parameter(args.r, direction * args.gate_rows() * width_)),
+        bias_w_(parameter(args.bias_w, direction * args.bias_stride)),
+        bias_r_(parameter(args.bias_r, direction * args.bias_stride)),
+        peepholes_(parameter(args.peepholes, direction * 3 * hidden_)),
+        projection_(parameter(args.projection, direction * width_ * hidden_)) {}
 
   void run(uint64_t sequence, LastWrites& writes) {
     const uint64_t row = direction_ * args_.batch + sequence;
@@ -62,9 +62,13 @@ class Layer {
   static const T* at(const Buffer* buffer, uint64_t first) {
     return buffer == nullptr || buffer->allocation == nullptr ? nullptr : buffer->host<T>() + first;
   }
+  // Without steps or sequences there are no parameters, and sizes may be any number.
+  const T* parameter(const Buffer* buffer, uint64_t first) const {
+    return args_.steps == 0 || args_.batch == 0 ? nullptr : at(buffer, first);
+  }
   static Vector loaded(const Buffer* buffer, uint64_t first, uint64_t count) {
     Vector values(count, 0);
-    const T* from = at(buffer, first);
+    const T* from = count == 0 ? nullptr : at(buffer, first);
     for (uint64_t i = 0; i < count && from != nullptr; ++i) values[i] = static_cast<double>(from[i]);
     return values;
   }
