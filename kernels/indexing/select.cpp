@@ -48,7 +48,7 @@ void check_select(const SelectArgs& args) {
   checked_mul(args.n, std::max(size, args.unique() ? size : dtype_size(args.mask_type)), "n");
   checked_mul(args.capacity, std::max(size, index_size), "capacity");
   const auto detail = [&] { return fmt::format("n={} capacity={}", args.n, args.capacity); };
-  const bool reads = args.unique() || args.output != nullptr;
+  const bool reads = args.unique() || (args.output != nullptr && args.room() != 0);
   if (reads) check_operand(args.input, "input", args.n, args.dtype, detail);
   if (!args.unique()) check_operand(args.mask, "mask", args.n, args.mask_type, detail);
   if (args.output != nullptr) check_operand(args.output, "output", args.capacity, args.dtype, detail);

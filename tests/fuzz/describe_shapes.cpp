@@ -216,7 +216,7 @@ void draw_select(Draft& d) {
     judged("input", dtype);
   } else {
     judged("mask", mask_type != 0 ? mask_type : dtype);
-    if (values) d.input("input", dtype, n, Fill::anything);
+    if (values && n != 0 && capacity != 0) d.input("input", dtype, n, Fill::anything);  // not read without output
   }
   const auto output = [&](const char* name, int32_t type) {
     Operand& result = d.output(name, type, capacity);
