@@ -9,6 +9,7 @@
 #include "kernels/common/last_writes.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/rnn/rnn_backward.hpp"
+#include "kernels/rnn/rnn_host.hpp"
 
 namespace tuff {
 namespace {
@@ -28,19 +29,6 @@ struct Step {
   Gate gates[4];
   Vector inner;  // GRU: what the reset gate multiplies; without linear_before_reset: r o h
 };
-
-template <typename T>
-const T* elements_of(const Buffer* buffer, uint64_t first) {
-  return buffer == nullptr || buffer->allocation == nullptr ? nullptr : buffer->host<T>() + first;
-}
-
-template <typename T>
-Vector loaded(const Buffer* buffer, uint64_t first, uint64_t count) {
-  Vector values(count, 0);
-  const T* const from = count == 0 ? nullptr : elements_of<T>(buffer, first);
-  for (uint64_t i = 0; i < count && from != nullptr; ++i) values[i] = static_cast<double>(from[i]);
-  return values;
-}
 
 template <typename T>
 void store(const Vector& values, const Buffer* buffer, uint64_t first) {
@@ -80,10 +68,10 @@ class Direction {
   void run(uint64_t sequence, Vector* dx, LastWrites& writes) {
     const uint64_t row = direction_ * layer_.batch + sequence;
     const bool wants_h = runs_ || args_.dh0 != nullptr, wants_c = runs_ || args_.dc0 != nullptr;
-    Vector h = loaded<T>(layer_.h0, row * width_, runs_ ? width_ : 0),
-           c = loaded<T>(layer_.c0, row * hidden_, runs_ ? hidden_ : 0);
-    Vector dh = loaded<T>(args_.dhn, row * width_, wants_h ? width_ : 0),
-           dc = loaded<T>(args_.dcn, row * hidden_, wants_c ? hidden_ : 0);
+    Vector h = rnn::loaded<T>(layer_.h0, row * width_, runs_ ? width_ : 0),
+           c = rnn::loaded<T>(layer_.c0, row * hidden_, runs_ ? hidden_ : 0);
+    Vector dh = rnn::loaded<T>(args_.dhn, row * width_, wants_h ? width_ : 0),
+           dc = rnn::loaded<T>(args_.dcn, row * hidden_, wants_c ? hidden_ : 0);
     const uint64_t length = std::min(length_of(sequence), layer_.steps);
     const auto time_of = [&](uint64_t i) { return layer_.reversed(direction_) ? length - 1 - i : i; };
     std::vector<Step> steps(length);
@@ -117,10 +105,10 @@ class Direction {
 
  private:
   const T* parameter(const Buffer* buffer, uint64_t first) const {
-    return runs_ ? elements_of<T>(buffer, first) : nullptr;
+    return runs_ ? rnn::elements_of<T>(buffer, first) : nullptr;
   }
   const T* x_of(uint64_t t, uint64_t sequence) const {
-    return elements_of<T>(layer_.x, t * layer_.x_strides[0] + sequence * layer_.x_strides[1]);
+    return rnn::elements_of<T>(layer_.x, t * layer_.x_strides[0] + sequence * layer_.x_strides[1]);
   }
   uint64_t length_of(uint64_t sequence) const {
     if (!runs_) return 0;

@@ -8,6 +8,7 @@
 #include "kernels/common/last_writes.hpp"
 #include "kernels/elementwise/elementwise_ops.hpp"
 #include "kernels/rnn/rnn.hpp"
+#include "kernels/rnn/rnn_host.hpp"
 
 namespace tuff {
 namespace {
@@ -37,14 +38,14 @@ class Layer {
     const uint64_t row = direction_ * args_.batch + sequence;
     // Without steps there is no weight, so sizes may be any number: only what is stored takes memory.
     const bool any = args_.steps != 0;
-    Vector h = loaded(args_.h0, row * width_, any || args_.hn != nullptr ? width_ : 0),
-           c = loaded(args_.c0, row * hidden_, any || args_.cn != nullptr ? hidden_ : 0);
+    Vector h = rnn::loaded<T>(args_.h0, row * width_, any || args_.hn != nullptr ? width_ : 0),
+           c = rnn::loaded<T>(args_.c0, row * hidden_, any || args_.cn != nullptr ? hidden_ : 0);
     const uint64_t length = any ? length_of(sequence) : 0;         // without steps, `lengths` may hold nothing
     Vector states(args_.y != nullptr ? args_.steps * width_ : 0);  // zeros beyond the sequence's length
     for (uint64_t i = 0; i < args_.steps; ++i) {
       const uint64_t t = args_.reversed(direction_) ? args_.steps - 1 - i : i;
       const bool active = t < length;
-      if (active) step(at(args_.x, t * args_.x_strides[0] + sequence * args_.x_strides[1]), h, c);
+      if (active) step(rnn::elements_of<T>(args_.x, t * args_.x_strides[0] + sequence * args_.x_strides[1]), h, c);
       if (active && args_.y != nullptr) std::copy(h.begin(), h.end(), states.data() + t * width_);
     }
     writes.add([&args = args_, sequence, row, width = width_, hidden = hidden_, direction = direction_,
@@ -59,18 +60,9 @@ class Layer {
   }
 
  private:
-  static const T* at(const Buffer* buffer, uint64_t first) {
-    return buffer == nullptr || buffer->allocation == nullptr ? nullptr : buffer->host<T>() + first;
-  }
   // Without steps or sequences there are no parameters, and sizes may be any number.
   const T* parameter(const Buffer* buffer, uint64_t first) const {
-    return args_.steps == 0 || args_.batch == 0 ? nullptr : at(buffer, first);
-  }
-  static Vector loaded(const Buffer* buffer, uint64_t first, uint64_t count) {
-    Vector values(count, 0);
-    const T* from = count == 0 ? nullptr : at(buffer, first);
-    for (uint64_t i = 0; i < count && from != nullptr; ++i) values[i] = static_cast<double>(from[i]);
-    return values;
+    return args_.steps == 0 || args_.batch == 0 ? nullptr : rnn::elements_of<T>(buffer, first);
   }
   static void store(const double* values, uint64_t count, const Buffer* buffer, uint64_t first) {
     T* to = buffer->host<T>() + first;

@@ -53,6 +53,12 @@ class NativePlanner : public testing::Test {
     return recorder.kernels;
   }
   bool is_native(const AttentionArgs& args) { return planned(args) == Kernels{"attention_wgmma"}; }
+  Kernels planned(AttentionBackwardArgs args) {
+    complete_attention_backward(args);
+    FakeRecorder recorder(traits_);
+    record_attention_backward(recorder, args);
+    return recorder.kernels;
+  }
 
   // f32 with the permission to use TF32, or f64.
   GemmArgs product(int32_t type, uint64_t m, uint64_t n, uint64_t k, const char* transposes = "NN") {
@@ -654,13 +660,6 @@ TEST_F(NativePlanner, GradientsOfAttention) {
     args.forward = attention(dtype, seq_q, seq_kv, dim);
     args.forward.lse = args.d_o = args.dq = args.dk = args.dv = &buffer_;
   };
-  const auto planned = [&] {
-    AttentionBackwardArgs completed = args;
-    complete_attention_backward(completed);
-    FakeRecorder recorder(traits_);
-    record_attention_backward(recorder, completed);
-    return recorder.kernels;
-  };
   for (const int32_t dtype : {TUFF_F16, TUFF_BF16}) {
     // Slopes of f16 are bounded: the bounds start at 0.
     const auto expected = [&](uint32_t kernels) {
@@ -670,24 +669,24 @@ TEST_F(NativePlanner, GradientsOfAttention) {
     };
     for (const uint64_t dim : {8, 64, 72, 128}) {
       start(dtype, 4096, 4096, dim);
-      EXPECT_EQ(planned(), expected(2)) << dim;
+      EXPECT_EQ(planned(args), expected(2)) << dim;
     }
     start(dtype, 32, 33, 64);
     args.forward.q_lengths = args.forward.kv_lengths = &buffer_;
     args.forward.causal = TUFF_CAUSAL_BOTTOM_RIGHT, args.forward.window_left = 20;
-    EXPECT_EQ(planned(), expected(2));
+    EXPECT_EQ(planned(args), expected(2));
     args.dq = nullptr;
-    EXPECT_EQ(planned(), expected(1));
+    EXPECT_EQ(planned(args), expected(1));
     args.dk = nullptr, args.forward.head_dim_v = 128;
-    EXPECT_EQ(planned(), expected(1));
+    EXPECT_EQ(planned(args), expected(1));
     args.dv = nullptr, args.dq = &buffer_;
-    EXPECT_EQ(planned(), expected(1));
+    EXPECT_EQ(planned(args), expected(1));
     start(dtype, 4096, 4096, 112);
     args.forward.head_dim_v = 128;
-    EXPECT_EQ(planned(), expected(3)) << "too many registers for dk and dv together";
+    EXPECT_EQ(planned(args), expected(3)) << "too many registers for dk and dv together";
   }
   const auto is_native = [&] {
-    const Kernels kernels = planned();
+    const Kernels kernels = planned(args);
     return kernels.back() == native;
   };
   start(TUFF_F32, 4096, 4096, 64);
@@ -747,44 +746,37 @@ TEST_F(NativePlanner, GradientsOfAttentionWithBiasAndMask) {
     args.forward.mask = &buffer_;
     args.forward.mask_strides = {0, 0, args.forward.seq_kv};
   };
-  const auto planned = [&] {
-    AttentionBackwardArgs completed = args;
-    complete_attention_backward(completed);
-    FakeRecorder recorder(traits_);
-    record_attention_backward(recorder, completed);
-    return recorder.kernels;
-  };
   for (const uint64_t keys : {64, 100, 4096}) {
     start(4, 4096, keys, 64);
     with_bias(TUFF_F16);
-    EXPECT_EQ(planned(), (Kernels{sums, native, native})) << keys;
+    EXPECT_EQ(planned(args), (Kernels{sums, native, native})) << keys;
     with_mask();
-    EXPECT_EQ(planned(), (Kernels{sums, native, native})) << keys;
+    EXPECT_EQ(planned(args), (Kernels{sums, native, native})) << keys;
     start(4, 4096, keys, 128);
     with_mask();
-    EXPECT_EQ(planned(), (Kernels{sums, native, native, native})) << keys << ": too many registers for dk and dv";
+    EXPECT_EQ(planned(args), (Kernels{sums, native, native, native})) << keys << ": too many registers for dk and dv";
     with_bias(TUFF_BF16);
-    EXPECT_NE(planned().back(), native) << keys << ": too much shared memory";
+    EXPECT_NE(planned(args).back(), native) << keys << ": too much shared memory";
   }
   // Slopes of some heads at a time: 2^30 bytes are those of 16 heads.
   start(40, 4096, 4096, 64);
   with_bias(TUFF_BF16);
   args.dbias = &buffer_, args.dbias_strides = args.forward.bias_strides;
-  EXPECT_EQ(planned(), (Kernels{sums, native, bias, native, bias, native, bias, native, bias}))
+  EXPECT_EQ(planned(args), (Kernels{sums, native, bias, native, bias, native, bias, native, bias}))
       << "zeros first, and the slopes of 16, 16 and 8 heads";
   args.forward.causal = TUFF_CAUSAL_TOP_LEFT;
-  EXPECT_EQ(planned(), (Kernels{sums, native, bias, "fill", native, bias, "fill", native, bias, "fill", native, bias}));
+  EXPECT_EQ(planned(args), (Kernels{sums, native, bias, "fill", native, bias, "fill", native, bias, "fill", native, bias}));
   args.forward.causal = TUFF_CAUSAL_NONE;
   args.forward.bias_strides.batch = args.forward.bias_strides.head = 0;
   args.dbias_strides = args.forward.bias_strides;
-  EXPECT_EQ(planned(), (Kernels{sums, native, bias, native, bias, native, bias, native, bias, bias}))
+  EXPECT_EQ(planned(args), (Kernels{sums, native, bias, native, bias, native, bias, native, bias, bias}))
       << "sums of bf16 are f32 first";
   args.dq = nullptr;
-  EXPECT_NE(planned()[1], native) << "the kernel for dq has the slopes";
+  EXPECT_NE(planned(args)[1], native) << "the kernel for dq has the slopes";
   start(1, 16384, 16512, 64);
   with_bias(TUFF_BF16);
   args.dbias = &buffer_, args.dbias_strides = args.forward.bias_strides;
-  EXPECT_NE(planned()[1], native) << "the slopes of a head are more than 2^30 bytes";
+  EXPECT_NE(planned(args)[1], native) << "the slopes of a head are more than 2^30 bytes";
 }
 
 TEST_F(NativePlanner, AttentionOfOneRow) {

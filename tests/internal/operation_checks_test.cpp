@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "internal/answer.hpp"
 #include "internal/fake_recorder.hpp"
 #include "kernels/attention/attention.hpp"
 #include "kernels/conv/conv.hpp"
@@ -24,15 +25,6 @@ class OperationChecks : public testing::Test {
  protected:
   OperationChecks() {
     for (Buffer& buffer : buffers_) buffer.allocation = std::make_shared<Nowhere>(), buffer.bytes = uint64_t{1} << 62;
-  }
-  // The message of a refused call; "accepted" if it is not refused.
-  static std::string answer(const std::function<void()>& check) {
-    try {
-      check();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
   }
   std::array<Buffer, 5> buffers_;
 };

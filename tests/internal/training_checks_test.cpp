@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "internal/answer.hpp"
 #include "internal/fake_recorder.hpp"
 #include "kernels/optimizer/optimizer.hpp"
 #include "kernels/random/dropout.hpp"
@@ -26,15 +27,6 @@ class TrainingChecks : public testing::Test {
  protected:
   TrainingChecks() {
     for (Buffer& buffer : buffers_) buffer.allocation = std::make_shared<Nowhere>(), buffer.bytes = 1 << 20;
-  }
-  // The message of a refused call; "accepted" if it is not refused.
-  static std::string answer(const std::function<void()>& check) {
-    try {
-      check();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "accepted";
   }
   // A step over two tensors. Tensors of each list are the first buffers, one after another.
   struct Step {

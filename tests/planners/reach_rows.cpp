@@ -152,8 +152,6 @@ void moves_digits(Reached& x) {
 
 // --- softmax ---
 
-uint64_t value_of(Reached& x) { return x.define("TUFF_TYPE") == TUFF_F64 ? 8 : 4; }
-
 // Rows of the mask are numbered modulo their period.
 template <typename Push>
 void masks(Reached& x, const Push& push, uint64_t rows_of_mask) {
@@ -172,7 +170,7 @@ void weighs_segments(Reached& x) {
   x.covers(rows * push.segments, 1);
   x.operand(0, elements * size);
   if (mode != 1) x.operand(1, elements * size);
-  const uint64_t partial = 2 * value_of(x);
+  const uint64_t partial = 2 * x.sum_bytes();
   if (mode == 1) x.operand(2, span({{rows, push.total_segments * partial}}, push.segments * partial));
   if (mode == 2) x.operand(2, rows * push.total_segments * partial);
   x.holds(push.mask_extent == 0 || uint64_t{push.mask_begin} + push.extent <= push.mask_extent,
@@ -194,7 +192,7 @@ void weighs_columns(Reached& x) {
   x.operand(0, bytes);
   if (mode != 1) x.operand(1, bytes);
   const uint64_t parts = std::max<uint64_t>(width / 4, 1);
-  if (mode != 0) x.operand(2, push.lanes * parts * 8 * value_of(x));
+  if (mode != 0) x.operand(2, push.lanes * parts * 8 * x.sum_bytes());
   masks(x, push, push.mask_rows * slab);
 }
 

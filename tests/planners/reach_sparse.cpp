@@ -22,9 +22,6 @@ namespace tuff_test::reach {
 namespace {
 
 uint64_t number_of(Reached& x) { return size_of(x.define("TUFF_TYPE")); }
-// Of a sum.
-uint64_t bytes_of_sum(Reached& x) { return x.define("TUFF_TYPE") == TUFF_F64 ? 8 : 4; }
-
 // A lane has some of n numbers in turn.
 template <typename Shader>
 auto sparse_walks(Reached& x) {
@@ -118,7 +115,7 @@ void lists_terms(Reached& x) {
   words(x, {1}, 2 * uint64_t{push.entries});
   words(x, {3}, uint64_t{push.inner} + 1);
   words(x, {8, 9}, push.n);
-  x.operand(10, push.n * bytes_of_sum(x));
+  x.operand(10, push.n * x.sum_bytes());
 }
 void totals(Reached& x) {
   const auto push = x.push<tuff::shaders::SparseTotal::Push>();
@@ -145,7 +142,7 @@ void follows_path(Reached& x, uint64_t columns_of_lane) {
   x.covers(push.lanes, x.invocations());
   updates(x, 5, push);
   words(x, {6}, 2 * parts);
-  x.operand(7, 2 * parts * push.blocks * columns_of_lane * bytes_of_sum(x));
+  x.operand(7, 2 * parts * push.blocks * columns_of_lane * x.sum_bytes());
 }
 void merges(Reached& x) { follows_path<tuff::shaders::SparseMerge>(x, static_cast<uint64_t>(x.define("TUFF_WIDTH"))); }
 void merges_blocks(Reached& x) {
@@ -161,17 +158,17 @@ void sparse_folds(Reached& x) {
   x.holds(last == (chunks == 1), "one chunk is the last");
   x.covers(push.lanes, x.invocations());
   words(x, {0}, push.entries);
-  x.operand(1, push.entries * columns * bytes_of_sum(x));
+  x.operand(1, push.entries * columns * x.sum_bytes());
   if (last) return;
   words(x, {3}, 2 * chunks);
-  x.operand(4, 2 * chunks * columns * bytes_of_sum(x));
+  x.operand(4, 2 * chunks * columns * x.sum_bytes());
 }
 void adds_runs(Reached& x) {
   const auto push = x.push<tuff::shaders::SparseRuns::Push>();
   x.holds(push.lanes == uint64_t{push.parts} * push.columns, "a lane has a column of a part");
   x.covers(push.lanes, x.invocations());
   words(x, {1}, 2 * uint64_t{push.parts});
-  x.operand(2, 2 * uint64_t{push.parts} * push.columns * bytes_of_sum(x));
+  x.operand(2, 2 * uint64_t{push.parts} * push.columns * x.sum_bytes());
 }
 
 void samples(Reached& x) {

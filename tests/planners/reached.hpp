@@ -41,6 +41,8 @@ class Reached {
     return result;
   }
   int64_t define(std::string_view name) const { return kernel.value_of(name); }
+  // Of a sum of elements.
+  uint64_t sum_bytes() const { return define("TUFF_TYPE") == TUFF_F64 ? 8 : 4; }
   uint64_t invocations() const {
     for (uint32_t i = 0; i < kernel.constant_count(); ++i) {
       if (kernel.constants()[i].id == 0) return kernel.constants()[i].value;

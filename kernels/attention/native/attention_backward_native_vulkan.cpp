@@ -19,15 +19,19 @@ namespace {
 Refusals refusals;                     // of the kernels that own keys, and rows
 constexpr uint64_t kMinSequence = 32;  // with fewer rows or keys, most of a tile is wasted
 
+// Whether rows of elements of `size` bytes begin at multiples of `piece` bytes, as far apart as 32 bits hold.
+bool in_pieces(const Buffer* buffer, const AttentionStrides& strides, uint64_t size, uint64_t piece) {
+  const uint64_t elements = piece / size;
+  return buffer == nullptr ||
+         (buffer->offset % piece == 0 && strides.batch % elements == 0 && strides.head % elements == 0 &&
+          strides.row % elements == 0 && strides.row <= UINT32_MAX / size);
+}
+
 // Bytes by which bias and mask can be copied; 0: neither 16 nor 4.
 uint32_t piece_of_options(const AttentionArgs& forward) {
   for (const uint32_t piece : {16u, 4u}) {
-    const auto in_pieces = [&](const Buffer* buffer, const AttentionStrides& strides, uint64_t size) {
-      return buffer == nullptr ||
-             (buffer->offset % piece == 0 && strides.batch * size % piece == 0 && strides.head * size % piece == 0 &&
-              strides.row * size % piece == 0 && strides.row * size <= UINT32_MAX);
-    };
-    if (in_pieces(forward.bias, forward.bias_strides, 2) && in_pieces(forward.mask, forward.mask_strides, 1)) {
+    if (in_pieces(forward.bias, forward.bias_strides, 2, piece) &&
+        in_pieces(forward.mask, forward.mask_strides, 1, piece)) {
       return piece;
     }
   }
@@ -57,19 +61,17 @@ bool computes_options(const AttentionArgs& forward) {
 bool computes(const Call& call) {
   const AttentionBackwardArgs& args = call.args;
   const AttentionArgs& forward = call.forward;
-  const uint64_t size = 2, piece = Wgmma::kPiece;
-  const auto in_pieces = [&](const Buffer* buffer, const AttentionStrides& strides) {
-    return buffer == nullptr ||
-           (buffer->offset % (piece * size) == 0 && strides.batch % piece == 0 && strides.head % piece == 0 &&
-            strides.row % piece == 0 && strides.row * size <= UINT32_MAX);
+  const uint64_t piece = Wgmma::kPiece;
+  const auto aligned = [&](const Buffer* buffer, const AttentionStrides& strides) {
+    return in_pieces(buffer, strides, 2, 2 * piece);
   };
   return (forward.dtype == TUFF_F16 || forward.dtype == TUFF_BF16) && forward.softcap == 0 &&
          forward.head_dim % piece == 0 && forward.head_dim_v % piece == 0 && forward.head_dim <= Wgmma::kMaxHeadDim &&
          forward.head_dim_v <= Wgmma::kMaxHeadDim && attention::has_usual_scale(forward) &&
-         in_pieces(forward.q, forward.q_strides) && in_pieces(forward.k, forward.k_strides) &&
-         in_pieces(forward.v, forward.v_strides) && in_pieces(args.d_o, args.d_o_strides) &&
-         in_pieces(args.dq, args.dq_strides) && in_pieces(args.dk, args.dk_strides) &&
-         in_pieces(args.dv, args.dv_strides) && computes_options(forward);
+         aligned(forward.q, forward.q_strides) && aligned(forward.k, forward.k_strides) &&
+         aligned(forward.v, forward.v_strides) && aligned(args.d_o, args.d_o_strides) &&
+         aligned(args.dq, args.dq_strides) && aligned(args.dk, args.dk_strides) && aligned(args.dv, args.dv_strides) &&
+         computes_options(forward);
 }
 
 uint64_t own_tiles(const AttentionArgs& forward, const Side& side) {
@@ -140,19 +142,19 @@ struct Biases {
   explicit Biases(const Call& call) : gradient(call) {}
   BiasGradient gradient;
   Buffer scratch;
-  uint64_t units = 0, slopes_at = 0, sums_at = 0;
+  uint64_t of_unit = 0, units = 0, slopes_at = 0, sums_at = 0;  // of_unit: bytes of a head's slopes
 };
 constexpr uint64_t kSlopesBytes = uint64_t{1} << 30;  // of the heads whose slopes are in memory at a time
 
 // Returns whether there is memory for the slopes of a head.
 bool place(Call& call, Biases& biases) {
   const AttentionArgs& forward = call.forward;
-  const uint64_t of_unit = forward.seq_q * forward.seq_kv * 4;
-  if (of_unit > kSlopesBytes) return false;
-  biases.units = std::min(kSlopesBytes / of_unit, forward.batch * forward.heads);
+  biases.of_unit = forward.seq_q * forward.seq_kv * 4;
+  if (biases.of_unit > kSlopesBytes) return false;
+  biases.units = std::min(kSlopesBytes / biases.of_unit, forward.batch * forward.heads);
   ScratchLayout layout;
   biases.sums_at = layout.add(call.sums_bytes());
-  biases.slopes_at = layout.add(biases.units * of_unit);
+  biases.slopes_at = layout.add(biases.units * biases.of_unit);
   biases.gradient.place(layout, biases.units, forward.seq_kv);
   // Reductions of rows have scratch memory of their own.
   biases.scratch = call.recorder.scratch(layout.bytes(), Scratch::outer);
@@ -162,15 +164,15 @@ bool place(Call& call, Biases& biases) {
 
 bool record_rows_with_bias(const Call& call, const Biases& biases) {
   const AttentionArgs& forward = call.forward;
-  const uint64_t of_unit = forward.seq_q * forward.seq_kv * 4, all = forward.batch * forward.heads;
+  const uint64_t all = forward.batch * forward.heads;
   // Steps that nothing sees are left out.
   const bool partial = forward.causal != TUFF_CAUSAL_NONE || forward.window_left != 0 || forward.window_right != 0 ||
                        forward.q_lengths != nullptr || forward.kv_lengths != nullptr;
   biases.gradient.record_begin(biases.scratch);
   for (uint64_t first = 0; first < all; first += biases.units) {
     const uint64_t units = std::min(biases.units, all - first);
-    const Slopes slopes{part_of(biases.scratch, biases.slopes_at, units * of_unit), first, units};
-    if (partial) record_fill(call.recorder, slopes.values, 0, units * of_unit, {});
+    const Slopes slopes{part_of(biases.scratch, biases.slopes_at, units * biases.of_unit), first, units};
+    if (partial) record_fill(call.recorder, slopes.values, 0, units * biases.of_unit, {});
     if (!record_side(call, {.keys = false, .first = true, .second = false}, &slopes)) return false;
     biases.gradient.record_add(biases.scratch, {.values = &slopes.values,
                                                 .first = first,
