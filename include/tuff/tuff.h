@@ -2068,9 +2068,9 @@ typedef struct tuff_select_desc {
  * A capacity of n is always enough. Elements are moved with their bits unchanged; results are the same on every device.
  * The lengths of runs are the differences of neighbouring indices.
  * Outputs must not overlap each other, input or mask; mask and input may be the same.
- * Errors: INVALID_ARGUMENT if neither output nor indices nor count is wanted and neither n nor capacity is 0, if index_type
- * does not hold the places, and for a mask with TUFF_SELECT_UNIQUE. UNSUPPORTED for elements or masks of a width that the device cannot store, and on
- * a device without 64-bit integers for an n of 2^31 or more. Since 0.9.0. */
+ * Errors: INVALID_ARGUMENT if neither output nor indices nor count is wanted and neither n nor capacity is 0, if
+ * index_type does not hold the places, and for a mask with TUFF_SELECT_UNIQUE. UNSUPPORTED for elements or masks of a
+ * width that the device cannot store, and on a device without 64-bit integers for an n of 2^31 or more. Since 0.9.0. */
 TUFF_API tuff_status tuff_select(tuff_stream stream, const tuff_select_desc* desc);
 
 /* What tuff_pad() puts beyond the edges of the input, for an axis of the elements a b c d. */

@@ -191,7 +191,7 @@ void draw_select(Call& call) {
   const bool values = (wanted & 1) != 0;
   if (!args.unique()) args.mask = call.input("mask", args.n, dtype_size(args.mask_type));
   if (args.unique() || values) args.input = call.input("input", args.n, dtype_size(args.dtype));
-  if (!args.unique() && values && room == 0) call.read_partly(args.input);  // nothing is stored
+  if (!args.unique() && values && room == 0) call.not_used(args.input);  // nothing is stored
   const auto output = [&](const char* name, uint64_t element) {
     const Buffer* result = call.output(name, args.capacity, element, args.capacity <= args.n);
     if (args.capacity > args.n) call.has_to_be(result, 0, args.n);
