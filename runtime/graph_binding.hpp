@@ -13,6 +13,15 @@ namespace tuff::graph_binding {
 inline constexpr const char* kNotUsed = "graph was not captured with memory of captured";
 inline constexpr const char* kMapped = "graph uses a buffer that is mapped, needs tuff_unmap first";
 
+// Devices' kernels were chosen for operands' offsets from multiples of this.
+inline constexpr uint64_t kAlignment = 16;
+
+// Whether the first bytes of two buffers overlap.
+inline bool meet(const Buffer& a, uint64_t a_bytes, const Buffer& b, uint64_t b_bytes) {
+  return a.allocation == b.allocation && a_bytes != 0 && b_bytes != 0 && a.offset < b.offset + b_bytes &&
+         b.offset < a.offset + a_bytes;
+}
+
 // Bytes of an allocation.
 struct Range {
   uint64_t begin, end;

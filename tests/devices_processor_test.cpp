@@ -98,22 +98,25 @@ tuff_status multiply(tuff_stream stream, tuff_buffer a, tuff_buffer b, tuff_buff
                    kSize);
 }
 
+tuff_status cumulate(tuff_stream stream, tuff_buffer from, tuff_buffer to) {
+  tuff_scan_desc scan{};
+  scan.struct_size = sizeof scan;
+  scan.dtype = TUFF_F32, scan.rank = 2, scan.axis = 1;
+  scan.input = from, scan.output = to;
+  scan.shape[0] = scan.shape[1] = kSize;
+  return tuff_cumsum(stream, &scan);
+}
+
 // The plug-in knows gemm and unary, and no cumulative sum: a kernel's result is read by the plug-in, and the other way
 // round.
 TEST_F(DevicesProcessor, CallsOfBothSeeEachOthersResults) {
   Dispatches dispatches;
   const std::vector<float> a = integers(kCount, 2, 1), b = integers(kCount, 2, 2);
   const Tensor left(context(), a), right(context(), b), sums(context(), kCount), result(context(), kCount);
-  const uint64_t shape[] = {kSize, kSize};
   dispatches.count("", "");
   for (int turn = 0; turn < 20; ++turn) {
     ASSERT_OK(multiply(context(), left, right, result));
-    tuff_scan_desc scan{};
-    scan.struct_size = sizeof scan;
-    scan.dtype = TUFF_F32, scan.rank = 2, scan.axis = 1;
-    scan.input = result, scan.output = sums;
-    std::copy_n(shape, 2, scan.shape);
-    ASSERT_OK(tuff_cumsum(context(), &scan));
+    ASSERT_OK(cumulate(context(), result, sums));
     ASSERT_OK(tuff_unary(context(), TUFF_F32, TUFF_UNARY_NEG, sums, result, kCount));
   }
   EXPECT_EQ(dispatches.count("by the plug-in", "gemm"), 20);
@@ -145,21 +148,119 @@ TEST_F(DevicesProcessor, ClearedMemoryIsClear) {
   EXPECT_OK(tuff_stream_destroy(stream));
 }
 
-TEST_F(DevicesProcessor, GraphsAreRecordedAsKernels) {
-  const std::vector<float> a = integers(kCount, 2, 3), b = integers(kCount, 2, 4);
-  const Tensor left(context(), a), right(context(), b), result(context(), kCount);
-  tuff_graph graph = 0;
-  ASSERT_OK(tuff_graph_begin(context()));
-  {
-    Dispatches dispatches;
-    ASSERT_OK(multiply(context(), left, right, result));
-    EXPECT_EQ(dispatches.count("by the plug-in", ""), 0);
+// Products and functions are the plug-in's, the cumulative sum is the driver's.
+tuff_status layers(tuff_stream stream, tuff_buffer left, tuff_buffer right, tuff_buffer sums, tuff_buffer result) {
+  for (const tuff_status status :
+       {multiply(stream, left, right, result), tuff_unary(stream, TUFF_F32, TUFF_UNARY_TANH, result, sums, kCount),
+        cumulate(stream, sums, result), cumulate(stream, result, sums),
+        tuff_unary(stream, TUFF_F32, TUFF_UNARY_EXP, left, result, kCount), multiply(stream, sums, right, result)}) {
+    if (status != TUFF_OK) return status;
   }
-  ASSERT_OK(tuff_graph_end(context(), &graph));
-  result.expect_poisoned();
+  return TUFF_OK;
+}
+
+// A stream's graph, destroyed at the end of the scope.
+class OwnGraph {
+ public:
+  template <typename Calls>
+  OwnGraph(tuff_stream stream, const Calls& calls) {
+    EXPECT_OK(tuff_graph_begin(stream));
+    calls();
+    EXPECT_OK(tuff_graph_end(stream, &handle_));
+  }
+  ~OwnGraph() { EXPECT_OK(tuff_graph_destroy(handle_)); }
+  OwnGraph(const OwnGraph&) = delete;
+  OwnGraph& operator=(const OwnGraph&) = delete;
+  operator tuff_graph() const { return handle_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  tuff_graph handle_ = 0;
+};
+
+TEST_F(DevicesProcessor, GraphsGiveTheBitsOfTheirCalls) {
+  const std::vector<float> a = uniforms(kCount, -1, 1, 3), b = uniforms(kCount, -1, 1, 4);
+  const Tensor left(context(), a), right(context(), b), sums(context(), kCount), result(context(), kCount);
+  ASSERT_OK(layers(context(), left, right, sums, result));
+  const std::vector<float> expected_sums = sums.read(), expected = result.read();
+  Dispatches dispatches;
+  const Tensor other_sums(context(), kCount), other(context(), kCount);
+  dispatches.count("", "");
+  const OwnGraph graph(context(), [&] { ASSERT_OK(layers(context(), left, right, other_sums, other)); });
+  EXPECT_EQ(dispatches.count("by the plug-in", "at each launch"), 4);
+  other_sums.expect_poisoned();
+  other.expect_poisoned();
+  for (int turn = 0; turn < 3; ++turn) {
+    ASSERT_OK(tuff_graph_launch(context(), graph));
+    expect_same_bits(other_sums.read(), expected_sums);
+    expect_same_bits(other.read(), expected);
+  }
+}
+
+TEST_F(DevicesProcessor, GraphsBindOtherMemoryToBoth) {
+  const std::vector<float> a = uniforms(kCount, -1, 1, 5), b = uniforms(kCount, -1, 1, 6), c = uniforms(kCount, -1, 1, 7);
+  const Tensor left(context(), a), right(context(), b), sums(context(), kCount), result(context(), kCount);
+  const Tensor other(context(), c), other_sums(context(), kCount), expected(context(), kCount);
+  const OwnGraph graph(context(), [&] { ASSERT_OK(layers(context(), left, right, sums, result)); });
+  ASSERT_OK(layers(context(), other, right, other_sums, expected));
+  const std::vector<float> sums_of_other = other_sums.read();
+  const Tensor free(context(), kCount);
+  ASSERT_OK(tuff_graph_bind(graph, left, other));
+  ASSERT_OK(tuff_graph_bind(graph, sums, free));
   ASSERT_OK(tuff_graph_launch(context(), graph));
-  EXPECT_EQ(result.read(), product_of(a, b));
-  EXPECT_OK(tuff_graph_destroy(graph));
+  expect_same_bits(result.read(), expected.read());
+  expect_same_bits(free.read(), sums_of_other);
+  sums.expect_poisoned();
+  // What the plug-in or the driver would write into its own operand is refused, and nothing changes.
+  EXPECT_FAILS(tuff_graph_bind(graph, right, result), kArgument, "tuff_graph_bind", "overlap");
+  EXPECT_FAILS(tuff_graph_bind(graph, free, result), kArgument, "tuff_graph_bind", "captured");
+  EXPECT_FAILS(tuff_graph_bind(graph, sums, result), kArgument, "tuff_graph_bind", "overlap");
+  // Back again.
+  ASSERT_OK(tuff_graph_bind(graph, left, left));
+  ASSERT_OK(tuff_graph_bind(graph, sums, sums));
+  ASSERT_OK(tuff_graph_launch(context(), graph));
+  const Tensor again(context(), kCount);
+  ASSERT_OK(layers(context(), left, right, other_sums, again));
+  expect_same_bits(result.read(), again.read());
+  expect_same_bits(sums.read(), other_sums.read());
+}
+
+// A launch is one call to other threads, though it has several parts and waits between them.
+TEST_F(DevicesProcessor, ThreadsLaunchOneGraphAtOnce) {
+  const std::vector<float> a = uniforms(kCount, -1, 1, 8), b = uniforms(kCount, -1, 1, 9);
+  const Tensor left(context(), a), right(context(), b), sums(context(), kCount), result(context(), kCount);
+  const OwnGraph graph(context(), [&] { ASSERT_OK(layers(context(), left, right, sums, result)); });
+  ASSERT_OK(layers(context(), left, right, sums, result));
+  const std::vector<float> expected_sums = sums.read(), expected = result.read();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      tuff_stream stream = 0;
+      tuff_stream_desc desc{};
+      desc.struct_size = sizeof desc;
+      ASSERT_OK(tuff_stream_create(context(), &desc, &stream));
+      for (int turn = 0; turn < 20; ++turn) EXPECT_OK(tuff_graph_launch(stream, graph));
+      EXPECT_OK(tuff_stream_destroy(stream));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_OK(tuff_synchronize(context()));
+  expect_same_bits(sums.read(), expected_sums);
+  expect_same_bits(result.read(), expected);
+}
+
+// Profiles replay the driver's commands one by one.
+TEST_F(DevicesProcessor, ProfiledGraphs) {
+  const std::vector<float> a = uniforms(kCount, -1, 1, 10), b = uniforms(kCount, -1, 1, 11);
+  const Tensor left(context(), a), right(context(), b), sums(context(), kCount), result(context(), kCount);
+  ASSERT_OK(layers(context(), left, right, sums, result));
+  const std::vector<float> expected = result.read();
+  const OwnGraph graph(context(), [&] { ASSERT_OK(layers(context(), left, right, sums, result)); });
+  const float zero = 0;
+  ASSERT_OK(tuff_fill(context(), result, 0, kCount * 4, &zero, sizeof zero));
+  ASSERT_OK(tuff_profile_begin(context()));
+  ASSERT_OK(tuff_graph_launch(context(), graph));
+  expect_same_bits(result.read(), expected);
+  ASSERT_OK(tuff_profile_end(context()));
 }
 
 TEST_F(DevicesProcessor, InvalidCallsAreRefusedAndChangeNothing) {

@@ -32,7 +32,7 @@ struct Opened {
 
 std::string reason_without_plugin() {
   const char* const variable = std::getenv("TUFF_CPU_PLUGIN");
-  if (variable == nullptr || std::string(variable) != "on") return "TUFF_CPU_PLUGIN=on uses it";
+  if (variable != nullptr && std::string(variable) == "off") return "TUFF_CPU_PLUGIN is off";
   return "it is not there, or a variable TUFF_..._VARIANT forces kernels";
 }
 

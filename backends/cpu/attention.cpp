@@ -309,9 +309,9 @@ bool has_rows_apart(const Call& call) {
 }  // namespace
 
 tuff_status attention(Device& device, const Call& call) {
-  if (!is_float(call.dtype) || !knows_options(call) || !onednn_available()) return TUFF_ERROR_UNSUPPORTED;
-  if (!has_rows_apart(call)) return TUFF_ERROR_UNSUPPORTED;
+  if (!is_float(call.dtype) || !knows_options(call) || !has_rows_apart(call)) return TUFF_ERROR_UNSUPPORTED;
   if (device.asked) return TUFF_OK;
+  if (!onednn_available()) return TUFF_ERROR_UNSUPPORTED;
   const double products = static_cast<double>(call.batch * call.heads * call.seq_q) * static_cast<double>(call.seq_kv) *
                           static_cast<double>(call.head_dim + call.head_dim_v);
   const Threads threads(products < kFewProducts ? 1 : device.threads);

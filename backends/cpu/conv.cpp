@@ -285,8 +285,9 @@ tuff_status convolution(Device& device, const Call& call) {
   if (!is_float(call.dtype) || inputs == 0 || elements(call.filter_shape) == 0) return TUFF_ERROR_UNSUPPORTED;
   if (!is_activation(call.activation)) return TUFF_ERROR_UNSUPPORTED;
   if (call.layout != TUFF_LAYOUT_NCHW && call.layout != TUFF_LAYOUT_NHWC) return TUFF_ERROR_UNSUPPORTED;
-  if (!onednn_available() || !(has_usual_sizes(call) || is_product(call))) return TUFF_ERROR_UNSUPPORTED;
+  if (!has_usual_sizes(call) && !is_product(call)) return TUFF_ERROR_UNSUPPORTED;
   if (device.asked) return TUFF_OK;
+  if (!onednn_available()) return TUFF_ERROR_UNSUPPORTED;
   // A primitive always runs with as many threads as it was made for, since the sizes decide.
   const double products = static_cast<double>(elements(call.filter_shape)) *
                           static_cast<double>(std::max(inputs / call.in_shape[1], outputs / call.out_shape[1]));

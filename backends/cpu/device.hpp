@@ -148,7 +148,8 @@ struct AxisView {
   }
 };
 
-// Whether oneDNN may be called: not while the process ends.
+// Whether oneDNN may be called: not while the process ends. What is asked does not depend on it: then the host backend
+// computes the call, rather than a driver that may be about to end, too, and has no kernel for it yet.
 bool onednn_available();
 
 // Computes it by oneDNN's sgemm on the calling thread's number of threads. It cannot fail: what oneDNN does not

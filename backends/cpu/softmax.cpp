@@ -29,6 +29,7 @@ class Strip {
     std::fill_n(nothing_, columns_, 0);
     if (call_.mask != 0) apply_mask();
     // z may exceed f32, where it is infinite. A NaN may or may not become the maximum; the sum is NaN either way.
+    if (columns_ == 1 && call_.logarithm == 0) return finish_one();
     double largest[kMaxColumns], sums[kMaxColumns] = {};
     std::fill_n(largest, columns_, -kInfinity);
     for_elements([&](double& z, uint64_t j) { largest[j] = z > largest[j] ? z : largest[j]; });
@@ -43,6 +44,23 @@ class Strip {
   }
 
  private:
+  // Of a strip with one column, whose elements are neighbours.
+  void finish_one() {
+    const uint64_t n = view_.axis;
+    double largest = -kInfinity, sum = 0;
+#pragma omp simd reduction(max : largest)
+    for (uint64_t i = 0; i < n; ++i) largest = z_[i] > largest ? z_[i] : largest;
+    for (uint64_t i = 0; i < n; i += kExpBlock) sum += exponentials(z_ + i, std::min(kExpBlock, n - i), largest);
+    if (nothing_[0] != 0) {
+      std::fill_n(z_, n, 0.0);
+    } else {
+      const double part = 1 / sum;
+#pragma omp simd
+      for (uint64_t i = 0; i < n; ++i) z_[i] *= part;
+    }
+    store();
+  }
+
   // For z[i][j], with the column j.
   template <typename Body>
   void for_elements(const Body& body) {

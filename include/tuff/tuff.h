@@ -1020,8 +1020,9 @@ TUFF_API tuff_status tuff_gemm(tuff_stream stream, int32_t dtype, int32_t ta, in
  * Inputs are converted exactly. alpha * sum and the epilogue are computed in f32 (f64 for an f64 C), and the result is
  * rounded once, to nearest even. For an i32 C, alpha and beta must be integers of 32 bits, all arithmetic is modulo
  * 2^32, and the activation is none or relu. In f32, an activation gives the same bits as the unary operation of its
- * name. bias and residual have type c_type. C may be exactly the residual, with the same leading dimension (and
- * stride). accumulate and precision permit lower accuracy, but do not require it.
+ * name, unless the CPU plug-in computes one of the two and not the other (docs/cpu.md). bias and residual have type
+ * c_type. C may be exactly the residual, with the same leading dimension (and stride). accumulate and precision permit
+ * lower accuracy, but do not require it.
  * f8 stands for the 8-bit floats, which are taken since 0.9.0 and usually come with a scale for each tensor:
  *   C = scale_c * activation(alpha * scale_a * scale_b * op(A) * op(B) + beta * C + bias + residual)
  * The scales are read on the device, when the operation runs, so they may be results of operations before it. C, bias
@@ -3369,7 +3370,9 @@ TUFF_API tuff_status tuff_event_elapsed(tuff_event start, tuff_event end, double
  * the host are UNSUPPORTED on a capturing stream, and the capture continues: tuff_copy_htod(), tuff_copy_dtoh(),
  * tuff_synchronize(), events, graph launches. Other streams are not affected.
  *
- * The host backend and plug-ins have graphs since 0.9.0: a launch computes the calls one after another.
+ * The host backend and plug-ins have graphs since 0.9.0: a launch computes the calls one after another. So it does with
+ * calls that a plug-in computes for a Vulkan device (docs/cpu.md): it returns when the last of them is done. If one of
+ * them fails, such as for lack of memory, those before it have been computed.
  * ------------------------------------------------------------------------------------------- */
 
 /* Begins to capture the calls on a stream.

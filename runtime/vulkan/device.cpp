@@ -457,7 +457,8 @@ VkDescriptorSetLayout Device::make_set_layout(std::span<const VkDescriptorSetLay
   return set;
 }
 
-Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags flags) {
+Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags flags,
+                                       std::span<VkCommandBuffer> more) {
   Commands made;
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
@@ -468,10 +469,14 @@ Device::Commands Device::make_commands(uint32_t family, VkCommandPoolCreateFlags
   allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
   allocate.commandPool = made.pool;
   allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  allocate.commandBufferCount = 1;
-  const VkResult result = vk.vkAllocateCommandBuffers(handle, &allocate, &made.buffer);
-  if (result != VK_SUCCESS) vk.vkDestroyCommandPool(handle, made.pool, nullptr);
-  check_made(result, made.buffer, "vkAllocateCommandBuffers");
+  const auto make = [&](uint32_t count, VkCommandBuffer* buffers) {
+    allocate.commandBufferCount = count;
+    const VkResult result = vk.vkAllocateCommandBuffers(handle, &allocate, buffers);
+    if (result != VK_SUCCESS) vk.vkDestroyCommandPool(handle, made.pool, nullptr);
+    check_made(result, *buffers, "vkAllocateCommandBuffers");
+  };
+  make(1, &made.buffer);
+  if (!more.empty()) make(static_cast<uint32_t>(more.size()), more.data());
   return made;
 }
 

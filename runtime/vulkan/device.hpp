@@ -100,7 +100,8 @@ class Device {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer buffer = VK_NULL_HANDLE;
   };
-  Commands make_commands(uint32_t family, VkCommandPoolCreateFlags flags);
+  // `more`: further command buffers of the same pool.
+  Commands make_commands(uint32_t family, VkCommandPoolCreateFlags flags, std::span<VkCommandBuffer> more = {});
   // To be called after every vkCreate* and vkAllocate*.
   void count_object() noexcept { objects_.fetch_add(1, std::memory_order_relaxed); }
   uint64_t objects() const noexcept { return objects_.load(std::memory_order_relaxed); }

@@ -25,6 +25,8 @@ void each_range(Command& command, const Visit& visit) {
     } else if constexpr (std::is_same_v<T, BoundCopy>) {
       visit(what.to->id, what.to_offset, what.to_end(), true);
       visit(what.from->id, what.from_offset, what.from_end(), false);
+    } else if constexpr (std::is_same_v<T, HostStep>) {
+      for (const HazardTracker::Range& range : what.ranges) visit(range.block, range.begin, range.end, range.write);
     } else {
       visit(what.to->id, what.offset, what.offset + what.bytes, true);
     }
@@ -38,16 +40,23 @@ bool overlap(uint64_t begin, uint64_t end, uint64_t other_begin, uint64_t other_
 
 // The number of pairs of overlapping ranges of a command of which at least one is written.
 uint32_t conflicts(const GraphCommand& command) {
-  std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
-  uint32_t count = 0, found = 0;
-  each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool write) {
-    for (uint32_t i = 0; i < count; ++i) {
-      const HazardTracker::Range& other = ranges[i];
-      found += other.block == block && (other.write || write) && overlap(begin, end, other.begin, other.end);
+  const auto pairs = [](std::span<const HazardTracker::Range> ranges) {
+    uint32_t found = 0;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const HazardTracker::Range &a = ranges[i], &b = ranges[j];
+        found += a.block == b.block && (a.write || b.write) && overlap(a.begin, a.end, b.begin, b.end);
+      }
     }
+    return found;
+  };
+  if (const auto* step = std::get_if<HostStep>(&command.what)) return pairs(step->ranges);
+  std::array<HazardTracker::Range, Touched::kMaxRanges> ranges;
+  uint32_t count = 0;
+  each_range(command, [&](uint64_t block, uint64_t begin, uint64_t end, bool write) {
     ranges[count++] = {block, begin, end, write};
   });
-  return found;
+  return pairs({ranges.data(), count});
 }
 
 // Visits the memory that commands read as texels, as a command, the block, and the bytes of a texel.
@@ -66,6 +75,7 @@ void each_texels(const std::vector<GraphCommand>& commands, const Visit& visit) 
 const char* label_of(const GraphCommand& command) {
   if (const auto* dispatch = std::get_if<BoundDispatch>(&command.what)) return dispatch->label;
   if (const auto* copy = std::get_if<BoundCopy>(&command.what)) return copy->label;
+  if (const auto* step = std::get_if<HostStep>(&command.what)) return step->call->name();
   return "fill";
 }
 
@@ -82,6 +92,21 @@ void make_texels(Device& device, const std::vector<GraphCommand>& commands) {
   });
   each_texels(commands,
               [&](const GraphCommand&, const MemoryBlock& block, uint64_t bytes) { texels_of(device, block, bytes); });
+}
+
+// The processor computes calls by the addresses of their operands.
+void check_addresses(const std::vector<GraphCommand>& commands, const Bound& from, const Buffer& replacement) {
+  if (replacement.allocation->host() != nullptr) return;
+  for (const GraphCommand& command : commands) {
+    const auto* const step = std::get_if<HostStep>(&command.what);
+    if (step == nullptr) continue;
+    for (const HazardTracker::Range& range : step->ranges) {
+      if (range.block != from.block->id || !overlap(range.begin, range.end, from.begin, from.end)) continue;
+      fail(TUFF_ERROR_UNSUPPORTED,
+           "replacement has no address in this process, and the processor computes {}: capture the call again",
+           step->call->name());
+    }
+  }
 }
 
 }  // namespace
@@ -110,6 +135,18 @@ void GraphRecorder::append(const BoundDispatch& dispatch) {
   contents_.commands.push_back({dispatch, table_});
   table_ = false;
   ++contents_.dispatches;
+}
+
+void GraphRecorder::host_step(const Operation& operation) {
+  HostStep step{captured_operation(operation)};
+  const std::vector<HostCommand::Operand>& operands = step.call->operands();
+  const bool fixed = std::any_of(operands.begin(), operands.end(), [](const auto& operand) { return operand.fixed; });
+  for (const HostCommand::Operand& operand : operands) {
+    if (operand.captured.allocation == nullptr) continue;
+    use(operand.captured, true);
+    if (fixed) contents_.in_tables.push_back(bound_of(operand.captured));
+  }
+  contents_.commands.push_back({std::move(step), fixed});
 }
 
 void GraphRecorder::shrink(const Size& size) noexcept {
@@ -179,10 +216,11 @@ VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents& contents)
       operations_ += dispatch->operations;
     } else if (const auto* copy = std::get_if<BoundCopy>(&command.what)) {
       bytes_ += copy->moved();
-    } else {
-      bytes_ += static_cast<double>(std::get<BoundFill>(command.what).bytes);
+    } else if (const auto* fill = std::get_if<BoundFill>(&command.what)) {
+      bytes_ += static_cast<double>(fill->bytes);
     }
   }
+  each_part([this](auto) { ++parts_; }, [this](const HostCommand&) { ++steps_; });
 }
 
 VulkanGraph::~VulkanGraph() {
@@ -228,6 +266,49 @@ std::vector<std::shared_ptr<Allocation>> VulkanGraph::find_operands(const GraphC
     if (in_use) operands.push_back(used.buffer.allocation);
   }
   return operands;
+}
+
+// Before ranges of steps are looked at.
+void VulkanGraph::find_ranges() {
+  for (GraphCommand& command : contents_.commands) {
+    auto* const step = std::get_if<HostStep>(&command.what);
+    if (step == nullptr || !step->ranges.empty()) continue;
+    std::vector<HazardTracker::Range> ranges;
+    for (size_t i = 0; i < step->call->operands().size(); ++i) {
+      const Buffer& captured = step->call->operands()[i].captured;
+      if (captured.allocation == nullptr) {
+        ranges.push_back({});
+        continue;
+      }
+      const Bound bound = bound_of(captured);
+      ranges.push_back({bound.block->id, bound.begin, bound.begin + step->call->used(i), step->call->may_write(i)});
+    }
+    step->ranges = std::move(ranges);
+  }
+}
+
+// Calls of steps use what is bound.
+void VulkanGraph::bind_steps() noexcept {
+  for (const GraphCommand& command : contents_.commands) {
+    const auto* const step = std::get_if<HostStep>(&command.what);
+    if (step == nullptr || command.fixed) continue;
+    for (size_t i = 0; i < step->ranges.size(); ++i) {
+      const HazardTracker::Range& range = step->ranges[i];
+      HostCommand::Operand& operand = step->call->operands()[i];
+      *operand.buffer = operand.captured;
+      for (const Replacement& replacement : replacements_) {
+        const Bound& from = replacement.from;
+        if (range.begin == range.end || range.block != from.block->id || range.begin < from.begin ||
+            range.end > from.end) {
+          continue;
+        }
+        const uint64_t first = range.begin - from.begin;
+        *operand.buffer = replacement.to;
+        operand.buffer->offset += first;
+        operand.buffer->bytes = std::min(operand.captured.bytes, replacement.to.bytes - first);
+      }
+    }
+  }
 }
 
 // Whether the graph was captured with this memory. Throws INVALID_ARGUMENT if the memory covers only part of an
@@ -286,9 +367,10 @@ std::vector<GraphCommand> VulkanGraph::apply(const std::vector<GraphCommand>& co
     } else if (auto* copy = std::get_if<BoundCopy>(&command.what)) {
       moved(copy->to, copy->to_offset, copy->to_end() - copy->to_offset);
       moved(copy->from, copy->from_offset, copy->from_end() - copy->from_offset);
+    } else if (auto* fill = std::get_if<BoundFill>(&command.what)) {
+      moved(fill->to, fill->offset, fill->bytes);
     } else {
-      auto& fill = std::get<BoundFill>(command.what);
-      moved(fill.to, fill.offset, fill.bytes);
+      for (HazardTracker::Range& range : std::get<HostStep>(command.what).ranges) moved_id(range);
     }
   }
   return result;
@@ -298,11 +380,12 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   graph_binding::check_sizes(captured, replacement);
   const std::lock_guard lock(backend_.mutex());
   const Bound from = bound_of(captured), to = bound_of(replacement);
+  find_ranges();
   require(uses(from), graph_binding::kNotUsed);
   // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment, or
   // at their own.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
-  uint64_t alignment = contents_.kernels.empty() ? 16 : std::max<uint64_t>(strict, 16);
+  uint64_t alignment = contents_.kernels.empty() ? graph_binding::kAlignment : std::max(strict, graph_binding::kAlignment);
   for (const auto& kernel : contents_.kernels) alignment = std::max(alignment, kernel->interface.alignment);
   graph_binding::check_alignment(from.begin, to.begin, alignment);
   std::vector<Replacement> replacements = graph_binding::others(
@@ -318,9 +401,11 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
     graph_binding::check_conflict(conflicts(commands[i]) > conflicts(contents_.commands[i]), label_of(commands[i]));
   }
   make_texels(backend_.device(), commands);
+  check_addresses(contents_.commands, from, replacement);
   operands_ = find_operands(contents_, commands, replacements);
   current_ = std::move(commands);
   replacements_ = std::move(replacements);
+  bind_steps();
   ++version_;
 }
 
@@ -351,16 +436,20 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
   // Programs that keep creating graphs may not reach any other point at which retired objects are freed.
   backend_.retired().completed(backend_.streams().timelines());
   RetiredPipelines::Room room(backend_.retired());
-  const Device::Commands made = device.make_commands(device.physical.queue_family, 0);
-  room.keep();
   Encoding encoding;
+  encoding.commands.resize(parts_);
+  const Device::Commands made =
+      device.make_commands(device.physical.queue_family, 0, std::span(encoding.commands).subspan(1));
+  room.keep();
   encoding.objects.commands = made.pool;
-  encoding.commands = made.buffer;
-  encodings_.push_back(encoding);
+  encoding.commands[0] = made.buffer;
+  encodings_.push_back(std::move(encoding));
   return encodings_.back();
 }
 
-VkCommandBuffer VulkanGraph::encode() {
+const std::vector<VkCommandBuffer>& VulkanGraph::encode() {
+  static const std::vector<VkCommandBuffer> kNone;
+  if (parts_ == 0) return kNone;
   if (encoding_ < encodings_.size() && encodings_[encoding_].version == version_) {
     return encodings_[encoding_].commands;
   }
@@ -369,25 +458,30 @@ VkCommandBuffer VulkanGraph::encode() {
   encoding.version = 0;
   Device& device = backend_.device();
   device.check(device.vk.vkResetCommandPool(device.handle, encoding.objects.commands, 0), "vkResetCommandPool");
+  size_t next = 0;
+  each_part([&](std::span<const GraphCommand> part) { encode(part, encoding.commands[next++]); },
+            [](const HostCommand&) {});
+  encoding.version = version_;
+  return encoding.commands;
+}
+
+void VulkanGraph::encode(std::span<const GraphCommand> part, VkCommandBuffer commands) {
+  Device& device = backend_.device();
   VkCommandBufferBeginInfo begin{};
   begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
   begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
-  device.check(device.vk.vkBeginCommandBuffer(encoding.commands, &begin), "vkBeginCommandBuffer");
+  device.check(device.vk.vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
   CommandWriter writer(backend_.streams().base().device, bound_of(backend_.streams().base().unused));
-  writer.begin(encoding.commands, true);
-  writer.wait_for_all();  // orders the graph after earlier work of the stream
-  for (const GraphCommand& command : current_) {
-    std::visit(
-        [&](const auto& what) {
-          writer.order(what);
-          writer.write(what);
-        },
-        command.what);
+  writer.begin(commands, true);
+  writer.wait_for_all();  // orders the part after earlier work of the stream
+  for (const GraphCommand& command : part) {
+    with_commands(command, [&](const auto& what) {
+      writer.order(what);
+      writer.write(what);
+    });
   }
-  if (contents_.host_looks) writer.show_to_host();
-  device.check(device.vk.vkEndCommandBuffer(encoding.commands), "vkEndCommandBuffer");
-  encoding.version = version_;
-  return encoding.commands;
+  if (contents_.host_looks || has_steps()) writer.show_to_host();
+  device.check(device.vk.vkEndCommandBuffer(commands), "vkEndCommandBuffer");
 }
 
 void VulkanGraph::launched(Use use) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "planning/operation.hpp"
 #include "runtime/compute_stream.hpp"
+#include "runtime/host/host_command.hpp"
 #include "runtime/vulkan/command_writer.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
 #include "runtime/vulkan/device_recorder.hpp"
@@ -19,11 +21,29 @@ namespace tuff {
 
 class VulkanBackend;
 
+// A call that the processor computes (processor.hpp), between commands of the device.
+struct HostStep {
+  std::shared_ptr<HostCommand> call;
+  // What it uses of each operand, once the graph is bound to other memory. As the call was captured, in
+  // GraphContents; `call` itself uses what is bound.
+  std::vector<HazardTracker::Range> ranges = {};
+};
+
 struct GraphCommand {
-  std::variant<BoundDispatch, BoundCopy, BoundFill> what;
+  std::variant<BoundDispatch, BoundCopy, BoundFill, HostStep> what;
   bool fixed = false;  // a table holds its memory's addresses, so that memory cannot be replaced
   std::shared_ptr<const CallText> call = nullptr;  // the call it was captured for; null: see the command
 };
+
+// use(command), of the device's kinds. Nothing for a step.
+template <typename Use>
+void with_commands(const GraphCommand& command, const Use& use) {
+  std::visit(
+      [&](const auto& what) {
+        if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(what)>, HostStep>) use(what);
+      },
+      command.what);
+}
 
 // What a graph owns or keeps alive.
 struct GraphContents {
@@ -49,6 +69,8 @@ class GraphRecorder final : public DeviceRecorder {
   bool holds(const Probe& probe) override { return stream_.holds(probe); }
   void fill_edge(const Buffer& dst, uint64_t offset, uint64_t bytes, const std::byte* pattern, Buffer& text) override;
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
+  // The processor computes it at each launch.
+  void host_step(const Operation& operation);
 
   // For undoing a failed call: all that it leaves behind is memory that the graph keeps alive.
   struct Size {
@@ -98,11 +120,25 @@ class VulkanGraph final : public ComputeGraph {
   // The functions below need the context's lock. Throws INVALID_ARGUMENT if an operand is mapped.
   void check_launch() const;
   bool empty() const noexcept { return contents_.commands.empty(); }
+  bool has_steps() const noexcept { return steps_ != 0; }
   bool host_looks() const noexcept { return contents_.host_looks; }
   uint64_t dispatches() const noexcept { return contents_.dispatches; }
   double bytes() const noexcept { return bytes_; }
   double operations() const noexcept { return operations_; }
   const std::vector<GraphCommand>& commands() const noexcept { return current_; }
+  // Calls part(commands) for each run of commands of the device, and step(call) for what the processor computes, in
+  // their order.
+  template <typename Part, typename Step>
+  void each_part(const Part& part, const Step& step) const {
+    const std::span<const GraphCommand> all = current_;
+    for (size_t i = 0; i < all.size();) {
+      size_t end = i;
+      while (end < all.size() && !std::holds_alternative<HostStep>(all[end].what)) ++end;
+      if (end != i) part(all.subspan(i, end - i));
+      if (end != all.size()) step(*std::get<HostStep>(all[end].what).call);
+      i = end + 1;
+    }
+  }
   template <typename Visit>
   void each_buffer(const Visit& visit) const {
     for (const GraphContents::Used& used : contents_.buffers) visit(used.buffer);
@@ -111,9 +147,9 @@ class VulkanGraph final : public ComputeGraph {
   Use last_launch() const noexcept { return last_launch_; }
   // Before encode(): releases the lock while it waits for a command buffer that the device has finished with.
   void make_room(std::unique_lock<Mutex>& lock);
-  // Returns a command buffer with all commands, for a compute queue. Report the submission that it goes into to
-  // submitted().
-  VkCommandBuffer encode();
+  // Returns a command buffer for each part, for a compute queue; a graph without steps has one part. Report the last
+  // submission that they go into to submitted().
+  const std::vector<VkCommandBuffer>& encode();
   void submitted(Use use) noexcept { encodings_[encoding_].last_use = use; }
   void launched(Use use);
 
@@ -124,7 +160,7 @@ class VulkanGraph final : public ComputeGraph {
   };
   struct Encoding {
     RetiredPipelines::Objects objects;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
+    std::vector<VkCommandBuffer> commands;  // of each part
     uint64_t version = 0;
     Use last_use;
   };
@@ -136,6 +172,9 @@ class VulkanGraph final : public ComputeGraph {
                                                                 const std::vector<GraphCommand>& commands,
                                                                 const std::vector<Replacement>& replacements);
   bool uses(const Bound& memory) const;
+  void find_ranges();
+  void bind_steps() noexcept;
+  void encode(std::span<const GraphCommand> part, VkCommandBuffer commands);
   std::vector<Encoding>::iterator idle_encoding();
   Encoding& free_encoding();
 
@@ -148,7 +187,8 @@ class VulkanGraph final : public ComputeGraph {
   size_t encoding_ = 0;  // the last one launched
   uint64_t version_ = 1;
   Use last_launch_;
-  double bytes_ = 0, operations_ = 0;  // of all commands
+  double bytes_ = 0, operations_ = 0;  // of all commands of the device
+  size_t parts_ = 0, steps_ = 0;
 };
 
 }  // namespace tuff

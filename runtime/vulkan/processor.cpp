@@ -27,7 +27,8 @@ std::unique_ptr<PluginDevice> open_plugin() {
   const std::vector<const Plugin*> all = plugins();
   const auto plugin = std::find_if(all.begin(), all.end(), [](const Plugin* one) { return one->name() == "cpu"; });
   if (plugin == all.end()) {
-    log(TUFF_LOG_WARNING, "TUFF_CPU_PLUGIN is on, and there is no plug-in \"cpu\": the driver computes everything");
+    const bool asked = platform::environment("TUFF_CPU_PLUGIN") == "on";
+    log(asked ? TUFF_LOG_WARNING : TUFF_LOG_INFO, "there is no plug-in \"cpu\": the driver computes everything");
     return nullptr;
   }
   try {
@@ -43,7 +44,7 @@ std::unique_ptr<PluginDevice> open_plugin() {
 }  // namespace
 
 Processor::Processor(bool device_is_one)
-    : wanted_(device_is_one && platform::environment("TUFF_CPU_PLUGIN") == "on" && !forces_kernels()) {}
+    : wanted_(device_is_one && platform::environment("TUFF_CPU_PLUGIN") != "off" && !forces_kernels()) {}
 
 Processor::~Processor() = default;
 

@@ -1,6 +1,7 @@
 // A Vulkan device that is the processor itself, such as Mesa's, keeps its buffers in memory of the process. If
-// TUFF_CPU_PLUGIN is on, and the plug-in for processors (libtuff-cpu) is there, it computes the calls that it knows,
-// several times as fast as the driver does. All else is as on any Vulkan device; so are graphs, whose calls are recorded.
+// TUFF_CPU_PLUGIN is not off, and the plug-in for processors (libtuff-cpu) is there, it computes the calls that it knows,
+// several times as fast as the driver does. All else is as on any Vulkan device. A captured call that it knows is a step
+// of the graph (graph.hpp), between commands of the device.
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,8 @@ class Processor {
   bool takes(const Operation& operation) const;
   // Computes a call that it takes.
   void compute(const Operation& operation) const;
+  // Null before the first call that it may compute.
+  PluginDevice* device() const noexcept { return device_.get(); }
 
  private:
   const bool wanted_;

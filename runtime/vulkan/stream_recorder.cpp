@@ -408,32 +408,43 @@ bool StreamRecorder::holds(const Probe& probe) {
   return holds;
 }
 
-// Behind what is recorded, in one submission with it.
-void StreamRecorder::launch_graph(VulkanGraph& graph) {
+// Parts of the device go behind what is recorded, in one submission with it. Before a step the host waits for them, with
+// the lock held: a launch in parts is one call to other threads.
+void StreamRecorder::launch_graph(VulkanGraph& graph, PluginDevice* processor) {
   base_.device->require_alive();
   graph.check_launch();
   if (graph.empty()) return;
   graph.each_buffer([this](const Buffer& buffer) { will_use(buffer); });
   wait_for(graph.last_launch());
-  if (profiler_ != nullptr) {
-    // One by one, so that each is timed.
-    try {
-      for (const GraphCommand& command : graph.commands()) {
-        profiler_->replay(command.call.get());
-        std::visit([this](const auto& what) { append(what); }, command.what);
-        host_looks_ = host_looks_ || graph.host_looks();
-        appended(0);
-      }
-      profiler_->replay(nullptr);
-    } catch (...) {
-      profiler_->replay(nullptr);
-      graph.launched(last());  // some are in flight
-      throw;
-    }
-  } else {
-    if (ring_ != &compute_) open(compute_);
-    submit_with(graph.encode());
-    graph.submitted({index_, submitted()});
+  const bool timed = profiler_ != nullptr;
+  const std::vector<VkCommandBuffer>* const encoded = timed ? nullptr : &graph.encode();
+  size_t parts = 0;
+  bool begun = false, shown = false;  // shown: the host sees what was called before
+  try {
+    graph.each_part(
+        [&](std::span<const GraphCommand> part) {
+          if (timed) {
+            begun = true;
+            replay(part, graph.host_looks());
+          } else {
+            if (ring_ != &compute_) open(compute_);
+            submit_with((*encoded)[parts++]);
+            graph.submitted({index_, submitted()});
+            begun = true;
+          }
+          shown = !timed;
+        },
+        [&](const HostCommand& call) {
+          timeline_.wait(shown ? submitted() : submit(true), For::result, UINT64_MAX);
+          shown = true;
+          call.run(processor);
+          begun = true;
+        });
+  } catch (...) {
+    if (begun) graph.launched(last());  // some are in flight
+    throw;
+  }
+  if (!timed) {
     writer_.assume_everything();
     dispatches_ += graph.dispatches();
     bytes_ += graph.bytes();
@@ -441,6 +452,20 @@ void StreamRecorder::launch_graph(VulkanGraph& graph) {
     show_usage();
   }
   graph.launched(last());
+}
+
+// One by one, so that each is timed.
+void StreamRecorder::replay(std::span<const GraphCommand> commands, bool host_looks) {
+  struct Replay {
+    Profiler& profiler;
+    ~Replay() { profiler.replay(nullptr); }
+  } const end{*profiler_};
+  for (const GraphCommand& command : commands) {
+    profiler_->replay(command.call.get());
+    with_commands(command, [this](const auto& what) { append(what); });
+    host_looks_ = host_looks_ || host_looks;
+    appended(0);
+  }
 }
 
 CommandRing& StreamRecorder::ring_for_copy(uint64_t bytes) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@
 
 namespace tuff {
 
+class PluginDevice;
 class Streams;
 class VulkanGraph;
+struct GraphCommand;
 
 class StreamRecorder final : public DeviceRecorder {
  public:
@@ -50,8 +53,8 @@ class StreamRecorder final : public DeviceRecorder {
   // From or to pinned memory.
   void copy_pinned(const Buffer& dst, uint64_t dst_offset, const Buffer& src, uint64_t src_offset, uint64_t bytes);
 
-  // All of the graph's commands, as if they were recorded here.
-  void launch_graph(VulkanGraph& graph);
+  // All of the graph's commands, as if they were recorded here. The processor computes its steps, for which it waits.
+  void launch_graph(VulkanGraph& graph, PluginDevice* processor);
   using DeviceRecorder::launch;
 
   // All the commands of a call, which attempt(*this) sends, or none if it throws. They may be asked for twice.
@@ -175,6 +178,7 @@ class StreamRecorder final : public DeviceRecorder {
   void open(CommandRing& ring);
   void close();
   void submit_with(VkCommandBuffer more);
+  void replay(std::span<const GraphCommand> commands, bool host_looks);
   void append_copy(const BoundCopy& copy, CommandRing& ring);
   CommandRing& ring_for_copy(uint64_t bytes);
   void wait_if_needed(uint64_t submission);

@@ -64,6 +64,8 @@ class VulkanBackend final : public ComputeBackend {
   Processor* processor(const Operation& operation) {
     return !tuned_ && processor_->prepare(operation) ? processor_.get() : nullptr;
   }
+  // For graphs with calls that it computes.
+  PluginDevice* processor_device() const noexcept { return processor_->device(); }
   // Waits for all that streams have recorded so far. `lock` holds the context's lock, and is let go while it waits.
   void finish(std::unique_lock<Mutex>& lock, bool for_host);
 

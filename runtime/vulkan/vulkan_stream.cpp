@@ -79,10 +79,11 @@ std::unique_ptr<ComputeGraph> VulkanStream::end_graph() {
 void VulkanStream::launch(ComputeGraph& graph) {
   auto& own = static_cast<VulkanGraph&>(graph);
   std::unique_lock lock(backend_.mutex());
+  if (own.has_steps()) finish_earlier_calls(lock);
   own.make_room(lock);
   recorder_.make_room(lock);
   refuse_in_capture(in_capture::kLaunch);
-  recorder_.launch_graph(own);
+  recorder_.launch_graph(own, backend_.processor_device());
   add_usage(recorder_.usage().calls, uint64_t{1});
 }
 
@@ -180,22 +181,31 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
   });
 }
 
+// What was called before in this stream, and the default stream's work, which clears new memory and moves memory
+// together. Other threads may call meanwhile.
+void VulkanStream::finish_earlier_calls(std::unique_lock<Mutex>& lock) {
+  Streams& streams = backend_.streams();
+  do {
+    backend_.finish(lock, true);
+  } while (!streams.timelines().done(recorder_.last()) || !streams.timelines().done(streams.main().last()));
+}
+
 bool VulkanStream::computed_by_processor(const Operation& operation) {
   Processor* const processor = backend_.processor(operation);
   if (processor == nullptr) return false;
   std::unique_lock lock(backend_.mutex());
   backend_.device().require_alive();
-  if (capture_ != nullptr) return false;
   operation.check();
   if (!processor->takes(operation)) return false;
-  // What comes before the call in this stream, and the default stream's work, which clears new memory and moves memory
-  // together. Other threads may call meanwhile.
-  Streams& streams = backend_.streams();
-  do {
-    backend_.finish(lock, true);
-  } while (!streams.timelines().done(recorder_.last()) || !streams.timelines().done(streams.main().last()));
-  if (capture_ != nullptr) return false;
-  operation.check();  // an operand may have been mapped
+  if (capture_ == nullptr) {
+    finish_earlier_calls(lock);
+    operation.check();  // an operand may have been mapped
+  }
+  if (capture_ != nullptr) {
+    log(TUFF_LOG_DISPATCH, "{}: by the plug-in \"cpu\", at each launch", operation.info().name);
+    record_once(lock, [&](auto&) { capture_->host_step(operation); });
+    return true;
+  }
   processor->compute(operation);
   add_usage(recorder_.usage().calls, uint64_t{1});
   return true;

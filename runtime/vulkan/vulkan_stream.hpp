@@ -46,7 +46,8 @@ class VulkanStream final : public ComputeStream {
   template <typename Attempt>
   void record_once(std::unique_lock<Mutex>& lock, const Attempt& attempt);
   void refuse_in_capture(const char* why) const;
-  // Whether the processor has computed the call by itself.
+  void finish_earlier_calls(std::unique_lock<Mutex>& lock);
+  // Whether the processor computes the call: now, or with each launch of the graph that is captured.
   bool computed_by_processor(const Operation& operation);
 
   VulkanBackend& backend_;
