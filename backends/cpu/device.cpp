@@ -31,6 +31,7 @@ constexpr Entry kFunctions[] = {
     {"rms_norm", entry<tuff_rms_norm_desc, rms_norm>},
     {"group_norm", entry<tuff_group_norm_desc, group_norm>},
     {"batch_norm", entry<tuff_batch_norm_desc, batch_norm>},
+    {"expr", entry<tuff_backend_expr, expression>},
     {"spmm", entry<tuff_spmm_desc, spmm>},
     {"spgemm", entry<tuff_spgemm_desc, spgemm>},
     {"sparse_triangular_solve", entry<tuff_sparse_triangular_solve_desc, sparse_triangular_solve>},

@@ -20,11 +20,13 @@
 namespace tuff_cpu {
 
 class ConvCache;
+class Programs;
 
 struct Device {
   int threads = omp_get_max_threads();
   bool asked = false;  // whether a function would compute its call: it returns before it touches an operand
   std::shared_ptr<ConvCache> convolutions;
+  std::shared_ptr<Programs> programs;  // of expressions
 };
 
 // The number of threads of the calling thread's parallel regions, in its scope.
@@ -172,6 +174,7 @@ tuff_status batch_norm(Device& device, const tuff_batch_norm_desc& call);
 tuff_status permute(Device& device, const tuff_permute_desc& call);
 tuff_status cast(Device& device, const tuff_cast_desc& call);
 tuff_status gather(Device& device, const tuff_backend_gather& call);
+tuff_status expression(Device& device, const tuff_backend_expr& call);
 tuff_status spmm(Device& device, const tuff_spmm_desc& call);
 tuff_status spgemm(Device& device, const tuff_spgemm_desc& call);
 tuff_status sparse_triangular_solve(Device& device, const tuff_sparse_triangular_solve_desc& call);

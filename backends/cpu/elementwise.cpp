@@ -11,18 +11,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "backends/cpu/device.hpp"
+#include "backends/cpu/elementwise.hpp"
 
 namespace tuff_cpu {
 namespace {
 
 using namespace tuff::elementwise;  // the names in the tables' expressions
-
-constexpr uint64_t kBlock = 256;
-
-// y[i] = f(x[i]) for a whole block.
-using UnaryBlock = void (*)(const float* x, float* y, double alpha);
 
 template <typename F>
 inline void map_double(const float* x, float* y, const F& f) {
@@ -116,8 +113,6 @@ void change_signs(const tuff_unary_desc& call) {
     for (uint64_t i = first; i < first + count; ++i) y[i] = static_cast<uint16_t>((x[i] & keep) ^ turn);
   });
 }
-
-using BinaryBlock = void (*)(const float* a, const float* b, float* y);
 
 template <typename F>
 inline void map_pairs(const float* a, const float* b, float* y, const F& f) {
@@ -254,6 +249,22 @@ void binary_of(const tuff_binary_desc& call, BinaryBlock block) {
 }
 
 }  // namespace
+
+UnaryBlock unary_block(const char* name) {
+  constexpr struct {
+    int32_t op;
+    const char* name;
+  } kNames[] = {
+#define UNARY(number, NAME, name, ...) {TUFF_UNARY_##NAME, #name},
+#include "kernels/elementwise/unary.def"
+  };
+  for (const auto& row : kNames) {
+    if (std::strcmp(row.name, name) == 0) return unary_block(row.op);
+  }
+  return nullptr;
+}
+
+BinaryBlock power_block() { return pow_block; }
 
 tuff_status unary(Device& device, const tuff_unary_desc& call) {
   const UnaryBlock block = unary_block(call.op);

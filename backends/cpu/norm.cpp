@@ -122,7 +122,7 @@ tuff_status batch_norm(Device& device, const tuff_batch_norm_desc& call) {
       variance(call.variance, call.weight_type, call.channels);
   const Weights weight(call.weight, call.weight_type, call.channels), bias(call.bias, call.weight_type, call.channels);
   const auto deviation = [&](uint64_t c) { return std::sqrt(variance.at(c, 0) + call.epsilon); };
-  constexpr uint64_t kBlock = 512;
+  constexpr uint64_t kPart = 512;
   with_float(call.dtype, [&]<typename T>(T) {
     if (call.inner == 1) {  // channels are neighbours
       std::vector<double> deviations(call.channels);
@@ -142,9 +142,9 @@ tuff_status batch_norm(Device& device, const tuff_batch_norm_desc& call) {
       const double m = mean.at(c, 0), d = deviation(c), w = weight.at(c, 1), b = bias.at(c, 0);
       const T* x = at<const T>(call.input) + plane * call.inner;
       T* y = at<T>(call.output) + plane * call.inner;
-      float block[kBlock];
-      for (uint64_t first = 0; first < call.inner; first += kBlock) {
-        const uint64_t count = std::min(kBlock, call.inner - first);
+      float block[kPart];
+      for (uint64_t first = 0; first < call.inner; first += kPart) {
+        const uint64_t count = std::min(kPart, call.inner - first);
         widen(x + first, block, count);
         for (uint64_t i = 0; i < count; ++i) {
           block[i] = static_cast<float>((static_cast<double>(block[i]) - m) / d * w + b);

@@ -56,6 +56,7 @@ typedef tuff_status (*tuff_backend_function)(void* device, const void* call);
  *                          tuff_layer_norm_desc, tuff_rms_norm_desc, tuff_group_norm_desc, tuff_batch_norm_desc
  *   permute, cast          tuff_permute_desc, tuff_cast_desc
  *   gather                 tuff_backend_gather, for indices along one axis
+ *   expr                   tuff_backend_expr
  *   spmm, spgemm, sparse_triangular_solve
  *                          tuff_spmm_desc, tuff_spgemm_desc and tuff_sparse_triangular_solve_desc. Offsets and indices may
  *                          have any values: they are read as tuff.h says, and never lead out of a buffer
@@ -88,6 +89,54 @@ typedef struct tuff_backend_gather {
   tuff_buffer input, indices, output;
   uint64_t outer, size, inner, count;
 } tuff_backend_gather;
+
+/* What a node of an expression is. Since 0.9.0. */
+enum {
+  TUFF_BACKEND_EXPR_INVALID = -1,
+  TUFF_BACKEND_EXPR_INPUT = 1,   /* an element of the input of number `index` */
+  TUFF_BACKEND_EXPR_LITERAL = 2, /* `number`, or `integer` if the type is no float */
+  TUFF_BACKEND_EXPR_CALL = 3,    /* `function` of args, which have the type of the first of them */
+  TUFF_BACKEND_EXPR_CONVERT = 4, /* args[0] as `type`, as tuff_cast() converts */
+  TUFF_BACKEND_EXPR_SELECT = 5,  /* args[1] if args[0] is true, otherwise args[2] */
+  TUFF_BACKEND_EXPR_ROUND = 6    /* args[0] rounded to `index`, TUFF_F16 or TUFF_BF16, as f32 */
+};
+
+/* A value that an expression computes at each index, from those of nodes before it. */
+typedef struct tuff_backend_expr_node {
+  int32_t kind;         /* TUFF_BACKEND_EXPR_... */
+  int32_t type;         /* TUFF_F32, TUFF_F64, TUFF_BOOL or an integer type: what the value is rounded or wrapped to */
+  const char* function; /* its name in docs/expressions.md; operators have those of functions: add, sub, mul, ... */
+  uint32_t index, arg_count;
+  uint32_t args[3]; /* numbers of nodes */
+  uint32_t reserved;
+  double number;    /* a literal; the alpha of a function that has one */
+  int64_t integer;  /* a literal */
+} tuff_backend_expr_node;
+
+/* An input or output of an expression. An element is converted to the type of the nodes that read it, f16 and bf16 to
+ * f32, without rounding; a result to the type of the output. */
+typedef struct tuff_backend_expr_operand {
+  tuff_buffer first;  /* of the element at index 0 of every axis; 0: a scalar */
+  int32_t dtype, scalar;
+  int64_t strides[8]; /* in elements, of either sign; 0 repeats an input */
+  double number;      /* a scalar of a float type */
+  int64_t integer;    /* a scalar of an integer type or bool; for u64 its bits */
+} tuff_backend_expr_operand;
+
+/* An expression without reductions and complex numbers. An output may be exactly an input, and overlaps none otherwise:
+ * all inputs at an index are read before the outputs at that index are written. */
+typedef struct tuff_backend_expr {
+  uint32_t struct_size;
+  uint32_t rank;     /* 0 to 8 */
+  uint64_t shape[8]; /* 1 or more along each axis */
+  uint64_t program;  /* the same number means the same nodes and results, in every call of the process */
+  const tuff_backend_expr_node* nodes;
+  const tuff_backend_expr_operand* inputs;
+  const tuff_backend_expr_operand* outputs;
+  const uint32_t* results; /* of each output: the node that is its value */
+  uint32_t node_count, input_count, output_count;
+  uint32_t reserved;
+} tuff_backend_expr;
 
 /* A plug-in. It stays loaded until the process ends, and so does this structure. Functions may be called from any
  * thread; those that take a device are called one at a time for it. Functions that are NULL are not called. None of

@@ -39,8 +39,8 @@ void ExpressionArgs::copy_pointees(CallCopy& copy) {
 
 namespace operations {
 const OperationOf<ExpressionArgs> expr =
-    define_operation<ExpressionArgs, check_expression, host_expression, record_expression, describe>(
-        "expr", kAllTypes - kFloat8Types);
+    define_operation<ExpressionArgs, check_expression, host_expression, record_expression, describe, nullptr,
+                     offer_expression>("expr", kAllTypes - kFloat8Types);
 }  // namespace operations
 
 }  // namespace tuff

@@ -17,6 +17,7 @@
 #include "planning/buffer.hpp"
 #include "planning/kernel_request.hpp"
 #include "planning/operation.hpp"
+#include "tuff/backend.h"
 
 namespace tuff {
 
@@ -96,6 +97,14 @@ std::vector<int32_t> partial_types(const Reduction& reduction);
 // Throws INVALID_ARGUMENT, LIMIT_EXCEEDED or UNSUPPORTED, with the position in the text.
 void parse(Formula& formula);
 
+// A formula as plug-ins see it, and a number that no other formula has.
+struct PluginProgram {
+  uint64_t number = 0;
+  std::vector<tuff_backend_expr_node> nodes;
+};
+// Null if plug-ins are not asked for it: reductions and complex numbers.
+std::unique_ptr<const PluginProgram> plugin_program(const Formula& formula);
+
 // What a kernel needs of a device, and what its source needs (the defines of expression_functions.glsl).
 struct Needs {
   bool f64 = false, int64 = false;
@@ -129,6 +138,7 @@ class Expression : public std::enable_shared_from_this<Expression> {
   const expression::Needs& needs() const { return needs_; }
   const std::shared_ptr<const KernelBody>& body() const { return body_; }
   uint32_t scalars() const { return scalars_; }
+  const expression::PluginProgram* program() const { return program_.get(); }
 
  private:
   struct Parsed {};
@@ -139,6 +149,7 @@ class Expression : public std::enable_shared_from_this<Expression> {
   expression::Needs needs_;
   std::shared_ptr<const KernelBody> body_;
   uint32_t scalars_ = 0;
+  std::unique_ptr<const expression::PluginProgram> program_;
   std::shared_ptr<const Expression> combining_;
   std::vector<Part> parts_;
 };
@@ -173,6 +184,7 @@ uint64_t scalar_bits(int32_t dtype, const ExpressionOperand& operand);
 void check_expression(const ExpressionArgs& args);
 void host_expression(const ExpressionArgs& args);
 void record_expression(Recorder& recorder, const ExpressionArgs& args);
+tuff_status offer_expression(const PluginFunction& function, const ExpressionArgs& args);
 void host_expression_reduction(const ExpressionArgs& args);
 void record_expression_reduction(Recorder& recorder, const ExpressionArgs& args);
 // Throws what that would throw before it records anything.

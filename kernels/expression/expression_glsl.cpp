@@ -348,6 +348,7 @@ Expression::Expression(Formula formula, Parsed) : formula_(std::move(formula)) {
     return;
   }
   body_ = std::make_shared<const KernelBody>(Writer(formula_, needs_).write());
+  program_ = plugin_program(formula_);
   if (reduction() == nullptr || formula_.merges) return;
   Formula combining;
   combining.outputs = formula_.outputs;

@@ -220,7 +220,7 @@ VulkanGraph::VulkanGraph(VulkanBackend& backend, GraphContents& contents)
       bytes_ += static_cast<double>(fill->bytes);
     }
   }
-  each_part([this](auto) { ++parts_; }, [this](const HostCommand&) { ++steps_; });
+  each_part([this](auto) { ++parts_; }, [this](const GraphCommand&) { ++steps_; });
 }
 
 VulkanGraph::~VulkanGraph() {
@@ -460,7 +460,7 @@ const std::vector<VkCommandBuffer>& VulkanGraph::encode() {
   device.check(device.vk.vkResetCommandPool(device.handle, encoding.objects.commands, 0), "vkResetCommandPool");
   size_t next = 0;
   each_part([&](std::span<const GraphCommand> part) { encode(part, encoding.commands[next++]); },
-            [](const HostCommand&) {});
+            [](const GraphCommand&) {});
   encoding.version = version_;
   return encoding.commands;
 }

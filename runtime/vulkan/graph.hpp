@@ -126,7 +126,7 @@ class VulkanGraph final : public ComputeGraph {
   double bytes() const noexcept { return bytes_; }
   double operations() const noexcept { return operations_; }
   const std::vector<GraphCommand>& commands() const noexcept { return current_; }
-  // Calls part(commands) for each run of commands of the device, and step(call) for what the processor computes, in
+  // Calls part(commands) for each run of commands of the device, and step(command) for what the processor computes, in
   // their order.
   template <typename Part, typename Step>
   void each_part(const Part& part, const Step& step) const {
@@ -135,7 +135,7 @@ class VulkanGraph final : public ComputeGraph {
       size_t end = i;
       while (end < all.size() && !std::holds_alternative<HostStep>(all[end].what)) ++end;
       if (end != i) part(all.subspan(i, end - i));
-      if (end != all.size()) step(*std::get<HostStep>(all[end].what).call);
+      if (end != all.size()) step(all[end]);
       i = end + 1;
     }
   }

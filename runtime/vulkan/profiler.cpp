@@ -1,6 +1,7 @@
 #include "runtime/vulkan/profiler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tuff {
@@ -144,6 +145,17 @@ void Profiler::after(VkCommandBuffer commands, uint32_t index, bool timed) {
     device_->vk.vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, slot.queries, query);
   }
   if (device_->labels) device_->end_label(commands);
+}
+
+void Profiler::computed(const Command& command, HostTime begin, HostTime end) {
+  const auto ticks_at = [this](HostTime time) {
+    const double since = static_cast<double>(time - clock_.first.host) / clock_.period;
+    return clock_.first.ticks + static_cast<uint64_t>(std::llround(std::max(since, 0.0)));
+  };
+  DeviceSpan span = describe(command, true);
+  span.begin = ticks_at(begin);
+  span.end = ticks_at(end);
+  profile_->add(span);
 }
 
 void Profiler::read(Slot& slot) {

@@ -51,6 +51,8 @@ class Profiler {
     record();
     after(commands, slot, timed);
   }
+  // The host has computed a call of the stream, between these times.
+  void computed(const Command& command, HostTime begin, HostTime end);
   // Passes the spans of the submissions up to `completed` to the profile and reads the clocks.
   void collect(uint64_t completed);
 

@@ -434,10 +434,11 @@ void StreamRecorder::launch_graph(VulkanGraph& graph, PluginDevice* processor) {
           }
           shown = !timed;
         },
-        [&](const HostCommand& call) {
+        [&](const GraphCommand& command) {
           timeline_.wait(shown ? submitted() : submit(true), For::result, UINT64_MAX);
           shown = true;
-          call.run(processor);
+          const HostCommand& call = *std::get<HostStep>(command.what).call;
+          computed(call.name(), command.call.get(), [&] { call.run(processor); });
           begun = true;
         });
   } catch (...) {

@@ -57,6 +57,20 @@ class StreamRecorder final : public DeviceRecorder {
   void launch_graph(VulkanGraph& graph, PluginDevice* processor);
   using DeviceRecorder::launch;
 
+  // compute() is what the processor does for a call of this stream, with all before it done. captured: the call's text in
+  // a graph.
+  template <typename Compute>
+  void computed(const char* operation, const CallText* captured, const Compute& compute) {
+    const HostTime begin = profiler_ != nullptr ? host_now() : 0;
+    compute();
+    ++dispatches_;
+    show_usage();
+    if (profiler_ == nullptr) return;
+    profiler_->replay(captured);
+    profiler_->computed({DeviceSpan::Kind::kernel, operation, 0, 0, "libtuff-cpu"}, begin, host_now());
+    profiler_->replay(nullptr);
+  }
+
   // All the commands of a call, which attempt(*this) sends, or none if it throws. They may be asked for twice.
   template <typename Attempt>
   void whole(const Attempt& attempt) {

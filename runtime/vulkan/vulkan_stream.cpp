@@ -203,10 +203,14 @@ bool VulkanStream::computed_by_processor(const Operation& operation) {
   }
   if (capture_ != nullptr) {
     log(TUFF_LOG_DISPATCH, "{}: by the plug-in \"cpu\", at each launch", operation.info().name);
-    record_once(lock, [&](auto&) { capture_->host_step(operation); });
+    record_once(lock, [&](auto&) {
+      const size_t before = capture_->size().commands;
+      capture_->host_step(operation);
+      capture_->describe(before, operation.describe());
+    });
     return true;
   }
-  processor->compute(operation);
+  recorder_.computed(operation.info().name, nullptr, [&] { processor->compute(operation); });
   add_usage(recorder_.usage().calls, uint64_t{1});
   return true;
 }
