@@ -1,6 +1,7 @@
 // Convolutions with groups, layouts, epilogues, element types, more or fewer dimensions, and transposed ones.
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "support/conv_problem.hpp"
 #include "support/stored.hpp"
@@ -399,6 +400,33 @@ TEST_P(ConvFormsOnce, ManyGroups) {
            Tier::exact);
   run_conv(context(), {.channels = 600'000, .filters = 600'000, .cols = 3, .padding = {0, 1}, .groups = 600'000},
            Tier::exact);
+}
+
+// What a backend keeps of a convolution's sizes serves every thread: oneDNN's own memory for a primitive belongs to the
+// thread that made it.
+TEST_P(ConvFormsOnce, TheSameSizesFromAnotherThread) {
+  std::vector<ConvShape> shapes;
+  for (const uint64_t channels : {2, 3, 16}) {
+    for (const int32_t layout : {TUFF_LAYOUT_NCHW, TUFF_LAYOUT_NHWC}) {
+      ConvShape s{.batch = 2, .channels = channels, .height = 9, .width = 11, .filters = 2, .rows = 3, .cols = 3};
+      s.layout = layout;
+      shapes.push_back(s);
+      s.groups = channels % 2 + 1, s.channels = s.filters = 2 * s.groups, s.rows = 2, s.padding = {1, 2};
+      shapes.push_back(s);
+      s.dilation = {2, 3};
+      shapes.push_back(s);
+      s.kind = Conv::three, s.planes = 2, s.depth = 4;
+      shapes.push_back(s);
+      s.kind = Conv::transposed, s.planes = s.depth = 1;
+      shapes.push_back(s);
+    }
+  }
+  const auto all = [&] {
+    for (const ConvShape& shape : shapes) run_conv(context(), shape, Tier::exact);
+  };
+  all();
+  std::thread other(all);
+  other.join();
 }
 
 TEST_P(ConvFormsOnce, NothingToSum) {

@@ -15,6 +15,8 @@
 
 namespace tuff_cpu {
 
+using Descriptor = dnnl::memory::desc;
+
 // Primitives by the call's sizes; the least recently used ones are dropped.
 class ConvCache {
  public:
@@ -23,6 +25,7 @@ class ConvCache {
     dnnl::memory::desc own_input, own_filter, own_output;  // as the primitive wants them
     dnnl::primitive primitive;
     dnnl::reorder in, weights, out;  // empty where both are the same
+    Descriptor scratch;              // the largest of what they need while they run
   };
 
   template <typename Make>
@@ -73,7 +76,7 @@ class ConvCache {
 
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  Kept input, filter, output;
+  Kept input, filter, output, scratch;
 
  private:
   static constexpr size_t kMax = 256;
@@ -86,7 +89,6 @@ namespace {
 
 using Call = tuff_backend_conv;
 using Dims = dnnl::memory::dims;
-using Descriptor = dnnl::memory::desc;
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 
 // The first spatial axis that matters: oneDNN has faster kernels for fewer of them.
@@ -172,15 +174,25 @@ template <typename Primitive, typename Primary>
 void choose(ConvCache::Entry& entry, const dnnl::engine& engine, const Primary& primary, bool may_reorder) {
   const auto any = [](const Descriptor& like) { return Descriptor(like.dims(), kF32, dnnl::memory::format_tag::any); };
   using Primitives = typename Primitive::primitive_desc;
+  // The memory that oneDNN itself has for this belongs to the thread that made the primitive, and calls come from any.
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const auto needs = [&](const Descriptor& scratch) {
+    if (scratch.get_size() > entry.scratch.get_size()) entry.scratch = scratch;
+  };
   const Primitives chosen(may_reorder ? primary(any(entry.input), any(entry.filter), any(entry.output))
                                       : primary(entry.input, any(entry.filter), entry.output),
-                          engine);
+                          attributes, engine);
+  needs(chosen.scratchpad_desc());
   entry.own_input = chosen.src_desc();
   entry.own_filter = chosen.weights_desc();
   entry.own_output = chosen.dst_desc();
   entry.primitive = Primitive(chosen);
   const auto between = [&](const Descriptor& from, const Descriptor& to) {
-    return from == to ? dnnl::reorder() : dnnl::reorder(dnnl::reorder::primitive_desc(engine, from, engine, to));
+    if (from == to) return dnnl::reorder();
+    const dnnl::reorder::primitive_desc reorder(engine, from, engine, to, attributes);
+    needs(reorder.scratchpad_desc());
+    return dnnl::reorder(reorder);
   };
   entry.in = between(entry.input, entry.own_input);
   entry.weights = between(entry.filter, entry.own_filter);
@@ -244,8 +256,8 @@ bool has_usual_sizes(const Call& call) {
          elements(call.filter_shape) < kMaxElements;
 }
 
-// False if oneDNN fails after it may have written to the output; what precedes that may throw. oneDNN has memory for
-// the primitive itself since it was made, but some primitives are products that allocate while they run.
+// False if oneDNN fails after it may have written to the output; what precedes that may throw. Primitives have the
+// memory that they ask for (scratchpads), but some are products that allocate more while they run.
 bool execute(ConvCache& cache, const Call& call, const float* input, const float* filter, float* output) {
   const ConvCache::Entry& entry = cache.get(key_of(call), [&] { return make_entry(call, cache.engine); });
   const auto memory = [&](const Descriptor& descriptor, const float* data) {
@@ -261,15 +273,23 @@ bool execute(ConvCache& cache, const Call& call, const float* input, const float
   dnnl::memory own_in = own(entry.in, entry.own_input, cache.input, in),
                      own_weights = own(entry.weights, entry.own_filter, cache.filter, weights),
                      own_out = own(entry.out, entry.own_output, cache.output, out);
+  const dnnl::memory scratch(entry.scratch, cache.engine, cache.scratch.get(entry.scratch.get_size()));
+  const auto reorder = [&](const dnnl::primitive& primitive, const dnnl::memory& from, const dnnl::memory& to) {
+    if (primitive) {
+      primitive.execute(cache.stream, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
+    }
+  };
   bool writes = false;
   try {
-    if (entry.in) dnnl::reorder(entry.in).execute(cache.stream, in, own_in);
-    if (entry.weights) dnnl::reorder(entry.weights).execute(cache.stream, weights, own_weights);
+    reorder(entry.in, in, own_in);
+    reorder(entry.weights, weights, own_weights);
     writes = !entry.out;
-    entry.primitive.execute(cache.stream,
-                            {{DNNL_ARG_SRC, own_in}, {DNNL_ARG_WEIGHTS, own_weights}, {DNNL_ARG_DST, own_out}});
+    entry.primitive.execute(cache.stream, {{DNNL_ARG_SRC, own_in},
+                                           {DNNL_ARG_WEIGHTS, own_weights},
+                                           {DNNL_ARG_DST, own_out},
+                                           {DNNL_ARG_SCRATCHPAD, scratch}});
     writes = true;
-    if (entry.out) dnnl::reorder(entry.out).execute(cache.stream, own_out, out);
+    reorder(entry.out, own_out, out);
     cache.stream.wait();
   } catch (...) {
     if (!writes) throw;
@@ -305,7 +325,7 @@ tuff_status convolution(Device& device, const Call& call) {
   // Tuff computes the output anew. It needs no memory where the output has been written to, that is for f32.
   ConvCache& cache = *device.convolutions;
   const bool done = execute(cache, call, operands.input, operands.filter, operands.sums);
-  for (ConvCache::Kept* kept : {&cache.input, &cache.filter, &cache.output}) kept->release_large();
+  for (ConvCache::Kept* kept : {&cache.input, &cache.filter, &cache.output, &cache.scratch}) kept->release_large();
   if (!done) return TUFF_ERROR_UNSUPPORTED;
   finish_images(call, operands.sums, 0, call.out_shape[0]);
   return TUFF_OK;
