@@ -162,6 +162,7 @@ tuff_status gemm(Device& device, const tuff_batched_gemm_desc& call);
 tuff_status convolution(Device& device, const tuff_backend_conv& call);
 tuff_status attention(Device& device, const tuff_attention_desc& call);
 tuff_status reduce(Device& device, const tuff_reduce_desc& call);
+tuff_status reduce_any(Device& device, const tuff_reduce_desc& call);  // what that does not know
 tuff_status softmax(Device& device, const tuff_softmax_desc& call);
 tuff_status unary(Device& device, const tuff_unary_desc& call);
 tuff_status binary(Device& device, const tuff_binary_desc& call);

@@ -172,7 +172,7 @@ void reduce_as(const Plan& plan, const AxisView& view, const T* x, Y* y) {
 
 tuff_status reduce(Device& device, const tuff_reduce_desc& call) {
   Plan plan{};
-  if (!plan_for(call.op, plan) || !is_float(call.dtype) || !is_float(call.output_type)) return TUFF_ERROR_UNSUPPORTED;
+  if (!plan_for(call.op, plan) || !is_float(call.dtype) || !is_float(call.output_type)) return reduce_any(device, call);
   const AxisView view(call.shape, call.rank, call.axis, call.axis_count);
   if (view.axis == 0) return TUFF_ERROR_UNSUPPORTED;
   if (device.asked) return TUFF_OK;

@@ -277,15 +277,31 @@ dvec4 expr_min(dvec4 a, dvec4 b) { return mix(mix(b, a, expr_either(lessThan(a, 
 dvec4 expr_whole(dvec4 a, dvec4 whole) {
   return mix(expr_copysign(whole, a), a, greaterThanEqual(expr_size(a), uvec4(0x43300000u)));
 }
-dvec4 expr_floor(dvec4 a) { return expr_whole(a, floor(a)); }
-dvec4 expr_ceil(dvec4 a) { return expr_whole(a, ceil(a)); }
-dvec4 expr_trunc(dvec4 a) { return expr_whole(a, trunc(a)); }
-dvec4 expr_round(dvec4 a) {
+// Not by floor() and its like: Mesa 22.3's CPU driver returns doubles beyond 2^24 as they are, on processors without
+// AVX-512.
+dvec4 expr_nearest(dvec4 size) {
   // The sum has no digits after the point, and is rounded to even.
-  precise dvec4 moved = expr_abs(a) + 4503599627370496.0LF;
+  precise dvec4 moved = size + 4503599627370496.0LF;
   precise dvec4 whole = moved - 4503599627370496.0LF;
-  return expr_whole(a, whole);
+  return whole;
 }
+dvec4 expr_below(dvec4 size) {
+  const dvec4 nearest = expr_nearest(size);
+  return mix(nearest, nearest - 1.0LF, greaterThan(nearest, size));
+}
+dvec4 expr_above(dvec4 size) {
+  const dvec4 nearest = expr_nearest(size);
+  return mix(nearest, nearest + 1.0LF, lessThan(nearest, size));
+}
+bvec4 expr_negative(dvec4 a) { return greaterThanEqual(expr_highs(a), uvec4(0x80000000u)); }
+dvec4 expr_floor(dvec4 a) {
+  return expr_whole(a, mix(expr_below(expr_abs(a)), expr_above(expr_abs(a)), expr_negative(a)));
+}
+dvec4 expr_ceil(dvec4 a) {
+  return expr_whole(a, mix(expr_above(expr_abs(a)), expr_below(expr_abs(a)), expr_negative(a)));
+}
+dvec4 expr_trunc(dvec4 a) { return expr_whole(a, expr_below(expr_abs(a))); }
+dvec4 expr_round(dvec4 a) { return expr_whole(a, expr_nearest(expr_abs(a))); }
 dvec4 expr_sign(dvec4 a) {
   const dvec4 y = mix(expr_copysign(dvec4(1.0LF), a), dvec4(0.0LF), equal(expr_size(a), uvec4(0u)));
   return mix(y, a, expr_nans(a));

@@ -1,5 +1,13 @@
 // pow and hypot of f64. Needs exponentials.glsl and logarithms.glsl.
 
+// Of a number that is not negative. Not by floor() (expression_functions.glsl).
+double tuff_d_floor(double x) {
+  if (x >= 4503599627370496.0LF) return x;
+  precise double moved = x + 4503599627370496.0LF;
+  precise double nearest = moved - 4503599627370496.0LF;
+  return nearest > x ? nearest - 1.0LF : nearest;
+}
+
 // e^(b ln a). b ln a reaches 745 and its absolute error becomes a relative error of the result, so it is a pair.
 double tuff_d_pow(double a, double b) {
   uint size_a = tuff_d_size(a), size_b = tuff_d_size(b);
@@ -7,10 +15,10 @@ double tuff_d_pow(double a, double b) {
   if (size_a > 0x7ff00000u || size_b > 0x7ff00000u) return TUFF_D_NAN;
   double x = tuff_d_magnitude(a), power = tuff_d_magnitude(b);
   // Only whole powers of a negative a, of which odd ones are negative. From 2^53 on all are even.
-  bool whole = power >= 9007199254740992.0LF || floor(power) == power;
+  bool whole = power >= 9007199254740992.0LF || tuff_d_floor(power) == power;
   bool odd = false;
   if (whole && power < 9007199254740992.0LF) {
-    precise double half_down = 2.0LF * floor(0.5LF * power);
+    precise double half_down = 2.0LF * tuff_d_floor(0.5LF * power);
     odd = half_down != power;
   }
   double sign = tuff_d_negative(a) && odd ? -1.0LF : 1.0LF;
