@@ -15,6 +15,8 @@ from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
+# The Vulkan column is the driver's.
+os.environ["TUFF_CPU_PLUGIN"] = "off"
 
 import numpy as np  # noqa: E402
 

@@ -448,8 +448,6 @@ VulkanGraph::Encoding& VulkanGraph::free_encoding() {
 }
 
 const std::vector<VkCommandBuffer>& VulkanGraph::encode() {
-  static const std::vector<VkCommandBuffer> kNone;
-  if (parts_ == 0) return kNone;
   if (encoding_ < encodings_.size() && encodings_[encoding_].version == version_) {
     return encodings_[encoding_].commands;
   }

@@ -120,6 +120,7 @@ class VulkanGraph final : public ComputeGraph {
   // The functions below need the context's lock. Throws INVALID_ARGUMENT if an operand is mapped.
   void check_launch() const;
   bool empty() const noexcept { return contents_.commands.empty(); }
+  bool has_parts() const noexcept { return parts_ != 0; }
   bool has_steps() const noexcept { return steps_ != 0; }
   bool host_looks() const noexcept { return contents_.host_looks; }
   uint64_t dispatches() const noexcept { return contents_.dispatches; }
@@ -147,7 +148,7 @@ class VulkanGraph final : public ComputeGraph {
   Use last_launch() const noexcept { return last_launch_; }
   // Before encode(): releases the lock while it waits for a command buffer that the device has finished with.
   void make_room(std::unique_lock<Mutex>& lock);
-  // Returns a command buffer for each part, for a compute queue; a graph without steps has one part. Report the last
+  // Returns a command buffer for each part, of which there are some, for a compute queue; a graph without steps has one. Report the last
   // submission that they go into to submitted().
   const std::vector<VkCommandBuffer>& encode();
   void submitted(Use use) noexcept { encodings_[encoding_].last_use = use; }

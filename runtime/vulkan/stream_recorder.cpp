@@ -417,7 +417,7 @@ void StreamRecorder::launch_graph(VulkanGraph& graph, PluginDevice* processor) {
   graph.each_buffer([this](const Buffer& buffer) { will_use(buffer); });
   wait_for(graph.last_launch());
   const bool timed = profiler_ != nullptr;
-  const std::vector<VkCommandBuffer>* const encoded = timed ? nullptr : &graph.encode();
+  const std::vector<VkCommandBuffer>* const encoded = timed || !graph.has_parts() ? nullptr : &graph.encode();
   size_t parts = 0;
   bool begun = false, shown = false;  // shown: the host sees what was called before
   try {
