@@ -66,7 +66,10 @@ void attends_backward(Reached& x) {
                  rows = batch * heads * shape.seq_q;
   const uint64_t own = kernel.keys_side ? shape.seq_kv : shape.seq_q;
   x.holds(push.own_tiles == ceil_div(own, uint64_t{Wgmma::kOwn}), "tiles cover own rows");
-  x.holds(push.tiles == push.own_tiles * batch * (kernel.keys_side ? kv_heads : heads), "each head has all tiles");
+  x.holds(push.own_tiles != 0 && push.tiles % push.own_tiles == 0, "heads have all tiles");
+  if (!x.wrong.empty()) return;
+  const uint64_t units = push.tiles / push.own_tiles, all = batch * (kernel.keys_side ? kv_heads : heads);
+  x.holds(kernel.slopes != 0 ? push.first_unit + units <= all : units == all, "each head has its tiles");
   x.holds(x.groups() <= push.tiles, "workgroups have tiles");
   x.holds(push.lengths == rows * 8 && push.bounds == (rows + batch) * 8,
           "lengths and bounds are behind the rows' numbers");
@@ -83,14 +86,21 @@ void attends_backward(Reached& x) {
   tensor(2, {{batch, shape.v_batch}, {kv_heads, shape.v_head}, {seq_kv, shape.v_row}}, kernel.head_dim_v, "v");
   tensor(3, {{batch, shape.d_o_batch}, {heads, shape.d_o_head}, {seq_q, shape.d_o_row}}, kernel.head_dim_v, "d_o");
   uint32_t next = 6;
+  if (kernel.bias != 0) {
+    x.operand(next++, 2 * span({{batch, shape.bias_batch}, {heads, shape.bias_head}, {seq_q, shape.bias_row}}, seq_kv));
+  }
+  if (kernel.mask) {
+    x.operand(next++, span({{batch, shape.mask_batch}, {heads, shape.mask_head}, {seq_q, shape.mask_row}}, seq_kv));
+  }
   if (kernel.first && kernel.keys_side) {
     tensor(next++, {{batch, shape.dk_batch}, {kv_heads, shape.dk_head}, {seq_kv, shape.dk_row}}, kernel.head_dim, "dk");
   } else if (kernel.first) {
     tensor(next++, {{batch, shape.dq_batch}, {heads, shape.dq_head}, {seq_q, shape.dq_row}}, kernel.head_dim, "dq");
   }
   if (kernel.second) {
-    tensor(next, {{batch, shape.dv_batch}, {kv_heads, shape.dv_head}, {seq_kv, shape.dv_row}}, kernel.head_dim_v, "dv");
+    tensor(next++, {{batch, shape.dv_batch}, {kv_heads, shape.dv_head}, {seq_kv, shape.dv_row}}, kernel.head_dim_v, "dv");
   }
+  if (kernel.slopes != 0) x.operand(next, units * seq_q * seq_kv * 4);
 }
 
 // Rows of the gradients' operands become dense: of q and d_o, or of k and v.
