@@ -3393,8 +3393,9 @@ TUFF_API tuff_status tuff_graph_launch(tuff_stream stream, tuff_graph graph);
  * another replaced buffer, if `replacement` is smaller or has another alignment, or if an output would then overlap
  * another operand. The alignment is the offset from a multiple of 16 bytes, or, in a graph with custom kernels, of
  * tuff_kernel_properties.buffer_alignment if that is larger. UNSUPPORTED for an operand in arrays of
- * tuff_batched_gemm_ex() whose matrices one kernel computes, which an array of one matrix is not, and for one in the
- * lists of tuff_optimizer_step() and tuff_gradient_norm(). */
+ * tuff_batched_gemm_ex() whose matrices one kernel computes, which an array of one matrix is not, for one in the lists
+ * of tuff_optimizer_step() and tuff_gradient_norm(), and for a replacement without an address in this process where the
+ * CPU plug-in computes a call with it (docs/cpu.md). */
 TUFF_API tuff_status tuff_graph_bind(tuff_graph graph, tuff_buffer captured, tuff_buffer replacement);
 /* Destroys a graph and returns at once; launches continue to the end. TUFF_NULL_HANDLE is accepted and does nothing. */
 TUFF_API tuff_status tuff_graph_destroy(tuff_graph graph);

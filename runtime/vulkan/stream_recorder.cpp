@@ -442,7 +442,10 @@ void StreamRecorder::launch_graph(VulkanGraph& graph, PluginDevice* processor) {
           begun = true;
         });
   } catch (...) {
-    if (begun) graph.launched(last());  // some are in flight
+    if (begun) {  // some are in flight
+      writer_.assume_everything();
+      graph.launched(last());
+    }
     throw;
   }
   if (!timed) {
