@@ -3,6 +3,8 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
@@ -246,6 +248,31 @@ TEST_F(DevicesProcessor, ThreadsLaunchOneGraphAtOnce) {
   ASSERT_OK(tuff_synchronize(context()));
   expect_same_bits(sums.read(), expected_sums);
   expect_same_bits(result.read(), expected);
+}
+
+// The default stream's work may be what clears or moves an operand, so each call waits for it.
+TEST_F(DevicesProcessor, CallsGoOnBesideAThreadThatKeepsTheDriverBusy) {
+  const Tensor ones(context(), std::vector<float>(kCount, 1)), sums(context(), kCount);
+  const Tensor x(context(), std::vector<float>(kCount, 2)), y(context(), kCount);
+  tuff_stream stream = 0;
+  tuff_stream_desc desc{};
+  desc.struct_size = sizeof desc;
+  ASSERT_OK(tuff_stream_create(context(), &desc, &stream));
+  ASSERT_OK(cumulate(context(), ones, sums));
+  std::atomic<bool> done{false}, gave_up{false};
+  std::thread busy([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!done && !gave_up) {
+      EXPECT_OK(cumulate(context(), ones, sums));
+      gave_up = std::chrono::steady_clock::now() - begin > std::chrono::seconds(60);
+    }
+  });
+  for (int turn = 0; turn < 200; ++turn) EXPECT_OK(tuff_unary(stream, TUFF_F32, TUFF_UNARY_NEG, x, y, kCount));
+  done = true;
+  busy.join();
+  EXPECT_FALSE(gave_up) << "200 calls did not come to an end in 60 s";
+  EXPECT_EQ(y.read(), std::vector<float>(kCount, -2));
+  EXPECT_OK(tuff_stream_destroy(stream));
 }
 
 // Profiles replay the driver's commands one by one.

@@ -6,6 +6,7 @@
 
 #include "planning/backend_kernels.hpp"
 #include "planning/dry_run.hpp"
+#include "planning/kept_vector.hpp"
 #include "planning/log.hpp"
 #include "runtime/custom/extension.hpp"
 #include "runtime/vulkan/custom_pipeline.hpp"
@@ -182,12 +183,16 @@ void VulkanStream::fill(const Buffer& dst, uint64_t offset, uint64_t bytes, cons
 }
 
 // What was called before in this stream, and the default stream's work, which clears new memory and moves memory
-// together. Other threads may call meanwhile.
+// together. Other threads may call meanwhile, but not for ever.
 void VulkanStream::finish_earlier_calls(std::unique_lock<Mutex>& lock) {
   Streams& streams = backend_.streams();
-  do {
+  for (int turn = 0; turn < 2; ++turn) {
     backend_.finish(lock, true);
-  } while (!streams.timelines().done(recorder_.last()) || !streams.timelines().done(streams.main().last()));
+    if (streams.timelines().done(recorder_.last()) && streams.timelines().done(streams.main().last())) return;
+  }
+  KeptVector<Use> uses;
+  streams.submit_all(true, *uses);
+  streams.wait(*uses);
 }
 
 bool VulkanStream::computed_by_processor(const Operation& operation) {
