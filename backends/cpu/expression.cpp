@@ -255,18 +255,10 @@ Run run_of_integers(const char* name) {
   return find(kTable, name);
 }
 
-// Null: another backend computes the expression.
+// Null: another backend computes the expression. Of bool there are comparisons, and, or and xor only (backend.h), which
+// give 0 and 1 for these.
 Run run_of_call(const Node& node, int32_t type, Step& step) {
   const char* const name = node.function;
-  if (type == TUFF_BOOL) {
-    constexpr Named kTable[] = {
-        {"eq", two<uint32_t, uint32_t, Equal>},      {"ne", two<uint32_t, uint32_t, Different>},
-        {"lt", two<uint32_t, uint32_t, Less>},       {"le", two<uint32_t, uint32_t, LessOrEqual>},
-        {"bitand", two<uint32_t, uint32_t, And>},    {"bitor", two<uint32_t, uint32_t, Or>},
-        {"xor", two<uint32_t, uint32_t, ExclusiveOr>},
-    };
-    return find(kTable, name);
-  }
   const Run run = with_held(type, [&]<typename T>(T) {
     const Run any = run_of_numbers<T>(name);
     if (any != nullptr) return any;
@@ -506,7 +498,7 @@ class Compiler {
     Step step;
     step.type = node.type;
     step.number = node.number;
-    step.width = of == TUFF_BOOL ? 1 : static_cast<uint32_t>(8 * size_of(of));
+    step.width = static_cast<uint32_t>(8 * size_of(of));
     step.arg_count = node.arg_count;
     for (uint32_t k = 0; k < node.arg_count; ++k) step.args[k] = slot_of_[node.args[k]];
     switch (node.kind) {
@@ -584,6 +576,10 @@ struct Space {
       for (auto& each : strides) each[0] = 1;
     }
   }
+  // Along each axis.
+  void index_of(uint64_t element, uint64_t* index) const {
+    for (uint32_t d = rank; d-- > 0; element /= sizes[d]) index[d] = element % sizes[d];
+  }
   static const Operand& of(const Call& call, uint32_t o) {
     return o < call.input_count ? call.inputs[o] : call.outputs[o - call.input_count];
   }
@@ -593,7 +589,7 @@ struct Space {
 template <typename Body>
 void for_pieces(const Space& space, uint64_t first, uint64_t count, const Body& body) {
   uint64_t index[8];
-  for (uint32_t d = space.rank; d-- > 0; first /= space.sizes[d]) index[d] = first % space.sizes[d];
+  space.index_of(first, index);
   const uint32_t inner = space.rank - 1;
   for (uint64_t place = 0; place < count;) {
     const uint64_t piece = std::min(count - place, space.sizes[inner] - index[inner]);
@@ -660,10 +656,9 @@ class Execution {
     const uint32_t inner = space_.rank - 1;
     if (count != kBlock || space_.strides[operand][inner] != 1) return nullptr;
     if (!held_as_stored(Space::of(call_, operand).dtype)) return nullptr;
-    if (first % space_.sizes[inner] + count > space_.sizes[inner]) return nullptr;
     uint64_t index[8];
-    for (uint32_t d = space_.rank; d-- > 0; first /= space_.sizes[d]) index[d] = first % space_.sizes[d];
-    return element(operand, index);
+    space_.index_of(first, index);
+    return index[inner] + count <= space_.sizes[inner] ? element(operand, index) : nullptr;
   }
   const std::byte* input(uint32_t k, uint64_t first, uint64_t count) {
     if (const std::byte* memory = neighbours(k, first, count)) return memory;

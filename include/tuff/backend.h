@@ -95,7 +95,8 @@ enum {
   TUFF_BACKEND_EXPR_INVALID = -1,
   TUFF_BACKEND_EXPR_INPUT = 1,   /* an element of the input of number `index` */
   TUFF_BACKEND_EXPR_LITERAL = 2, /* `number`, or `integer` if the type is no float */
-  TUFF_BACKEND_EXPR_CALL = 3,    /* `function` of args, which have the type of the first of them */
+  TUFF_BACKEND_EXPR_CALL = 3,    /* `function` of args, which have the type of the first of them; of TUFF_BOOL: eq, ne,
+                                    lt, le, bitand, bitor and xor */
   TUFF_BACKEND_EXPR_CONVERT = 4, /* args[0] as `type`, as tuff_cast() converts */
   TUFF_BACKEND_EXPR_SELECT = 5,  /* args[1] if args[0] is true, otherwise args[2] */
   TUFF_BACKEND_EXPR_ROUND = 6    /* args[0] rounded to `index`, TUFF_F16 or TUFF_BF16, as f32 */

@@ -4,6 +4,7 @@
 #include "runtime/host/host_command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 
@@ -216,6 +217,11 @@ void HostFunctionKernel::check(const LaunchArgs& args) const {
 
 bool HostCommand::Operand::replaced() const {
   return buffer->allocation != captured.allocation || buffer->offset != captured.offset;
+}
+void HostCommand::Operand::take(const Buffer& memory, uint64_t first) const noexcept {
+  *buffer = memory;
+  buffer->offset += first;
+  buffer->bytes = std::min(captured.bytes, memory.bytes - first);
 }
 bool HostCommand::Operand::overlaps(const Operand& other) const {
   return graph_binding::meet(*buffer, *used, *other.buffer, *other.used);

@@ -39,6 +39,8 @@ class HostCommand {
     std::optional<uint64_t> used = {};  // bytes from its beginning; see used()
     std::optional<bool> written = {};   // see may_write()
     bool replaced() const;
+    // The call uses `memory` from the byte `first` on.
+    void take(const Buffer& memory, uint64_t first) const noexcept;
     bool overlaps(const Operand& other) const;    // as they are now
     bool overlapped(const Operand& other) const;  // as they were captured
   };

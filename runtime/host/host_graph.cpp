@@ -27,7 +27,7 @@ bool HostGraph::uses(const Buffer& memory) {
     for (size_t i = 0; i < command->operands().size(); ++i) {
       const HostCommand::Operand& operand = command->operands()[i];
       const Buffer& own = operand.captured;
-      if (own.allocation != memory.allocation || !graph_binding::meet(own, command->used(i), memory, memory.bytes)) continue;
+      if (!graph_binding::meet(own, command->used(i), memory, memory.bytes)) continue;
       if (operand.fixed) graph_binding::fail_in_list();
       graph_binding::check_covers({memory.offset, memory.offset + memory.bytes}, command->name(),
                                   {own.offset, own.offset + *operand.used});
@@ -62,10 +62,7 @@ void HostGraph::apply(const std::vector<Replacement>& replacements) {
             operand.captured.offset + command->used(i) > from.offset + from.bytes || command->used(i) == 0) {
           continue;
         }
-        const uint64_t first = operand.captured.offset - from.offset;
-        *operand.buffer = replacement.to;
-        operand.buffer->offset += first;
-        operand.buffer->bytes = std::min(operand.captured.bytes, replacement.to.bytes - first);
+        operand.take(replacement.to, operand.captured.offset - from.offset);
         break;
       }
     }

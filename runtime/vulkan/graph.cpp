@@ -294,7 +294,7 @@ void VulkanGraph::bind_steps() noexcept {
     if (step == nullptr || command.fixed) continue;
     for (size_t i = 0; i < step->ranges.size(); ++i) {
       const HazardTracker::Range& range = step->ranges[i];
-      HostCommand::Operand& operand = step->call->operands()[i];
+      const HostCommand::Operand& operand = step->call->operands()[i];
       *operand.buffer = operand.captured;
       for (const Replacement& replacement : replacements_) {
         const Bound& from = replacement.from;
@@ -302,10 +302,7 @@ void VulkanGraph::bind_steps() noexcept {
             range.end > from.end) {
           continue;
         }
-        const uint64_t first = range.begin - from.begin;
-        *operand.buffer = replacement.to;
-        operand.buffer->offset += first;
-        operand.buffer->bytes = std::min(operand.captured.bytes, replacement.to.bytes - first);
+        operand.take(replacement.to, range.begin - from.begin);
       }
     }
   }
@@ -385,7 +382,8 @@ void VulkanGraph::bind(const Buffer& captured, const Buffer& replacement) {
   // Kernels were chosen for the operands' alignment to 16 bytes; custom kernels are bound at the device's alignment, or
   // at their own.
   const uint64_t strict = backend_.device().physical.properties.limits.minStorageBufferOffsetAlignment;
-  uint64_t alignment = contents_.kernels.empty() ? graph_binding::kAlignment : std::max(strict, graph_binding::kAlignment);
+  uint64_t alignment = graph_binding::kAlignment;
+  if (!contents_.kernels.empty()) alignment = std::max(alignment, strict);
   for (const auto& kernel : contents_.kernels) alignment = std::max(alignment, kernel->interface.alignment);
   graph_binding::check_alignment(from.begin, to.begin, alignment);
   std::vector<Replacement> replacements = graph_binding::others(
